@@ -90,13 +90,13 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
         f"{document['workload']} on {document['hardware']}: {document[LATENCY_CYCLES]:,} cycles,"
         f" {energy_text(document[ENERGY_PJ])}"
         f" ({search['evaluations']:,} of {count_text(int(search['allocations']))} allocations"
-        f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
+        f" evaluated, {_end_text(search['stopped_by'])}, {len(document['front'])} on the Pareto front)"
     )
     if "proof" in search:
         echo_text(_proof_text(search["proof"]), nl=True)
     if search["infeasible"]:
         count = count_of(search["infeasible"], "allocation")
-        echo(f"{count} without a schedule; first reason: {search['infeasible_reasons'][0]['reason']}")
+        echo(f"{count} without a schedule; reason of the first: {search['infeasible_reasons'][0]['reason']}")
     for row in document["single_core"]:
         rest = f"; {row['parts_elsewhere']} of {row['parts']} parts need another core" if row["parts_elsewhere"] else ""
         echo(
@@ -246,6 +246,20 @@ def _csv_of_front(document: dict[str, Any]) -> str:
     each part of a layer. The parts have the same order as in the list `allocation` of the document.
     """
     return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
+
+
+def _end_text(reason: str) -> str:
+    """Text on the end of a search for an allocation, for the reason in the field `stopped_by`."""
+    words = {
+        "generations": "ended after the last generation",
+        "everything": "ended because all were evaluated",
+        "interrupted": "interrupted by Ctrl-C",
+        "time_budget": "ended by the time budget",
+        "proven": "ended by a proof of the optimum",
+        "effort": "ended by the limit of the effort",
+        "proposals": "ended after all proposals",
+    }
+    return words.get(reason, f"ended by: {reason.replace('_', ' ')}")
 
 
 def _proof_text(proof: JsonObject) -> str:

@@ -127,8 +127,9 @@ class _Reader:
     """
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
-    """Hardware file -> True if it describes several cores; None if it is empty or unreadable. The answer is stored,
-    because many runs share a file."""
+    """Answer for each hardware file: True if it describes several cores, False if it describes one core, and None if it
+    is empty or unreadable. The answers are stored, because many runs share a file.
+    """
 
     def read(self, config: Any) -> RunPlan:
         if not self._is_configuration(config):

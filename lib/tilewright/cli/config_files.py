@@ -228,7 +228,7 @@ class SystemFiles:
     data: Mapping[Any, Any]
     """Data of the accelerator file."""
     name_of: Mapping[int, str]
-    """Core id -> name of its core file, for cores whose file exists."""
+    """Names of the core files by core id, for cores whose file exists."""
     path_of: Mapping[str, Path]
     """Path of each core file by name, in the order of core ids."""
     offchip_id: int | None

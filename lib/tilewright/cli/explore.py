@@ -259,7 +259,8 @@ def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict:
 
 def _kept_text(space: "Space", output: Path, shown: bool) -> str:
     """Sentence on the designs that an interrupted exploration keeps. If `shown` is true, the function first prints the
-    best of these designs. The answer with the fronts would take longer than a user waits after Ctrl-C."""
+    best of these designs. It computes no fronts, because this takes longer than a user waits after Ctrl-C.
+    """
     from tilewright.designs.explore import SHARDS, gathered
 
     exploration, _ = gathered(space, output)

@@ -158,7 +158,9 @@ def map_workload(
     search: Named[MapOptions],
     written: Annotated[
         Sequence[FilePath],
-        Help("Original file of an artifact, for line numbers in messages; can be given several times."),
+        Help(
+            "File from which an artifact was made, for line numbers in messages. The option can be given several times."
+        ),
     ] = (),
     output: Annotated[FilePath | None, Help(f"Folder for {LAYERS}, {SUMMARY}, {EXPORTS}.")] = None,
     pipeline: "PipelineSource | Pipeline" = None,

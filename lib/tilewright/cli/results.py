@@ -99,7 +99,7 @@ def results(
     if report:
         found |= _of_report(read, read_unfinished(None if left_out is None else Path(left_out)))
         if complete and (changed := found["not_up_to_date"]):
-            words = "not up to date, because inputs have changed during this run; run it again"
+            words = "not up to date, because inputs have changed during this run; start the run again"
             raise InputError([Problem(f"{_count(changed)} {words}", found["results"])])
     return found
 

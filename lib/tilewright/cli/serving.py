@@ -101,8 +101,7 @@ def serving(
     variant: Annotated[
         str,
         Help(
-            "Name of the folder of the precision, for format 1.1 and later. By default the bits give the name, such as"
-            " int8."
+            "Name of the folder for the precision, for format 1.1 and later; default: made from the bits, such as int8."
         ),
     ] = "",
     output: Annotated[FilePath | None, Help("Folder for the profile.", is_required=True)] = None,

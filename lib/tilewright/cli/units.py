@@ -84,7 +84,7 @@ class Units:
 
     plan: "RunPlan"
     code: Mapping[str, str]
-    """Name of a step -> digest of the code of the step."""
+    """Digests of the code of the steps, by name of the step."""
     unfinished: Sequence[Mapping[str, str]] = ()
     """Runs without a result. Tables of many runs list them."""
     _digests: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -527,7 +527,8 @@ class Units:
     ) -> Unit:
         """Unit that runs the step `step` (`answer`, `decide` or `front`) for a space. `parts` names the files and units
         in `folder` that the step reads, and `more` has further inputs of the unit. The step `answer` also deletes the
-        files of an earlier `decide`, because a new table of designs can make that decision wrong."""
+        files of an earlier `decide`, because a new table of designs can change the decision.
+        """
         needs = [f"{folder}/{part.removesuffix('.parquet')}" for part in parts]
         said: Said = {"space": partial(input_digest, space.file), "paper": lambda: self.plan.paper, **(more or {})}
         read = (space.file, *space.files)

@@ -12,7 +12,7 @@ from tilewright.cli.verb import ARGUMENT, Help, verb
     """Write a hardware file for each combination of choices that the YAML file VARIANTS describes.
 
     The key `base` has the path of a hardware file, relative to the folder of VARIANTS. The key `vary` has a table with
-    the name of each variation and its choices. A choice sets values in the base file, which are named by dotted paths.
+    the name of each variation and its choices. A choice sets values in the base file; dotted paths name these values.
     All files are checked before the first file is written.
 
     Example: tilewright vary config/hardware/systolic/variants.yml -o results/guide/variants

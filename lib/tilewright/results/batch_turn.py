@@ -71,8 +71,8 @@ def batch_turn(one: OrderTurn, batch: int, batches: Sequence[int], difference: C
 
 
 def batch_lines(found: Sequence[BatchTurn]) -> tuple[str, ...]:
-    """Sentences on the order of two runs with other batches than the present one: one sentence for each measure, then
-    one that says what was searched. If `found` is empty, the only sentence says that no search was needed.
+    """Sentences on the order of two runs with other batch sizes: one for each measure, then one on the searches. If
+    `found` is empty, the only sentence says that no search was needed.
     """
     return (*map(_line, found), BATCHES_COVER) if found else (NO_ORDER,)
 

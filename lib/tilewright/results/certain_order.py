@@ -67,8 +67,8 @@ def _bound(run: RunPoint, in_time: bool) -> float | None:
 
 
 def _scale(run: RunPoint, in_time: bool) -> float:
-    """Factor that converts the latency in the value of an objective from cycles into seconds. It is 1 if `in_time` is
-    false, or if the clock frequency of the run is not known.
+    """Factor that converts the value of an objective from latency in cycles to latency in seconds. It is 1 if `in_time`
+    is false, or if the clock frequency of the run is not known.
     """
     if not in_time or run.clock_frequency_mhz is None:
         return 1.0

@@ -85,7 +85,7 @@ def cells(table: Table[Thing], thing: Thing) -> Iterator[tuple[str, Any]]:
 
 
 def row_of(table: Table[Thing], thing: Thing) -> dict[str, Any]:
-    """Row of an object: column name -> value. Raises InputError if two columns have the same name."""
+    """Values of an object, by column name. Raises InputError if two columns have the same name."""
     row: dict[str, Any] = {}
     for key, value in cells(table, thing):
         if key in row:

@@ -365,8 +365,8 @@ def _option_text(value: Any) -> str:
 
 
 def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
-    """Objectives by which runs are compared. If the area of some run is missing, area is no objective. If clocks
-    differ, seconds replace cycles.
+    """Objectives by which runs are compared. If the area of some run is missing, area is not an objective. If clocks
+    differ, latency in seconds replaces latency in cycles.
     """
     known = all(point.area_mm2 is not None for point in points)
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA

@@ -45,8 +45,8 @@ def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = No
 
 
 def merged_layers(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
-    """Layers of the network, in which equal layers are one placed layer. It has the place and the name of the first of
-    them. Equal layers share a record.
+    """Layers of the network, in which one placed layer represents all layers that are equal. It has the place and the
+    name of the first of them.
     """
     found: dict[tuple[int, int], list[PlacedLayer]] = {}
     for layer in layers:

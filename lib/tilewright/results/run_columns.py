@@ -291,8 +291,8 @@ def run_columns() -> tuple[RunColumn, ...]:
 
 
 def run_row(run: str, summary: Summary) -> dict[str, Any]:
-    """Totals of a run on one core or on several cores, as a flat dict: column name -> value. Raises InputError if two
-    columns have the same name.
+    """Totals of a run on one core or on several cores, by column name. Raises InputError if two columns have the same
+    name.
     """
     flow = flow_of(summary)
     return row_of((NAME, *(one for one in run_columns() if one.flow in ("", flow))), {RUN: run, **summary})

@@ -6,8 +6,7 @@ from tilewright.results.part_costs import HardwareCosts
 from tilewright.search.cost_ranges import CostPart
 
 SCHEDULED = "as scheduled"
-"""Text for the location of data between layers in a run on several cores, in which the schedule decides the location.
-"""
+"""Text for a run on several cores, whose schedule decides where data between layers are kept."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class RunComparison:
     @cached_property
     def places(self) -> tuple[tuple[LedgerPlace, float, float], ...]:
         """Tuples (key, value in the first run, value in the second run) for all keys of both ledgers. A value is 0 if
-        its run lacks the key. The keys of the first run come first, in their order.
+        its run does not have the key. The keys of the first run come first, in their order.
         """
         keys = dict.fromkeys((*self.a.entries, *self.b.entries))
         return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
@@ -202,8 +202,8 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs, with distinct names. If the names are equal, each run gets the end of its path in `places`, which the
-    user wrote: from the last folder in which the paths differ.
+    """Both runs, with distinct names. `places` are the paths that the user wrote. If the names of the runs are equal,
+    each run is named by the end of its path, from the last folder in which the paths differ.
     """
     if a.run.run != b.run.run:
         return a, b
@@ -224,7 +224,7 @@ def _ends(one: str, other: str) -> tuple[str, str]:
 
 
 def large_differences(table: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
-    """Pair (rows of the table of differences that a paper has, notes on the other rows).
+    """Pair (rows of the table of differences for a paper, notes on the rows that are left out).
 
     A row is left out if its difference is below the share SMALLEST_SHOWN of the largest difference of its quantity. If
     the runs are equal, all rows are kept.
@@ -244,8 +244,8 @@ def large_differences(table: "pandas.DataFrame") -> tuple["pandas.DataFrame", li
 
 
 def titles_of(comparison: RunComparison) -> str:
-    """Titles of both runs with an arrow between them. If the titles are equal, the names of the runs tell them
-    apart.
+    """Titles of both runs with an arrow between them. If the titles are equal, the title is given once, and the arrow
+    is between the names of the runs.
     """
     a, b = comparison.runs
     if title_of(a) == title_of(b):

@@ -53,8 +53,8 @@ class Verdict:
         rivals: Mapping[str, float] | Iterable[tuple[str, float]],
         sign: str = "",
     ) -> "Verdict":
-        """Verdict over `rivals`, which are pairs (name, value) or a table name -> value, in any order. The other
-        arguments become the fields of the same names.
+        """Verdict over `rivals`, which are pairs (name, value) or values by name, in any order. The other arguments
+        become the fields of the same names.
         """
         pairs = rivals.items() if isinstance(rivals, Mapping) else rivals
         ranked = sorted((Rival(name, value) for name, value in pairs), key=lambda one: -one.value)

@@ -25,7 +25,7 @@ _REASONS = {
     "tokens.json": f"{_SAYS_NOTHING}; `tilewright tokens` makes it again",
     COURT: f"{_SAYS_NOTHING}; `tilewright accuracy` makes it again",
 }
-"""Name of a file -> reason why the content of this file cannot be recomputed."""
+"""Reasons why the content of a file cannot be recomputed, by name of the file."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
 """File patterns of two kinds of folders that have no results themselves: folders with runs in subfolders, and folders
 with YAML files. The list of folders that were not audited does not contain such folders.

@@ -19,7 +19,8 @@ from tilewright.workload.network_options import NetworkOptions
 
 KINDS = (HARDWARE, WORKLOAD, MAPPING)
 _FILES = {ACCELERATOR: HARDWARE, WORKLOAD_FILE: WORKLOAD, MAPPING_FILE: MAPPING, FIXED_MAPPING: MAPPING}
-"""Name of an artifact that the pipeline makes from an input file -> kind of this input (HARDWARE, WORKLOAD or MAPPING).
+"""Kind of the input file (HARDWARE, WORKLOAD or MAPPING) from which the pipeline makes an artifact, by name of the
+artifact.
 """
 
 

@@ -469,8 +469,8 @@ class _Together(_Spatial):
         return found if near is None else replace(near.result, candidate=self._index_of(near.candidate))
 
     def _index_of(self, candidate: SpatialCandidate) -> int:
-        """Index of a spatial mapping in the list of those that the search has made. A spatial mapping that is not in
-        the list is added.
+        """Index of a spatial mapping in the list of the spatial mappings that the search has made. A spatial mapping
+        that is not in the list is added to it.
         """
         for index, made in enumerate(self.made):
             if made.unrolling == candidate.unrolling:

@@ -258,8 +258,8 @@ class _Waits:
         return ready, min((item for end, item in ends if end == ready), default=NOTHING)
 
     def _fetches(self, cn: int) -> list[int]:
-        """Indices of the transfers that brought the inputs of a CN to it, in the order of fetching. If several
-        transfers brought the same input before the CN starts, the latest one counts.
+        """Indices of the transfers that brought the inputs of a CN, in the order of fetching. If several transfers
+        brought the same input before the CN starts, only the latest one counts.
         """
         found, start = [], (self.logs.start[cn], len(self.logs.moves))
         for piece, memory in self._places(cn):

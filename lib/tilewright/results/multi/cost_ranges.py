@@ -29,8 +29,7 @@ these cores. Its energy and area are listed only once, under the pair of the fir
 def schedule_cost_parts(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], accelerator: MultiCoreAccelerator
 ) -> tuple[CostPart, ...]:
-    """Contributions of the memories whose costs have a range: what each adds to the energy and to the area. () if no
-    memory has such costs.
+    """Contributions to energy and area, one for each memory whose costs have a range. () if there is no such memory.
 
     `costs` are the cost tables by core file. Names of memories begin with the ids of their cores: `0: sram`, or `0+1:
     sram` if cores share the memory.

@@ -43,7 +43,7 @@ CORES: Table[_CoreRow] = (
     _of_core("utilisation", "Share of the latency in which the core runs a CN."),
     _of_core(
         "array_utilisation",
-        "Cycles that its CNs would take if all units of its array worked in every cycle, as a share of the latency.",
+        "Share of the latency that its CNs would take if all units of its array worked in every cycle.",
     ),
     _of_core(ENERGY_PJ, "Energy on the core."),
     _of_core("operational_energy_pj", "Energy of the array of the core."),
