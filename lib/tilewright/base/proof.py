@@ -228,7 +228,7 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
         return []
     cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
     line = (
-        "over the schedules that copy data into a core before use if the data fit (this schedule does so):"
+        "for schedules that, like this one, copy data into a core before use whenever the data fit:"
         f" {cycles}; gap {gap} in latency"
     )
     return [f"{line}, {OF_THIS_TILING}"] if "any_plan" not in found else [line]

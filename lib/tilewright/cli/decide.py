@@ -106,7 +106,7 @@ def _left_out(page: Path, decision: "Decision", made: "Sequence[Statement]") -> 
         "--bounds": f"\n{markdown(AFTER_BOUNDS)}" in earlier and not has_bounds,
     }
     return [
-        f"{page}: the statements of `{option}` on the earlier page are left out; give `{option}` to have them"
+        f"{page}: the earlier page had statements from `{option}`, the new page has none; add `{option}` to keep them"
         for option, is_lost in options.items()
         if is_lost
     ]

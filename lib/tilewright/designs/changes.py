@@ -173,8 +173,8 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
 
 Paths = tuple[KeyPath, ...]
 _Numbers = Iterator[tuple[str, Paths, Paths]]
-"""Iterator of numbers that can be changed, as triples: kind, paths of numbers that change together, and paths of the
-smallest accesses of the same port.
+"""Iterator of numbers that a change can set. A number is a triple: its kind, the paths that change together, and, for
+the width of a port, the paths of the smallest access of this port.
 """
 
 

@@ -30,8 +30,8 @@ def fixed_unit_lines(space: Space) -> tuple[str, ...]:
         ", but their registers count when the memory for data between layers is chosen" if _keeps_data(space) else ""
     )
     return (
-        f"The array varies, but the mapping file fixes loops along its sides: in every design, layers with these loops"
-        f" use at most {used}. The other units of a larger array never compute for these layers{registers}.",
+        f"The size of the array varies, but the mapping file fixes the loops along the sides of the array. Layers with"
+        f" these loops use at most {used} in every design. The other units of a larger array never compute for these layers{registers}.",
     )
 
 

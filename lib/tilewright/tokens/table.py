@@ -382,9 +382,8 @@ def _legend(found: TokenCosts) -> str:
     ]
     if found.is_shared:
         lines += [
-            "parallel: strategy by which the cores share a step, the fastest one of those that are tried; next step"
-            " after:",
-            "  time between the ends of two steps that follow each other at once; in a pipeline, steps overlap.",
+            "parallel: the fastest of the strategies that were tried for sharing a step among the cores.",
+            "next step after: time between the ends of two successive steps; in a pipeline, steps overlap.",
             *f"bound by: {LEGEND_OF_SEVERAL}".splitlines(),
             "  Twice the size saves: share of the time that the best on-chip memory saves with twice its size.",
             "Layers run one after the other, and each reads and writes the off-chip memory: times are upper bounds.",

@@ -94,7 +94,7 @@ def test_the_bound_of_schedules_that_copy_is_told_where_it_is_larger() -> None:
     """In a line of its own with its gap; not where it says no more, and not of older files, which have one bound."""
     found = {"gap_latency": 0.5, "gap_latency_if_copied": 0.1, "lower_bound": {"if_copied": {"latency_cycles": 1800}}}
     line = (
-        "over the schedules that copy data into a core before use if the data fit (this schedule does so): 1,800 cycles"
+        "for schedules that, like this one, copy data into a core before use whenever the data fit: 1,800 cycles"
         "; gap 10.0% in latency"
     )
     line += ", of this tiling; other tilings may be faster"

@@ -94,7 +94,7 @@ def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]])
 
 
 def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
-    """Verify the files with a seal among `paths`, and the files that were written together with them. `folder` is the
+    """Verify each file in `paths` that has a seal, and the files that were written together with it. `folder` is the
     folder of results that contains `paths`."""
     files: list[Path] = []
     problems: dict[Path, Problem] = {}

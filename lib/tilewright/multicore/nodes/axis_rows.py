@@ -276,14 +276,16 @@ class AxisRows:
 
 
 def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid) -> list[AxisRows]:
-    """Rows of indices along each axis of the tensor that a layer reads or writes by `access`. A row has the indices for
-    one combination of the layer's tiles.
+    """Rows of indices along each axis of the tensor that a layer reads or writes by `access`. A tile is
+    given by its position along each cut loop dimension. Each combination of positions that changes the indices along
+    the axis has one row, with the indices that such a tile uses.
     """
     return [_axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
 
 
 def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
-    """Rows along one axis of a tensor that a layer reads or writes, one row for each combination of tiles."""
+    """Rows along one axis of a tensor that a layer reads or writes, one row for each combination of tile
+    positions (`access_rows`)."""
     low = high = axis.offset
     terms: list[_Term] = []
     for name, factor in axis.terms:

@@ -339,12 +339,12 @@ class _Primal:
         return sums
 
     def _put(self, constraint: _Row, sums: list[int], first: int, phase: int, factor: float) -> float:
-        """Add `factor` times an item's share at the end of `phase` to a constraint, and return the constant part of
-        this term.
+        """Add the term `factor` * share to a constraint, and return the constant part of this term. The share is the
+        part of an item that is done at the end of `phase`.
 
-        `sums` has one variable of the share for each phase from `first` on (`_sums`). If `phase` has a variable, it is
-        added to the constraint, and the result is 0. Before `first`, the share is 0, so the result is 0. From the last
-        phase of the item on, the share is 1, so the result is `factor`.
+        `sums` has a variable for the share at the end of each phase, from phase `first` on (`_sums`). If `phase` has
+        such a variable, the constraint gets `factor` * variable, and the result is 0. Before `first`, the share is 0,
+        so the result is 0. From the last phase of the item on, the share is 1, so the result is `factor`.
         """
         if phase < first:
             return 0.0

@@ -200,7 +200,7 @@ def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Fl
     """Pair of arrays for the ways to move data of the kind `kind`. A way has one or two moves, its legs.
 
     The first array, of shape (ways, legs, resources), has the cycles for which a bit occupies a resource. The resources
-    are the on-chip cores, then the links; `cores` and `links` are their numbers. The second array has one entry for
+    are the `cores` on-chip cores, followed by the `links` links. The second array has one entry for
     each way: True if a bit that takes the way stays on chip.
     """
     evicting = moves.evicting[kind]
