@@ -31,7 +31,8 @@ def fixed_unit_lines(space: Space) -> tuple[str, ...]:
     )
     return (
         f"The size of the array varies, but the mapping file fixes the loops along the sides of the array. Layers with"
-        f" these loops use at most {used} in every design. The other units of a larger array never compute for these layers{registers}.",
+        f" these loops use at most {used} in every design. The other units of a larger array never compute for these"
+        f" layers{registers}.",
     )
 
 

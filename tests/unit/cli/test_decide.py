@@ -122,7 +122,8 @@ def test_lost_statements_are_told(out: Path, capsys: pytest.CaptureFixture[str])
         told.append([line for line in capsys.readouterr().err.splitlines() if "earlier page" in line])
     page = out / "decision.md"
     assert told[1] == [
-        f"note: {page}: the earlier page had statements from `{option}`, the new page has none; add `{option}` to keep them"
+        f"note: {page}: the earlier page had statements from `{option}`, the new page has none; add `{option}` to keep"
+        " them"
         for option in ("--advice", "--bounds")
     ]
     assert told[0] == told[2] == told[3] == []
