@@ -38,9 +38,9 @@ from tests.unit.multi_core.runs import FAST, GA, write_accelerator, write_mappin
 
 PLANS = ("--nb-plans", "8", "--fusion-time-budget-s", "none", "--jobs", "1", "--lpf-limit", "4")
 BOUND = re.compile(
-    r"lower bounds over (?P<covers>.+): (?P<cycles>[\d,]+) cycles, (?P<energy>\S+) µJ;"
-    r" gaps(?: of this tiling)? to these bounds:"
-    r" (?P<latency_gap>[\d.]+%) in latency, (?P<energy_gap>[\d.]+%) in energy"
+    r"lower bounds for these tiles: (?P<cycles>[\d,]+) cycles, (?P<energy>\S+) µJ;"
+    r" gaps: (?P<latency_gap>[\d.]+%) in latency, (?P<energy_gap>[\d.]+%) in energy(?:, [\d.]+% in EDP)?;"
+    r" the bounds hold for (?P<covers>.+)"
 )
 TIMES = re.compile(
     r"(?P<cycles>[\d,]+) cycles, (?P<energy>\S+) µJ; (?P<latency>[\d.]+) times the latency, (?P<more>\S+)"

@@ -149,7 +149,7 @@ class SpatialMappings:
         if self.first is not None:
             first = f"the first {self.first} spatial mappings that unroll {where}"
             return f"{first} (by divisors of the largest factor that fits)"
-        cut = ", reduced to the port widths and sizes of the innermost memories" if self.cut else ""
+        cut = ", lowered where port widths or sizes of innermost memories allow fewer lanes" if self.cut else ""
         factors = f"by divisors of its size or of the largest factor that fits{cut}"
         return f"all spatial mappings that unroll {where} ({factors})"
 
@@ -190,7 +190,7 @@ class Schedules:
             which = f"all allowed allocations to cores ({self.decided} of {self.parts} parts have only one core)"
         else:
             which = "all allocations to cores"
-        schedules = "all schedules of these tiles, whether data that fit a core are copied before use or streamed"
+        schedules = "all schedules of these tiles, with data copied into a core before use or streamed"
         return f"{which} and {schedules} (other tiles are not covered)"
 
 
@@ -209,8 +209,6 @@ mapping file can.
 """
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
 """Short text that names the schedules of `Schedules`: a lower bound of a network on several cores is valid for them."""
-OF_THIS_TILING = "of this tiling; other tilings may be faster"
-"""Text beside a gap to the lower bound of `Schedules`. The text says that the gap is valid for this tiling only."""
 
 
 def if_copied_line(found: Mapping[str, Any]) -> list[str]:
@@ -227,11 +225,10 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
     if gap == f"{found['gap_latency']:.1%}":
         return []
     cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
-    line = (
-        "for schedules that, like this one, copy data into a core before use whenever the data fit:"
-        f" {cycles}; gap {gap} in latency"
-    )
-    return [f"{line}, {OF_THIS_TILING}"] if "any_plan" not in found else [line]
+    return [
+        "lower bound for schedules that, like this one, copy data into a core before use whenever the data fit:"
+        f" {cycles}; gap: {gap} in latency"
+    ]
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:

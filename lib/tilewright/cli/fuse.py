@@ -309,9 +309,9 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
         f" {energy_text(document[ENERGY_PJ])}, EDP {edp_text(document['edp'])} J cycles",
         *power_lines(document),
         *range_lines(document),
-        f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
-        f" gaps of this tiling to these bounds: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%}"
-        f" in energy, {document['gap_edp']:.1%} in EDP",
+        f"lower bounds for these tiles: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
+        f" gaps: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
+        f" {document['gap_edp']:.1%} in EDP; the bounds hold for {covered_by(bound)}",
         *if_copied_line(document),
         *_any_plan_lines(document),
         f"evaluated: {count_of(search['plans'], 'plan')} and {count_of(search['segments'], 'part')} of the network,"
@@ -346,7 +346,7 @@ def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
     terms = ", ".join(f"{name.replace('_', ' ')} {cycles:,}" for name, cycles in bound["latency_terms"].items())
     return [
         f"no plan of any tiling takes less than {bound[LATENCY_CYCLES]:,} cycles or {energy_text(bound[ENERGY_PJ])};"
-        f" gaps to these bounds: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
+        f" gaps: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
         f" {bound['gap_edp']:.1%} in EDP; the bounds hold for {bound['covers']}",
         f"the bound of the latency over every plan is the largest of: {terms}",
     ]

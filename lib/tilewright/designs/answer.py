@@ -130,8 +130,8 @@ class Answer:
 
 
 def _missing_static_power(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Note that the static power of only some compared designs is known. The note gives the share of the static power
-    in the energy of these designs.
+    """Text which says that the static power is known for only some of the compared designs. It gives the share of the
+    static power in the energy of these designs.
 
     '' if the static power is known for all compared designs, or for none.
     """

@@ -101,9 +101,9 @@ def _of_plans(options: FusedSystemOptions) -> tuple[str, str]:
     most = options.nb_schedules
     limit = f"{options.nb_plans:,} plans" + ("" if most is None else f" or {most:,} schedules")
     return (
-        f"For each design, a search (seed {options.seed}) chooses the stacks of layers, tiles, parts of layers, cores"
-        f" and schedule options with the least {options.objective}. The search ends after {limit}; the last plan of the"
-        " search can exceed the limit.",
+        f"For each design, a search (seed {options.seed}) looks for the plan with the least {options.objective}. A plan"
+        " sets the stacks, tiles and parts of layers, their cores, and the options of the schedule. The search ends"
+        f" after {limit}; its last plan can exceed the limit.",
         f"The designs of a block of {count_of(options.search_block, 'design')} are searched one after another, in"
         f" ascending order of their lower bounds of {options.objective}. Each search starts from the plan of the"
         " nearest design that was already searched in the block, if there is one.",

@@ -339,8 +339,10 @@ def _group_of_cores(
     problems: Problems, path: KeyPath, listed: list[int], ids: CoreIds, groups: list[tuple[int, ...]]
 ) -> tuple[int, ...] | None:
     """Ids of the cores in `listed` and of their copies, sorted. None if fewer than two cores are listed, if an id is
-    unknown or repeated, or if the off-chip core is listed. These errors are reported, and also a core that is in an
-    earlier group.
+    unknown or repeated, or if the off-chip core is listed.
+
+    Each of these errors is reported. A core that is already in an earlier group is reported, too, but the ids are
+    returned.
     """
     found = core_list(problems, path, listed, ids)
     if found is None:

@@ -43,8 +43,8 @@ def order_notice(a: RunPoint, b: RunPoint) -> str:
             " below this bound"
         )
     return (
-        f"{said}; mappings of {more} that the search did not find could reverse this order: the lower bound of {more}"
-        f" allows mappings with up to {share_text(found - bound, found)} less {objective}"
+        f"{said}; mappings of {more} that the search did not find could reverse this order: among the mappings that the"
+        f" lower bound of {more} covers, some could have up to {share_text(found - bound, found)} less {objective}"
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.proof import OF_THIS_TILING, covered_by, if_copied_line
+from tilewright.base.proof import covered_by, if_copied_line
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, size_text
 from tilewright.cost.ledger import on_core_terms
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_pj, terms_of_summary
@@ -60,9 +60,9 @@ def _bound_lines(summary: Summary) -> list[str]:
         return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
     terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
     return [
-        f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {_micro(bound[ENERGY_PJ])} µJ;"
-        f" gaps to these bounds: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy,"
-        f" {OF_THIS_TILING}",
+        f"lower bounds for these tiles: {bound[LATENCY_CYCLES]:,} cycles, {_micro(bound[ENERGY_PJ])} µJ;"
+        f" gaps: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy;"
+        f" the bounds hold for {covered_by(bound)}",
         *if_copied_line(summary),
         f"the bound of the latency is the largest of: {terms}",
     ]

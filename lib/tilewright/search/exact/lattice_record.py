@@ -45,7 +45,7 @@ BEGUN, NOT_BEGUN = -1, -2
 """Values of the field `ordered` of a label, for a rule of loop orders (`control_kernel`). NOT_BEGUN: the rule covers no
 placed loop. BEGUN: the rule covers placed loops, but its order has none of their dimensions."""
 NO_PORT = MAX_BUSY_PORTS
-"""Row of `joint_to_go` with loading times that include no busy time of a port."""
+"""Index of the row of `joint_to_go` for the case in which no port counts as busy."""
 
 # Four links of a boundary. TH and FH belong to the memory below it: data to and from the memory above. TL and FL belong
 # to the memory above it: data to and from the memory below.

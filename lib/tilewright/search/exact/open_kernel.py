@@ -216,7 +216,9 @@ def repeated_transfers(problem, x, o):
 
 @kernel
 def loading_of(problem, ws, x, o, levels):
-    """Least on- or off-loading time in cycles of operand `o` over its lowest `levels` boundaries, from `ws.load`."""
+    """Lower bound, in cycles, of the on-loading or off-loading time of operand `o`, from `ws.load`. Only the `levels`
+    lowest boundaries of the operand count.
+    """
     cycles = 0.0
     up = TH if o == OUTPUT_INDEX else TH + 1
     down = FL if o == OUTPUT_INDEX else TL

@@ -41,9 +41,9 @@ WIDTHS = (8, 64, 512, 16384, LABELS)
 """Width of each round: the number of labels that a round keeps per generation. Narrow rounds find good mappings in
 little time."""
 EXACT_WIDTH = 512
-"""Largest width of a round that ignores the largest accepted gap. Such a round drops a label only if no completion of
-the label is better than the best known mapping. Wider rounds also drop labels with slightly better completions: better
-by at most the accepted gap.
+"""Largest width of a round that does not use the accepted gap: it drops a label only if no completion of the label is
+better than the best known mapping. Wider rounds also drop labels whose best completion is better by at most the
+accepted gap.
 
 Rounds up to this width take little time, and prove most optima.
 """
