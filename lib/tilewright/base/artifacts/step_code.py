@@ -198,6 +198,7 @@ DISPATCH = (
     "tilewright.base.registry",
     "tilewright.base.entries",
     "tilewright.base.noted_files",
+    "tilewright.base.remarks",
     "tilewright.cli.interruption",
 )
 """Modules that steps import, but that influence no result of any step. Examples are the tables of verbs and stages,
