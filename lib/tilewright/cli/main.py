@@ -65,7 +65,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "fuse": ("tilewright.cli.fuse", "Find the best tiles and fused stacks of a network, and a core for each part."),
         "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
         "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
-        "cost": ("tilewright.cli.cost", "Compute the cost of all computation nodes on one of several cores."),
+        "cost": (
+            "tilewright.cli.cost",
+            "Compute, for one core of a system, the cost of each computation node on this core.",
+        ),
         "allocate": ("tilewright.cli.allocate", "Find the core that runs each part of a network."),
         "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
     },

@@ -353,7 +353,12 @@ def _group_of_cores(
     earlier = {core_id for other in groups for core_id in other}
     for core_id in sorted(earlier.intersection(found)):
         message = "the core is also in another group"
-        problems.at(path, message, core_id, "each core in only one group, or groups of memories such as [0.out, 1.in]")
+        problems.at(
+            path,
+            message,
+            core_id,
+            "groups in which each core occurs once; for more groups, name memories such as [0.out, 1.in]",
+        )
     return tuple(sorted(ids.with_copies(found)))
 
 

@@ -157,8 +157,8 @@ class RecordedMapping:
     given: MappingConstraints
 
     def on(self, core: Core) -> LayerRecord:
-        """Record that `tilewright evaluate` makes for the mapping on a core. Raises MappingError if the mapping does
-        not fit the core.
+        """Layer record of the mapping on a core, as `tilewright evaluate` makes it. Raises MappingError if the mapping
+        does not fit the core.
         """
         return evaluate_given(self.layer, core, self.given, SearchOptions(model=self.record.model))
 

@@ -62,9 +62,9 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         reduction = reduction_of(objective) if objective in OBJECTIVES else objective
         others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
         yield (
-            f"{others} of {layers} reached the stage Workload and {'is' if found['mappings'] == 1 else 'are'} not"
-            f" counted, because only the best mapping of each layer by {objective} is counted; the stage {reduction}"
-            " right below Workload would return only the best mapping"
+            f"{others} of {layers} reached the stage Workload but {'is' if found['mappings'] == 1 else 'are'} not"
+            f" counted: for each layer, only the mapping with the best {objective} counts. To return only this mapping, put the"
+            f" stage {reduction} right below Workload"
         )
 
 

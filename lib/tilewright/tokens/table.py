@@ -385,7 +385,7 @@ def _legend(found: TokenCosts) -> str:
             "parallel: the fastest of the strategies that were tried for sharing a step among the cores.",
             "next step after: time between the ends of two successive steps; in a pipeline, steps overlap.",
             *f"bound by: {LEGEND_OF_SEVERAL}".splitlines(),
-            "  Twice the size saves: share of the time that the best on-chip memory saves with twice its size.",
+            "  Twice the size saves: largest share of the time that doubling the size of one on-chip memory saves.",
             "Layers run one after the other, and each reads and writes the off-chip memory: times are upper bounds.",
             f"{found.searched_layers} classes of computation nodes searched.",
         ]
@@ -395,8 +395,8 @@ def _legend(found: TokenCosts) -> str:
     else:
         lines += [
             *f"bound by: {LEGEND}".splitlines(),
-            "  array busy: share of the time in which all units of the array work. Twice the size saves: share of the",
-            "  time that the best memory below the outermost ones saves with twice its size.",
+            "  array busy: share of the time in which all units of the array work. Twice the size saves: largest share",
+            "  of the time that doubling the size of one memory saves (the outermost memories are not tried).",
             f"{found.searched_layers} distinct layers searched.",
         ]
     return ended_lines((*lines, *found.notes), "  ")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 MOST_MISSED = 0.01
-"""Largest accepted miss of a network, as a fraction."""
+"""Largest accepted miss (see the module) of the front of a network, as a fraction."""
 MISS = (1 + MOST_MISSED) / (1 + THINNED) - 1
 """Largest accepted miss of a layer, as a fraction. The search for a front ends when the miss of the front is at most
 MISS. Dropping points of the network's front increases the miss by THINNED; the miss of the network is then at most

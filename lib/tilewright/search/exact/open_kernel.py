@@ -44,13 +44,13 @@ def least_point(x, o):
 @kernel
 def gather_candidates(problem, x, o, placed):
     """Write the candidates of operand `o` to the record (`CANDIDATE_FIELDS`). The uppermost boundary of the operand is
-    contested: the allocator chooses its position only for a complete order. The candidates are the lattice points at
-    which this boundary can lie on the path of the child label. The path is the list of the `placed` loops of the child.
+    contested: the allocator chooses its position only when the order is complete. The `placed` loops of the child label
+    form a path of lattice points. Each point of this path at which the boundary can lie is a candidate.
 
-    The slice of a point is the tile of the operand with the loops up to this point of the path. A point is no candidate
-    if its slice or a smaller slice exceeds the memory. A second rule applies if larger slices never cost more
-    (`x.never_costlier`): if a slice fits next to all data of the other operands of the memory, points with smaller
-    slices are no candidates.
+    The slice of a point is the tile of the operand with the loops up to this point of the path. The first slice that
+    exceeds the memory ends the candidates: neither its point nor a later point of the path is one. A second rule
+    applies if larger slices never cost more (`x.never_costlier`): if a slice fits next to all data of the other
+    operands of the memory, points with smaller slices are no candidates.
     """
     m = problem.level_count[o] - 2
     k = problem.level_memory[o, m]

@@ -36,8 +36,8 @@ class TensorPlace(NamedTuple):
     copies.
     """
     is_whole: bool = False
-    """True if the memory holds the whole tensor of the units (pairs of a request and a key head) of the current tile;
-    False if it holds only the part that one tile needs.
+    """True if the memory holds all data of the tensor for the units (pairs of a request and a key head) in the current
+    tile, including data that only other tiles of these units need. False if it holds only what the current tile needs.
     """
 
 

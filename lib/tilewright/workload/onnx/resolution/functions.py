@@ -339,9 +339,9 @@ class Expander:
     ) -> list[PendingNode]:
         """Operators of one iteration of a loop.
 
-        `body` is the body of the loop. `scope` has the name in the network of each input of the body. `results` are the
-        names in the network of the outputs of the body. Names of the operators begin with `label`. Raises InputError if
-        two nodes of the body make the same tensor, or if the body has a cycle.
+        `body` is the body of the loop. `scope` maps each input of the body to its name in the network. `results` lists,
+        for each output of the body, its name in the network. Names of the operators begin with `label`. Raises
+        InputError if two nodes of the body make the same tensor, or if the body has a cycle.
         """
         proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
         stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
