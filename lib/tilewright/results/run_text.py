@@ -63,8 +63,8 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
         yield (
             f"{others} of {layers} reached the stage Workload but {'is' if found['mappings'] == 1 else 'are'} not"
-            f" counted: for each layer, only the mapping with the best {objective} counts. To return only this mapping, put the"
-            f" stage {reduction} right below Workload"
+            f" counted: for each layer, only the mapping with the best {objective} counts. To return only this mapping,"
+            f" put the stage {reduction} right below Workload"
         )
 
 
