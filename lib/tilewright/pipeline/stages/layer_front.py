@@ -62,8 +62,10 @@ LATENCY_SHARE = 40
 short, because sweeps find and prove the least latency with as little effort. The search for the least energy is cheap
 for most layers, and gets the full effort.
 """
-SWEEP_FACTOR = 5
-"""Factor of the effort of the layer: the first sweep gets the effort times this number."""
+SWEEP_FACTOR, LONG_SWEEP_FACTOR = 5, 16
+"""Factors of the effort of the layer. The first sweep gets SWEEP_FACTOR times the effort. If the miss still exceeds MISS
+after this sweep, a second sweep gets LONG_SWEEP_FACTOR times the effort.
+"""
 EFFORT_SHARE, GAP = 4, 0.002
 """Limits of one search between the two ends of the front. The search gets the effort of the layer divided by
 EFFORT_SHARE. It ends when the relative gap between its best mapping and its lower bound is at most GAP.
@@ -136,6 +138,8 @@ class FrontSearch:
         self.lines = [SupportingLine(0.0, energy.lower_bound)]
         effort = self.mapper.effort
         missed, spent = self._sweep(MISS, None if effort is None else SWEEP_FACTOR * effort)
+        if missed > MISS and effort is not None:
+            missed = min(missed, self._sweep(MISS, LONG_SWEEP_FACTOR * effort)[0])
         if missed > MISS:
             self._search_lines()
         elif missed > COMPLETE and spent <= FEW_LABELS:
