@@ -26,6 +26,30 @@ class Constant:
     """Upper end of the range in which the fit searches; `lowest` is the lower end."""
 
 
+LATENCY, POWER = "latency", "power"
+"""Quantities of which the product predicts a value for a row (`Judged.quantity`)."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Prediction of a row by the cost model, in the form that error bars need. Readings have no such prediction."""
+
+    machine: str
+    """Name of the machine: rows of one machine have one hardware file, apart from where the data of a layer lie."""
+    program: str
+    """Program that ran the row, such as the driver of convolutions. Rows of several machines can have one program."""
+    terms: Mapping[str, float]
+    """Terms of the predicted latency in cycles, by name."""
+    alone_terms: Mapping[str, float] | None
+    """Terms of the latency that the cost model predicts without the keys of calls, commands and requests. None if the
+    hardware file has no such keys.
+    """
+    nanoseconds: float
+    """Nanoseconds in one unit of the times of the row."""
+    quantity: str = LATENCY
+    """Quantity of the row: LATENCY, or POWER of the chip in mW."""
+
+
 @dataclass(frozen=True)
 class Case:
     """Measurement with our predictions for it. The unit of times is `CourtSet.unit`."""
@@ -70,6 +94,10 @@ class Case:
     equal: bool | None = None
     """True if the estimate equals the number in the source, in every digit that the source gives; None if this is not
     checked.
+    """
+    judged: Judged | None = None
+    """Prediction of the row by the cost model; None if a reading predicts the row, or if the work of the row is not
+    certain.
     """
     explained: str = ""
     """Known reason why the measurement can be below the bound; '' if there is none."""

@@ -15,7 +15,7 @@ from typing import Any
 from tilewright.base.errors import InputError, Problem
 from tilewright.cost.record import LayerRecord
 
-from tilewright_evidence.court.case import Case, CourtSet, Values
+from tilewright_evidence.court.case import LATENCY, POWER, Case, CourtSet, Judged, Values
 from tilewright_evidence.court.eyeriss_mapping import (
     BITS,
     EyerissWork,
@@ -38,7 +38,7 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "global_buffer_accesses_mb": float,
     "dram_accesses_mb": float,
 }
-LATENCY, PROCESSING, BUFFER, DRAM, POWER = "latency", "processing", "buffer", "DRAM", "power"
+PROCESSING, BUFFER, DRAM = "processing", "buffer", "DRAM"
 QUANTITIES = {
     LATENCY: "total_latency_ms",
     PROCESSING: "processing_latency_ms",
@@ -112,8 +112,13 @@ class _Layer:
         """Pairs as in `estimates`, for a hardware file without the keys for zeros (gating and compression)."""
         return self._predicted(with_keys=False)
 
+    @cached_property
+    def record(self) -> LayerRecord:
+        """Record of the layer, as `evaluate` makes it."""
+        return self.work.record(is_first=self.is_first)
+
     def _predicted(self, *, with_keys: bool) -> dict[str, tuple[float, str]]:
-        record = self.work.record(with_keys=with_keys, is_first=self.is_first)
+        record = self.record if with_keys else self.work.record(with_keys=False, is_first=self.is_first)
         moved = traffic_bytes(record, eyeriss_core())
         time_ms = record.latency_cycles / CYCLES_PER_MS
         terms = record.latency_breakdown_cycles
@@ -208,7 +213,15 @@ class _Prepared:
             limited_by=cause,
             fitted=False,
             alone=self.layer.alone[quantity][0],
+            judged=self._judged(),
         )
+
+    def _judged(self) -> Judged | None:
+        """Prediction of the cost model for the latency or the power of the chip; None for all other quantities."""
+        if self.quantity not in (LATENCY, POWER):
+            return None
+        terms = self.layer.record.latency_breakdown_cycles
+        return Judged("eyeriss v1", self.layer.row["network"], terms, None, 1e6, self.quantity)
 
 
 def chip_energy_pj(record: LayerRecord) -> float:

@@ -13,7 +13,7 @@ from tilewright.cost.waiting import CALL as CALL_TERM
 from tilewright.cost.waiting import COMMAND as COMMAND_TERM
 from tilewright.cost.waiting import REQUEST as REQUEST_TERM
 
-from tilewright_evidence.court.case import Case, Constant, CourtSet, Published, Values, in_hundred
+from tilewright_evidence.court.case import Case, Constant, CourtSet, Judged, Published, Values, in_hundred
 from tilewright_evidence.court.gemmini_mapping import (
     CALL,
     COMMAND_LATENCY,
@@ -159,7 +159,19 @@ class _Prepared:
             peer=None if self.is_default else row.get("timeloop_cycles"),
             second=float(array + bus),
             alone=self.alone,
+            judged=Judged(
+                machine=f"gemmini {row['array']}",
+                program=self.program,
+                terms=parts,
+                alone_terms=self.mapping.alone_parts,
+                nanoseconds=1.0,  # a clock of 1 GHz
+            ),
         )
+
+    @property
+    def program(self) -> str:
+        """Program that ran the row: the driver and the kind of its tiles."""
+        return "default tiling" if self.is_default else f"{self.row['source']} {self.row['kind']}"
 
     @property
     def part(self) -> str:

@@ -90,9 +90,14 @@ class MappedLayer:
         return dict(zip(latency_term_names(core), latency_terms(self.problem.arrays, workspace), strict=True))
 
     @cached_property
+    def alone_parts(self) -> dict[str, float]:
+        """Terms of the latency in cycles, by name, if the hardware file has no keys of calls, commands and requests."""
+        return self.parts(self.bare)
+
+    @property
     def alone(self) -> float:
         """Cycles that the cost model predicts if the hardware file has no keys of calls, commands and requests."""
-        return float(sum(self.parts(self.bare).values()))
+        return float(sum(self.alone_parts.values()))
 
     def point(self) -> Mapping[str, Any]:
         """Mapping as the JSON object of one line in a file of points, which the command `evaluate` reads."""

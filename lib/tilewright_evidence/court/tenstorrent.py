@@ -18,7 +18,7 @@ from tilewright.cost.waiting import CALL as CALL_TERM
 from tilewright.cost.waiting import COMMAND as COMMAND_TERM
 from tilewright.cost.waiting import REQUEST as REQUEST_TERM
 
-from tilewright_evidence.court.case import Case, Constant, CourtSet, Values, in_hundred
+from tilewright_evidence.court.case import Case, Constant, CourtSet, Judged, Values, in_hundred
 from tilewright_evidence.court.mapped_layer import MappedLayer
 from tilewright_evidence.court.rows import read_rows
 from tilewright_evidence.court.tenstorrent_mapping import (
@@ -202,7 +202,17 @@ class _Product:
             limited_by=_cause(parts),
             fitted=self.is_fitted,
             alone=self._in_ns(self.mapping(constants[self.device][UNPACK]).alone),
+            judged=self._judged(parts, constants[self.device][UNPACK]),
         )
+
+    def _judged(self, parts: Mapping[str, float], width: float) -> Judged | None:
+        """Prediction of the cost model; None for a row that is not traced, because its time includes the start of the
+        program by the host. `width` is that of the port from L1 to the registers, in bits a cycle.
+        """
+        if self.row["trace"] != "True":
+            return None
+        program = self.part.removeprefix(f"{self.device}, ")
+        return Judged(self.device, program, parts, self.mapping(width).alone_parts, 1.0)
 
     def _in_ns(self, cycles: float) -> float:
         return 1e3 * cycles / clock_mhz(self.device)

@@ -7,7 +7,7 @@ the time to move the data. This estimate does not use the cost model, because tw
 matrix products.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
@@ -18,7 +18,7 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.units import parse_bits_per_second, parse_size_bits
 from tilewright.cost.waiting import COMMAND as COMMAND_TERM
 
-from tilewright_evidence.court.case import Case, Constant, CourtSet, Published, Values, in_hundred
+from tilewright_evidence.court.case import Case, Constant, CourtSet, Judged, Published, Values, in_hundred
 from tilewright_evidence.court.gpu import LLMCOMPASS
 from tilewright_evidence.court.mapped_layer import MappedLayer
 from tilewright_evidence.court.rows import read_rows
@@ -49,6 +49,8 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
     "implausible",
 )
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
+CERTAIN = ("products", "weights on chip")
+"""Parts whose rows contain the products of their names."""
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
 """Number of bytes that are moved for one attention score. The score is written and read in 32 bits. The probability
@@ -179,11 +181,7 @@ class _Product:
         """
         on_chip = self.row["contents"] == ON_CHIP
         core = tpu_core(tuple(sorted(constants.items())), weights_on_chip=on_chip)
-        found: dict[str, float] = {}
-        for mapping in self.mappings:
-            for name, cycles in mapping.parts(core).items():
-                found[name] = found.get(name, 0.0) + cycles
-        return found
+        return _added(mapping.parts(core) for mapping in self.mappings)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
         """Measurement of the row and our predictions for it; times are in ns."""
@@ -208,7 +206,24 @@ class _Product:
             fitted=self.is_fitted,
             explained="the time is shorter than reading the weights takes" if contents == IMPLAUSIBLE else "",
             alone=self.alone,
+            judged=self._judged(parts),
         )
+
+    def _judged(self, parts: Mapping[str, float]) -> Judged | None:
+        """Prediction of the cost model; None if the name of the row does not say which products it contains."""
+        program = PARTS.get(self.row["contents"], "")
+        if program not in CERTAIN:
+            return None
+        return Judged(DEVICE, program, parts, _added(mapping.alone_parts for mapping in self.mappings), 1.0)
+
+
+def _added(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Sums of the terms with the same name."""
+    found: dict[str, float] = {}
+    for one in parts:
+        for name, cycles in one.items():
+            found[name] = found.get(name, 0.0) + cycles
+    return found
 
 
 def _in_ns(cycles: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.units import parse_bits_per_second
 
-from tilewright_evidence.court.case import Case, CourtSet, Values
+from tilewright_evidence.court.case import Case, CourtSet, Judged, Values
 from tilewright_evidence.court.mapped_layer import MappedLayer
 from tilewright_evidence.court.rows import read_rows
 from tilewright_evidence.court.xdna_mapping import (
@@ -76,9 +76,9 @@ class _Product:
         return mapping_of(self.row["device"], self.sizes, self.tiles, self.row["precision_in_out"])
 
     @cached_property
-    def cycles(self) -> float:
-        """Latency of the mapping, in cycles."""
-        return sum(self.mapping.parts(xdna_core(self.row["device"], self.row["precision_in_out"])).values())
+    def parts(self) -> dict[str, float]:
+        """Terms of the latency of the mapping in cycles, by name."""
+        return self.mapping.parts(xdna_core(self.row["device"], self.row["precision_in_out"]))
 
     def case(self, constants: Mapping[str, Values]) -> Case:
         """Measurement of the row and our predictions for it; times are in us."""
@@ -91,7 +91,7 @@ class _Product:
         least = ((m * k + k * n) * input_bits + m * n * output_bits) / 8
         bytes_per_us = float(parse_bits_per_second(document["memories"]["dram"]["ports"][0]["bandwidth_max"])) / 8e6
         read = m * k * n * input_bits / 8 * (1 / (tiles.columns * columns) + 1 / (tiles.rows * rows))
-        estimate = self.cycles / clock_mhz(row["device"])
+        estimate = sum(self.parts.values()) / clock_mhz(row["device"])
         return Case(
             identity=row["row_id"],
             part=row["device"],
@@ -103,6 +103,7 @@ class _Product:
             limited_by="DRAM" if read / bytes_per_us >= NEAR * estimate else "cores",
             fitted=False,
             alone=estimate,
+            judged=Judged(row["device"], "product on all cores", self.parts, None, 1e3),
         )
 
 
