@@ -118,6 +118,7 @@ def map_workload(
     energy_slack: str | None = ...,
     deadline_ms: float | None = ...,
     energy_budget: str | None = ...,
+    error_bars: _Literal['host-driven-array', 'sequenced-array', 'many-core', 'row-stationary', 'any'] | None = ...,
     dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,

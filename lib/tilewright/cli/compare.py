@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
@@ -16,6 +16,7 @@ from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import Argument, Help, Paper, verb
 from tilewright.results.sheet import PaperWidth
+from tilewright.search.options import MachineClass
 
 if TYPE_CHECKING:
     import pandas
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tilewright.results.order_turn import UncertainNumber
     from tilewright.results.two_runs import RunComparison
 
+CLASSES = get_args(MachineClass)
 STEM = "comparison"
 """Name of the written files without their suffix."""
 
@@ -35,13 +37,19 @@ def _compared(
     search_again: bool = False,
     batches: Sequence[int] | str = (),
     sizes: bool = False,
+    error_bars: str = "",
     jobs: int = 1,
 ) -> "RunComparison":
     counts = () if batches == () else batches_of(batches)
+    from tilewright.results.error_bars.bars import classes_of, faster_object
     from tilewright.results.two_runs import compare_two, with_own_names
+
+    classes = classes_of(error_bars) if error_bars else None
 
     first, second = str(a), str(b)
     compared = compare_two(*with_own_names(ledger_at(first, network), ledger_at(second, network), (first, second)))
+    if classes is not None:
+        compared = replace(compared, error_bars=faster_object(compared.a, compared.b, classes))
     compared = replace(compared, bandwidths=_bandwidths(compared, (first, second)))
     compared = _with_batches(compared, (first, second), counts, jobs) if counts else compared
     compared = _with_sizes(compared, (first, second), search_again, jobs) if sizes else compared
@@ -170,6 +178,14 @@ def compare(
     sizes: Annotated[
         bool, Help("Also find the smallest change of the size of an on-chip memory that would reverse the order.")
     ] = False,
+    error_bars: Annotated[
+        str,
+        Help(
+            "Class of the machines of both runs, or CLASS_A,CLASS_B: also tell the probability that A is faster than B,"
+            f" from the measured errors of predictions for machines of the class. Classes: {', '.join(CLASSES)}.",
+            metavar="CLASS",
+        ),
+    ] = "",
     jobs: int = 1,
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":
@@ -180,14 +196,15 @@ def compare(
     networks, `network` selects one. For each change that would reverse the order, `search_again` searches new mappings
     of both runs, with `jobs` threads. `batches` searches new mappings with other batch sizes. `sizes` tries other sizes
     of on-chip memories. The column `assumes` has the results of `search_again`, `batches` and `sizes`, and the
-    assumptions of the comparison. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the
+    assumptions of the comparison. With `error_bars` (a class of machines, or two with a comma between them), it also
+    has the probability that run `a` is faster. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the
     width of figures for a paper, `column` or `page`; None draws figures for a report. Energies are in pJ. Raises
     InputError for runs that cannot be compared or searched again, ArtifactError for a run that is missing or damaged,
     and MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 
-    compared = _compared(a, b, network, search_again, batches, sizes, jobs)
+    compared = _compared(a, b, network, search_again, batches, sizes, error_bars, jobs)
     if output is not None:
         _write(compared, Path(output))
     return comparison_table(compared)

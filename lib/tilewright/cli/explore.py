@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.base.harmless import ended_lines
 from tilewright.base.objectives import energy_notices
-from tilewright.base.parameters import Limits
+from tilewright.base.parameters import Limits, OneOf
 from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
 from tilewright.base.unused import refuse_unused, unused_in, unused_option
 from tilewright.base.yamlfile import yaml_text
@@ -29,6 +29,7 @@ from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, Tell, silent, verb
 from tilewright.results.sheet import PaperWidth
+from tilewright.search.options import MachineClass
 
 if TYPE_CHECKING:
     import pandas
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 PAGE, CSV = "explore.html", "space.csv"
+CLASSES = get_args(MachineClass)
 SpaceDescription = FilePath | dict[str, Any]
 """Path of the file of a space, or its content."""
 DESIGNS, HARDWARE = SHOWN_DESIGNS, HARDWARE_OF_DESIGN
@@ -68,6 +70,7 @@ def _run(
     show: str | None = None,
     store: "FilePath | Store | None" = None,
     strict: bool = False,
+    error_bars: str | None = None,
     paper: PaperWidth | None = None,
     tell: Tell = silent,
     show_progress: bool = False,
@@ -79,7 +82,7 @@ def _run(
     source = space if isinstance(space, dict) else Path(space)
     notices: list[str] = [*repeated_options()]
     read = read_space(source, notices)
-    notices += _unused(read, jobs, shard, gather, show)
+    notices += _unused(read, jobs, shard, gather, show, error_bars)
     refuse_unused(notices, strict)
     tell(unused_in(notices))
     folder = None if output is None else Path(output)
@@ -88,7 +91,8 @@ def _run(
     if show_progress and shard is None and not gather:
         echo_text(_told_before(read, folder), nl=True)
     sharing = Sharing(store_of(store))
-    answer = _explored(source, read, folder, (jobs, shard, gather), sharing, (notices, strict), show_progress)
+    run = (jobs, shard, gather, error_bars)
+    answer = _explored(source, read, folder, run, sharing, (notices, strict), show_progress)
     if answer is not None:
         tell([notice for notice in unused_in(answer.exploration.notices) if notice not in notices])
     if str(sharing):
@@ -145,6 +149,11 @@ def explore(
     ] = None,
     store: "FilePath | Store | None" = None,
     strict: bool = False,
+    error_bars: Annotated[
+        str | None,
+        OneOf(CLASSES),
+        Help("Class of the machines of all designs: also make error bars on latencies, from measured errors."),
+    ] = None,
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":
     """Table with the costs of every design of a space: one row for each design and network.
@@ -152,7 +161,8 @@ def explore(
     The column `pareto` says whether the design is on the Pareto front. `space` is a file, or the content of a file as a
     dict. `output` is a folder for shards, tables, figures and a page. With `shard`, only the shard with this number is
     evaluated. With `gather`, the table is made from existing shards only. With `show`, only the full run of the design
-    with this name is made. With `paper` (`column` or `page`), figures for a paper are also drawn. For designs with
+    with this name is made. With `paper` (`column` or `page`), figures for a paper are also drawn. With
+    `error_bars`, a class of machines, the table also has the ends of an error bar on each latency. For designs with
     several cores, `store` keeps the mappings of tiles for later designs. The `attrs` of the table list unused input.
     Raises InputError with all errors of the space, the networks and the mapping, and with `strict` for input without
     effect.
@@ -161,23 +171,25 @@ def explore(
 
     from tilewright.designs.table_files import space_table
 
-    found = _run(space, output, jobs, shard, gather, show, store, strict, paper)
+    found = _run(space, output, jobs, shard, gather, show, store, strict, error_bars, paper)
     if show is not None:
         return pandas.DataFrame({"file": list(found.shown)})
     return pandas.DataFrame() if found.answer is None else space_table(found.answer)
 
 
-def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None) -> list[str]:
+def _unused(
+    space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None, error_bars: str | None
+) -> list[str]:
     """Notices of options without effect, and of unused parts of the networks. If `show` or `shard` is given, the
     networks are not checked for unused parts.
     """
     from tilewright.designs.unused_parts import unused_of_networks
 
     if show is not None:
-        given = {"jobs": jobs != 1, "shard": shard is not None, "gather": gather}
+        given = {"jobs": jobs != 1, "shard": shard is not None, "gather": gather, "error_bars": bool(error_bars)}
         return [unused_option(name, "has no effect with show") for name, is_given in given.items() if is_given]
     if shard is not None:
-        return []
+        return [unused_option("error_bars", "has no effect with shard", error_bars)] if error_bars else []
     with_jobs = gather and jobs != 1
     options = [unused_option("jobs", "has no effect with gather, which evaluates no shard", jobs)] if with_jobs else []
     return [*options, *unused_of_networks(space)]
@@ -187,16 +199,20 @@ def _explored(
     source: "SpaceSource",
     space: "Space",
     output: Path | None,
-    run: tuple[int, int | None, bool],
+    run: tuple[int, int | None, bool, str | None],
     sharing: "Sharing",
     told: tuple[Sequence[str], bool],
     show_progress: bool = False,
 ) -> "Answer | None":
     """Fronts and tables of the space. If `output` is given, they are also written to it. None if only a shard is
-    evaluated. `run` is (jobs, shard, gather), and `told` is (notices, strict).
+    evaluated. `run` is (jobs, shard, gather, error_bars), and `told` is (notices, strict).
     """
-    _, shard, gather = run
+    _, shard, gather, error_bars = run
     _check_shard(space, output, shard, gather)
+    if error_bars and shard is None:
+        from tilewright.designs.error_bars import check_space
+
+        check_space(space, error_bars)
     # Jobs that evaluate one shard each run in parallel in one folder, so they do not lock it.
     with holding(output) if output is not None and shard is None else nullcontext():
         return _answered(source, space, output, run, sharing, told, show_progress)
@@ -206,19 +222,19 @@ def _answered(
     source: "SpaceSource",
     space: "Space",
     output: Path | None,
-    run: tuple[int, int | None, bool],
+    run: tuple[int, int | None, bool, str | None],
     sharing: "Sharing",
     told: tuple[Sequence[str], bool],
     show_progress: bool,
 ) -> "Answer | None":
-    jobs, shard, gather = run
+    jobs, shard, gather, error_bars = run
     from tilewright.designs import explore as engine
     from tilewright.designs.parts import shards_of
 
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
             found = engine.explored(source, space, jobs, advance, sharing)
-            return _annotated(space, _noted(space, found, *told))
+            return _annotated(space, _noted(space, found, *told), error_bars)
         try:
             if not gather:
                 engine.complete(source, space, output, jobs, advance, shard, sharing)
@@ -230,22 +246,27 @@ def _answered(
     if missing:
         names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
         echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are incomplete or out of date: {names}"])
-    answer = _annotated(space, _noted(space, exploration, *told))
+    answer = _annotated(space, _noted(space, exploration, *told), error_bars)
     _write(answer, output)
     if isinstance(source, Path):
         write_space_path(source, output)
     return answer
 
 
-def _annotated(space: "Space", found: "Exploration") -> "Answer":
+def _annotated(space: "Space", found: "Exploration", error_bars: str | None) -> "Answer":
     """Answer to an exploration, with two sentences that need the space: on the gaps of mappings, and on axes without a
-    cost.
+    cost. If `error_bars` is a class of machines, the answer also has error bars.
     """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.free_axes import with_free_axes
     from tilewright.designs.mapping_gaps import with_mapping_gaps
 
-    return with_free_axes(space, with_mapping_gaps(space, answer_of(found)))
+    answer = with_free_axes(space, with_mapping_gaps(space, answer_of(found)))
+    if not error_bars:
+        return answer
+    from tilewright.designs.error_bars import with_error_bars
+
+    return with_error_bars(answer, error_bars)
 
 
 def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict: bool) -> "Exploration":

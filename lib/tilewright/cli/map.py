@@ -93,6 +93,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['distinct_layers']} distinct,"
         f" {_tried(mapped)})"
     )
+    from tilewright.results.error_bars.bars import bar_lines
     from tilewright.results.front_text import front_lines
     from tilewright.results.proof_text import proof_lines
     from tilewright.results.run_text import (
@@ -111,6 +112,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         proof_lines,
         front_lines,
         power_lines,
+        bar_lines,
         coverage_lines,
         locality_lines,
         range_lines,
@@ -228,6 +230,7 @@ def _mapped(
         refused.finish()
     problem.check_layers()
     _check_choice(chosen, problem, is_given(pipeline))
+    _check_error_bars(chosen, problem)
     if output:
         make_folder(output)  # a folder that cannot be written is an error before the search, not after
     with holding(output) if output else nullcontext():
@@ -242,6 +245,7 @@ def _mapped(
             notices += without_energy
         # Line numbers of files behind artifacts are not kept: a new comment in a file would change them, but no result.
         mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
+        mapped = _with_error_bars(mapped, problem, chosen)
         if output:
             write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
             sources = {HARDWARE: given.hardware, WORKLOAD: given.workload, MAPPING: given.mapping}
@@ -264,6 +268,24 @@ def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: b
             [Problem("has no effect with a pipeline of stages: remove the option or the pipeline", path=path)]
         )
     check_clock(chosen, problem.core)
+
+
+def _check_error_bars(chosen: MapOptions, problem: "NetworkProblem") -> None:
+    """Raise InputError if the options ask for error bars of an in-memory array, whose errors are not measured."""
+    if chosen.error_bars and problem.core.operational_array.is_in_memory:
+        message = f"no errors of in-memory arrays are measured, and core '{problem.core.name}' has one"
+        raise InputError([Problem(message, path="error_bars", value=chosen.error_bars)])
+
+
+def _with_error_bars(mapped: "MappedWorkload", problem: "NetworkProblem", chosen: MapOptions) -> "MappedWorkload":
+    """Result with error bars in its summary, if the options ask for them."""
+    if not chosen.error_bars:
+        return mapped
+    from tilewright.results.error_bars.bars import ERROR_BARS, bars_of_records
+
+    hardware = input_digests(problem)["hardware"]
+    bars = bars_of_records(mapped.records, mapped.summary, hardware, chosen.error_bars)
+    return replace(mapped, summary={**mapped.summary, ERROR_BARS: bars})
 
 
 def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":

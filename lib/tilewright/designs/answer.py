@@ -78,6 +78,8 @@ class Answer:
     """Sentences on gaps of some designs: between their mappings and the best mappings (`mapping_gaps`), or between
     their plans and the best plans (`plan_gaps`).
     """
+    error_notes: tuple[str, ...] = ()
+    """Sentences on error bars of latencies (`designs.error_bars`); () if none are asked for."""
 
     @property
     def overall(self) -> Front:
@@ -120,8 +122,8 @@ class Answer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All sentences on access times, axes, mappings and plans, in the order of the printed summary."""
-        return (*self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes)
+        """All sentences on access times, axes, mappings, plans and error bars, in the order of the printed summary."""
+        return (*self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes, *self.error_notes)
 
     @property
     def excluded(self) -> int:

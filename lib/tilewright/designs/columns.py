@@ -40,6 +40,8 @@ MAPPING_GAP = "mapping_gap"
 """Column with the largest share by which better mappings could lower the objective of the search, according to the
 lower bound of the objective. Only some designs on the front have a value in this column.
 """
+EXPECTED = ("expected_low_cycles", "expected_high_cycles")
+"""Columns with the ends of the error bar on the latency (`designs.error_bars`)."""
 PLAN_BOUNDS = ("bound_energy_pj", "bound_latency_cycles", "bound_edp_pj_cycles")
 """Columns with lower bounds over every plan, for designs whose fusion is searched."""
 PLAN_GAPS = ("gap_energy", "gap_latency", "gap_edp")
@@ -59,7 +61,7 @@ OF_ALL = "_all_networks"
 
 _FIXED = {
     *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *ACCESS, *RATES, *ODDS),
-    *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES, MAPPING_GAP),
+    *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES, MAPPING_GAP, *EXPECTED),
     *(*PLAN_BOUNDS, *PLAN_GAPS, SCHEDULES, START_DESIGN, DROPPED_BY),
 }
 _MADE = re.compile(rf"energy_.+_pj|latency_.+_cycles|range of .+|.+{OF_ALL}", re.DOTALL)

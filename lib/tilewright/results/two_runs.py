@@ -18,6 +18,7 @@ from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_tex
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.batch_turn import BatchTurn, batch_lines, batch_object
 from tilewright.results.certain_order import order_notice
+from tilewright.results.error_bars.bars import ERROR_BARS, faster_lines
 from tilewright.results.held_costs import ranged_pj
 from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
@@ -75,6 +76,10 @@ class RunComparison:
     """
     sized: SizesOfRuns | None = None
     """Order of the two runs with other sizes of their memories; None if no sizes were tried."""
+    error_bars: JsonObject | None = None
+    """Probability that the first run is faster, with the error bars of both (`error_bars.bars.faster_object`); None if
+    no error bars are asked for.
+    """
 
     @property
     def runs(self) -> tuple[RunPoint, RunPoint]:
@@ -143,6 +148,7 @@ class RunComparison:
         lines = turn_lines(self.turns, by_time=all(run.latency_s for run in self.runs))
         searched = () if self.searched is None else searched_lines(self.searched)
         batched = () if self.batched is None else batch_lines(self.batched)
+        lines = (*(() if self.error_bars is None else faster_lines(self.error_bars)), *lines)
         return (*lines, *searched, *batched, *(() if self.sized is None else self.sized.lines))
 
     @property
@@ -291,13 +297,14 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
 def _searched_objects(comparison: RunComparison) -> JsonObject:
     """Order of the two runs under changed inputs, as a JSON object: with changed numbers (`searched_turns`), with other
     batch sizes (`batch_turns`) and with other memory sizes (`size_turns`). A field is missing if its changes were not
-    tried.
+    tried. The field `error_bars` is missing without error bars.
     """
     searched, batched = comparison.searched, comparison.batched
     return {
         **({} if searched is None else {"searched_turns": list(map(searched_object, searched))}),
         **({} if batched is None else {"batch_turns": list(map(batch_object, batched))}),
         **({} if comparison.sized is None else {"size_turns": comparison.sized.objects}),
+        **({} if comparison.error_bars is None else {ERROR_BARS: comparison.error_bars}),
     }
 
 

@@ -29,6 +29,8 @@ DEFAULT_SPATIAL_MAPPINGS = 3
 MOST_STARTS = 64
 """Largest number of spatial mappings for which an exact search runs loma and salsa even if the time budget is over."""
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
+MachineClass = Literal["host-driven-array", "sequenced-array", "many-core", "row-stationary", "any"]
+"""Classes of machines with measured errors of predictions (`results.error_bars`)."""
 CHOICES = ("latency_slack", "energy_slack", "deadline_ms", "energy_budget")
 """Options that choose a point of the Pareto front of a network."""
 SLACK = Told(allowed="a percentage of 0% or more, such as 2%")
@@ -311,11 +313,14 @@ class MapOptions(SearchOptions):
     energy_budget: Annotated[str, BUDGET, ParameterCheck(checked("energy_budget", budget_pj))] | None = None
     """Choose a point of the network's Pareto front: its energy is at most this energy (such as 3 mJ). Of all such
     points, the one with the least latency is taken. This option implies `front`."""
+    error_bars: MachineClass | None = None
+    """Class of the machine, for error bars on the latency: the errors of predictions for machines of this class that
+    others measured. any: all machines with measurements. null: no error bars. The mappings stay the same."""
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}
         values = {**values, **self.implied(given), **given}
-        for name in ("preset", *CHOICES):
+        for name in ("preset", *CHOICES, "error_bars"):
             object.__setattr__(self, name, values.pop(name))
         super().__init__(**values)
 
@@ -331,6 +336,9 @@ class MapOptions(SearchOptions):
         reported as wrong.
         """
         yield from super().conflicts(wrong)
+        if self.error_bars is not None and not {"error_bars", "model"} & wrong and self.model != CORRECTED.name:
+            message = f"needs the model {CORRECTED.name}: the errors of the model {self.model} are not measured"
+            yield Problem(message, path="error_bars", value=self.error_bars)
         names = [name for name in self.choice if name not in wrong]
         for name in names[1:]:
             message = f"{names[0]} and {name} each choose a point of the front: give only one of them"

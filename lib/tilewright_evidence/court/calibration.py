@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, combinations_with_replacement
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from tilewright.base.errors import InputError, Problem
@@ -34,6 +34,8 @@ SHAPES, PROGRAMS, DEVICES, BOTH, CLASSES = (
 )
 """Kinds of pairs. The rows of a pair have one program, except in PROGRAMS and CLASSES."""
 ALL = "all pairs"
+LEAST_MACHINES = 4
+"""Least number of machines: two of a pair, and two others whose difference shows how far machines differ."""
 
 
 class Pair(NamedTuple):
@@ -105,7 +107,7 @@ def calibration_of(draws: Sequence[Sequence[Said]], kind: str, has_keys: bool) -
     )
 
 
-def _share(outcomes: Values) -> float | None:
+def _share(outcomes: "np.ndarray[Any, Any]") -> float | None:
     return float(np.mean(outcomes)) if len(outcomes) else None
 
 
@@ -254,17 +256,25 @@ def calibrations(judge: Judge, draws: int) -> list[Calibration]:
     return found
 
 
-def calibration_text(rows: Sequence[ErrorRow], draws: int) -> str:
-    """Text on the calibration of the error bars of `rows`, for the terminal. Raises InputError if the rows have fewer
-    than two machines.
+def judge_of(rows: Sequence[ErrorRow], table: ErrorTable | None = None) -> Judge:
+    """Judge of the error bars of `rows`, by `table` or by the rows of other machines. Raises InputError if the rows
+    have too few machines for a table without two of them, or if no row is predicted by the cost model.
     """
-    if len({row.machine for row in rows}) < 2:
-        allowed = ", ".join(CLASS_OF_SET)
-        message = "error bars need rows of at least two machines that the cost model predicts"
-        raise InputError([Problem(message, path="SET", allowed=allowed)])
-    judge = Judge(rows)
+    if table is not None and rows:
+        return Judge(rows, table)
+    for has_keys in {row.has_keys for row in rows} or {True}:
+        own = [row for row in rows if row.has_keys == has_keys and row.quantity == LATENCY]
+        if len({row.machine for row in own}) < LEAST_MACHINES:
+            message = f"error bars need rows of at least {LEAST_MACHINES} machines that the cost model predicts"
+            raise InputError([Problem(message, path="SET", allowed=", ".join(CLASS_OF_SET))])
+    return Judge(rows)
+
+
+def calibration_text(judge: Judge, draws: int) -> str:
+    """Text on the calibration of error bars, for the terminal."""
     found = calibrations(judge, draws)
-    lines = [f"error bars: pairs of rows, {draws} random draws; each pair is judged without the rows of its machines"]
+    way = "without the rows of its machines" if judge.table is None else "by the table of the package"
+    lines = [f"error bars: pairs of rows, {draws} random draws; each pair is judged {way}"]
     for has_keys, words in ((True, "with"), (False, "without")):
         own = [one for one in found if one.has_keys == has_keys]
         if not own:

@@ -13,6 +13,8 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.marked_pages import with_part
 from tilewright.base.harmless import markdown
 
+from tilewright_evidence.court.calibration import calibration_text, judge_of
+from tilewright_evidence.court.error_rows import error_rows
 from tilewright_evidence.court.verb import Heard, accuracy
 from tilewright_evidence.court.verdict import VerdictPart, set_text
 
@@ -43,6 +45,12 @@ the table, with a text of its own.
 """
 NOT_MEASURED = ("timeloop-points",)
 """Names of the sets of data whose values are not measurements. Another model computed these values."""
+
+
+ERROR_BARS = "error bars"
+"""Name of the marks around the calibration of error bars."""
+PAIR_DRAWS = 100
+"""Number of draws of pairs by which the page judges error bars."""
 
 
 def mark(kind: str, name: str) -> tuple[str, str]:
@@ -114,6 +122,12 @@ def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
     ]
 
 
+def error_bars_text(heard: Sequence[Heard]) -> str:
+    """Text on the calibration of error bars for the page: the statements on pairs of rows."""
+    judge = judge_of(error_rows({one.court_set.name: one.cases for one in heard}))
+    return f"```text\n{calibration_text(judge, PAIR_DRAWS)}\n```\n"
+
+
 def with_blocks(page: str, kind: str, texts: dict[str, str]) -> str:
     """Page with new blocks: each text in `texts` replaces the text between the two marks of its block (`mark`). `texts`
     has the texts by name of the block, such as the name of a set. `kind` is SAMPLE or FULL. Raises ValueError if the
@@ -134,6 +148,7 @@ def main(arguments: Sequence[str]) -> None:
     if len(arguments) > 1:
         full = blocks(FULL, Path(arguments[1]))
         text = with_blocks(text, FULL, full)
+        text = with_blocks(text, FULL, {ERROR_BARS: error_bars_text(accuracy(data=Path(arguments[1])))})
         write_atomically(README, with_blocks(README.read_text(), FULL, {SUMMARY: full[SUMMARY]}))
     write_atomically(page, text)
 

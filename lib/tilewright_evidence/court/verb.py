@@ -9,7 +9,7 @@ from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import csv_text, terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
-from tilewright.base.parameters import Limits
+from tilewright.base.parameters import Limits, OneOf
 from tilewright.base.steps import COURT, COURT_TABLE
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.terminal import echo_text
@@ -25,11 +25,16 @@ from tilewright_evidence.court.tpu import TPU
 from tilewright_evidence.court.xdna import XDNA
 
 if TYPE_CHECKING:
+    from tilewright_evidence.court.calibration import Judge
     from tilewright_evidence.court.case import Case
     from tilewright_evidence.court.fit import Draws
     from tilewright_evidence.court.verdict import VerdictPart
 
 
+HELD_OUT, PACKAGE = JUDGES = ("held-out", "package")
+"""Judges of error bars, as values of the option --error-bars."""
+PAIR_DRAWS = 20
+"""Number of draws of pairs by which error bars are judged."""
 DEFAULT_DATA = Path("../shared/third-party")
 """Folder of the full sets, if the user names no folder."""
 
@@ -40,31 +45,54 @@ def _compared(
     package_samples: bool,
     refit: bool,
     draws: int,
+    error_bars: str | None,
     output: FilePath | None,
     tell: Tell = silent,
-) -> "tuple[list[Heard], list[Path]]":
-    """Pair (results of the comparison for each chosen set, paths of the written files). No files are written if
-    `output` is None.
+) -> "tuple[list[Heard], list[Path], Judge | None]":
+    """Triple (results of the comparison for each chosen set, paths of the written files, judge of the error bars). No
+    files are written if `output` is None. The judge is None without `error_bars`.
     """
     notices: list[str] = []
     folder = None if package_samples else _folder(None if data is None else Path(data))
     found = _heard(tuple(sets), folder, refit, notices, draws)
     tell(notices)
-    return found, [] if output is None else _write(found, Path(output))
+    judge = _judge(found, error_bars) if error_bars else None
+    return found, [] if output is None else _write(found, Path(output)), judge
 
 
-def _show(compared: "tuple[list[Heard], list[Path]]", as_json: bool) -> int:
+def _judge(found: "Sequence[Heard]", kind: str) -> "Judge":
+    """Judge of the error bars of all rows. `kind` is one of JUDGES. Raises InputError for another kind, and if the rows
+    have too few machines.
+    """
+    if kind not in JUDGES:
+        allowed, nearest = ", ".join(JUDGES), nearest_name(kind, JUDGES)
+        problem = Problem("unknown value", path="error_bars", value=repr(kind), allowed=allowed, nearest=nearest)
+        raise InputError([problem])
+    from tilewright.results.error_bars.table import error_table
+
+    from tilewright_evidence.court.calibration import judge_of
+    from tilewright_evidence.court.error_rows import error_rows
+
+    table = error_table() if kind == PACKAGE else None
+    return judge_of(error_rows({one.court_set.name: one.cases for one in found}), table)
+
+
+def _show(compared: "tuple[list[Heard], list[Path], Judge | None]", as_json: bool) -> int:
     """Print the comparisons. Returns the exit code."""
+    from tilewright_evidence.court.calibration import calibration_text, calibrations
     from tilewright_evidence.court.verdict import LEGEND, set_text
 
-    found, paths = compared
+    found, paths, judge = compared
     if as_json:
-        echo_json(_object(found))
+        told = [] if judge is None else [asdict(one) for one in calibrations(judge, PAIR_DRAWS)]
+        echo_json([*_object(found), *([{"error_bars": told}] if told else [])])
     else:
         for one in found:
             echo_text(set_text(one.court_set, one.parts), nl=True)
             echo_text("\n".join((_constants_text(one), *map(terminal, _draw_lines(one)))) + "\n", nl=True)
         echo_text(LEGEND, nl=True)
+        if judge is not None:
+            echo_text(calibration_text(judge, PAIR_DRAWS) + "\n", nl=True)
         if paths:
             echo_paths(paths, as_json)
     return 1 if any(part.unexplained for one in found for part in one.parts) else 0
@@ -103,13 +131,21 @@ def accuracy(
             " errors over these draws is printed."
         ),
     ] = 0,
+    error_bars: Annotated[
+        str | None,
+        OneOf(JUDGES),
+        Help(
+            "Also judge statements 'A is faster than B' on pairs of rows. held-out: each pair by the errors of the"
+            " other machines in the rows. package: by the table of the package, for rows of which it was not made."
+        ),
+    ] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {COURT_TABLE}, {COURT} and the figures.")] = None,
 ) -> "list[Heard]":
     """Comparisons of our predictions with measurements by others: the cases of each set, and the errors of its parts.
 
     The arguments are the options of the command. Raises InputError with all mistakes.
     """
-    return _compared(sets, data, package_samples, refit, draws, output)[0]
+    return _compared(sets, data, package_samples, refit, draws, error_bars, output)[0]
 
 
 @dataclass(frozen=True)

@@ -159,11 +159,17 @@ class OneCoreRun(Findings):
     def _totals(self, item: AuditItem) -> Made:
         """Comparison of the stored summary with a summary that is computed again from the stored records."""
         from tilewright.pipeline.stages.run import summed_again
+        from tilewright.results.error_bars.bars import ERROR_BARS, bars_of_records
+        from tilewright.results.error_bars.table import check_class
 
         stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
         records = records_of(self._layers, self.folder / LAYERS)
         try:
-            again = as_stored(summed_again(self._problem, self._stages, records).summary)
+            summary = summed_again(self._problem, self._stages, records).summary
+            if ERROR_BARS in stored:
+                hardware, device_class = self._made_by["inputs"]["hardware"], check_class(stored[ERROR_BARS]["class"])
+                summary = {**summary, ERROR_BARS: bars_of_records(records, summary, hardware, device_class)}
+            again = as_stored(summary)
         except InputError as error:  # without a record for each layer, no totals
             return Made(item, (AuditDifference("summary", "there", str(error)),))
         # Notices of unused input are not results, so they are not compared.

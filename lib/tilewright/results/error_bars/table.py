@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +17,12 @@ import numpy.typing as npt
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.cost.waiting import WAITING_TERMS
 from tilewright.results.bottlenecks import ARRAY, CAUSE_OF_TERM, IDLE_UNITS, MOVING_DATA, WAITING
+from tilewright.search.options import MachineClass
 
 Values = npt.NDArray[np.float64]
 TABLE = Path(__file__).with_name("errors.csv")
 """File with the table."""
-HOST_DRIVEN, SEQUENCED, MANY_CORE, ROW_STATIONARY, ANY = (
-    "host-driven-array",
-    "sequenced-array",
-    "many-core",
-    "row-stationary",
-    "any",
-)
+HOST_DRIVEN, SEQUENCED, MANY_CORE, ROW_STATIONARY, ANY = get_args(MachineClass)
 CLASSES: Mapping[str, str] = {
     HOST_DRIVEN: "one array to which a host or driver sends each command, such as Gemmini",
     SEQUENCED: "one large array with a program of a compiler, such as a TPU",
@@ -100,9 +95,11 @@ class ErrorTable:
         return self.cells[ErrorKey(ANY, has_keys, limit)] if found is None or found.rows < LEAST_ROWS else found
 
     def power(self, device_class: str) -> ErrorCell | None:
-        """Errors of the power of the chip for a class; None if no power of a machine of the class is measured."""
-        found = (self.cells.get(ErrorKey(device_class, has_keys, "", POWER)) for has_keys in (True, False))
-        return next((cell for cell in found if cell is not None), None)
+        """Errors of the power of the chip for a class; None if no power of a machine of the class is measured. The
+        class ANY has the errors of the first class with a measured power.
+        """
+        found = (cell for key, cell in self.cells.items() if key.quantity == POWER)
+        return next((cell for cell in found if device_class in (ANY, cell.key.device_class)), None)
 
 
 def limit_of(terms: Mapping[str, float]) -> str:

@@ -13,6 +13,7 @@ from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.bottlenecks import Bottlenecks, cause_words, waited_for
 from tilewright.results.bottlenecks_text import has_causes, memory_words
+from tilewright.results.error_bars.bars import bar_lines
 from tilewright.results.front_text import front_lines, front_table, point_roles
 from tilewright.results.loop_nest import loop_nest_text
 from tilewright.results.page.columns import (
@@ -129,7 +130,7 @@ def _notes(summary: Summary) -> list[str]:
     lines += bits_lines(summary)
     lines += alternative_lines(summary)
     lines += [*coverage_lines(summary)] if "coverage" in summary else []
-    return [*lines, *locality_lines(summary), *power_lines(summary), *range_lines(summary)]
+    return [*lines, *locality_lines(summary), *power_lines(summary), *bar_lines(summary), *range_lines(summary)]
 
 
 def _micro(energy_pj: float) -> float | int | None:

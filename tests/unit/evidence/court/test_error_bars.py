@@ -35,10 +35,10 @@ from tilewright_evidence.court.calibration import (
     Pair,
     Said,
     calibration_of,
-    calibration_text,
     calibrations,
     covered,
     drawn_pairs,
+    judge_of,
     sides_of,
 )
 from tilewright_evidence.court.error_rows import CLASS_OF_SET, ErrorRow
@@ -218,6 +218,6 @@ def test_one_machine_has_no_table() -> None:
     """Rows of a single machine do not say how far machines differ, and this is told instead of a bar of width 0."""
     with pytest.raises(InputError, match="several machines"):
         error_table_of([row("a", 1.0, 1.1), row("a", 1.0, 1.2)])
-    with pytest.raises(InputError, match="at least two machines"):
-        calibration_text([row("a", 1.0, 1.1)], 1)
+    with pytest.raises(InputError, match="at least 4 machines"):
+        judge_of([row(machine, 1.0, 1.1) for machine in ("a", "b", "c")])
     assert FAR > 1 > SAID
