@@ -41,7 +41,7 @@ def _compared(
     jobs: int = 1,
 ) -> "RunComparison":
     counts = () if batches == () else batches_of(batches)
-    from tilewright.results.error_bars.bars import classes_of, faster_object
+    from tilewright.results.error_bars.faster import classes_of, faster_object
     from tilewright.results.two_runs import compare_two, with_own_names
 
     classes = classes_of(error_bars) if error_bars else None

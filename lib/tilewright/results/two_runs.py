@@ -18,7 +18,8 @@ from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_tex
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.batch_turn import BatchTurn, batch_lines, batch_object
 from tilewright.results.certain_order import order_notice
-from tilewright.results.error_bars.bars import ERROR_BARS, faster_lines
+from tilewright.results.error_bars.bars import ERROR_BARS
+from tilewright.results.error_bars.faster import faster_lines
 from tilewright.results.held_costs import ranged_pj
 from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
@@ -77,8 +78,8 @@ class RunComparison:
     sized: SizesOfRuns | None = None
     """Order of the two runs with other sizes of their memories; None if no sizes were tried."""
     error_bars: JsonObject | None = None
-    """Probability that the first run is faster, with the error bars of both (`error_bars.bars.faster_object`); None if
-    no error bars are asked for.
+    """Probability that the first run is faster, with the error bars of both (`error_bars.faster.faster_object`). None
+    without error bars.
     """
 
     @property

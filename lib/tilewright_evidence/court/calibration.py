@@ -11,7 +11,7 @@ from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.harmless import terminal_lines
 from tilewright.results.error_bars.draws import HIGH, LOW, SAMPLES, layer_errors
 from tilewright.results.error_bars.table import LATENCY, ErrorCell, ErrorTable, Values
@@ -274,7 +274,7 @@ def calibration_text(judge: Judge, draws: int) -> str:
     """Text on the calibration of error bars, for the terminal."""
     found = calibrations(judge, draws)
     way = "without the rows of its machines" if judge.table is None else "by the table of the package"
-    lines = [f"error bars: pairs of rows, {draws} random draws; each pair is judged {way}"]
+    lines = [f"error bars: pairs of rows, {count_of(draws, 'random draw')}; each pair is judged {way}"]
     for has_keys, words in ((True, "with"), (False, "without")):
         own = [one for one in found if one.has_keys == has_keys]
         if not own:

@@ -1,5 +1,6 @@
 """Error bars: the rows and the table that they are made of, and the calibration of what they say."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilewright.base.errors import InputError
+from tilewright.cli.main import main
 from tilewright.results.error_bars.draws import LOW, faster_share, predicted_run, time_samples
 from tilewright.results.error_bars.table import (
     ANY,
@@ -25,6 +27,7 @@ from tilewright.results.error_bars.table import (
     TABLE,
     ErrorTable,
 )
+from tilewright_evidence.court import verb
 from tilewright_evidence.court.calibration import (
     ALL,
     DEVICES,
@@ -41,6 +44,7 @@ from tilewright_evidence.court.calibration import (
     judge_of,
     sides_of,
 )
+from tilewright_evidence.court.document import ERROR_BARS, FULL, error_bars_text, with_blocks
 from tilewright_evidence.court.error_rows import CLASS_OF_SET, ErrorRow
 from tilewright_evidence.court.error_table import (
     error_table_of,
@@ -48,8 +52,9 @@ from tilewright_evidence.court.error_table import (
     table_text,
     widened_quantiles,
 )
-from tilewright_evidence.court.verb import SETS
+from tilewright_evidence.court.verb import SETS, accuracy
 
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "accuracy.md"
 FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
 needs_full_sets = pytest.mark.skipif(
     not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout"
@@ -89,6 +94,36 @@ def test_a_row_with_keys_counts_with_and_without_them() -> None:
 def test_the_table_is_made_of_the_full_sets() -> None:
     """The file of the package is what its maker gives for the full sets."""
     assert table_text(rows_of(True)) == TABLE.read_text()
+
+
+@needs_full_sets
+@pytest.mark.slow
+def test_the_page_has_the_calibration() -> None:
+    """docs/accuracy.md#error-bars is what the document module writes."""
+    page = PAGE.read_text()
+    heard = accuracy(list(CLASS_OF_SET), data=FULL_SETS)
+    assert with_blocks(page, FULL, {ERROR_BARS: error_bars_text(heard)}) == page
+
+
+def test_the_command_prints_the_calibration(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the sets, by both judges; wrong judges and sets with too few machines are told."""
+    monkeypatch.setattr(verb, "PAIR_DRAWS", 1)
+    for judge, words in (("held-out", "without the rows of its machines"), ("package", "by the table of the package")):
+        assert main(["accuracy", "gemmini-rtl", "--package-samples", "--error-bars", judge]) == 0
+        text = capsys.readouterr().out
+        assert f"1 random draw; each pair is judged {words}" in text
+        assert "two machines of a class, one shape" in text
+    assert main(["accuracy", "gemmini-rtl", "--package-samples", "--error-bars", "package", "--json"]) == 0
+    (_, told) = json.loads(capsys.readouterr().out)
+    assert [one["kind"] for one in told["error_bars"] if one["has_keys"]][-1] == ALL
+    assert main(["accuracy", "tpu-v6e", "--package-samples", "--error-bars", "held-out"]) == 2
+    assert "at least 4 machines" in capsys.readouterr().err
+    assert main(["accuracy", "timeloop-points", "--package-samples", "--error-bars", "package"]) == 2
+    assert "that the cost model predicts" in capsys.readouterr().err
+    with pytest.raises(InputError, match="did you mean 'held-out'"):
+        accuracy(["gemmini-rtl"], package_samples=True, error_bars="heldout")
 
 
 @needs_full_sets
