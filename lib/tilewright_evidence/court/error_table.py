@@ -176,7 +176,7 @@ def widened_quantiles(errors: Values, weights: Values) -> Values:
     levels = ((np.cumsum(shares) - shares / 2) * count + 0.5) / (count + 1)
     scale = float((shares * np.abs(values - (shares * values).sum())).sum())
     wanted = np.array(LEVELS)
-    found = np.interp(wanted, levels, values)
+    found: Values = np.interp(wanted, levels, values)
     below, above = wanted < levels[0], wanted > levels[-1]
     found[below] = values[0] - scale * np.log(levels[0] / wanted[below])
     found[above] = values[-1] + scale * np.log((1 - levels[-1]) / (1 - wanted[above]))

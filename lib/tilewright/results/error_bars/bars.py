@@ -39,7 +39,7 @@ def bars_of_run(run: PredictedRun) -> JsonObject:
     """Error bars of a run as JSON values: the ends of the bar in cycles, and the errors that it is made of."""
     low, high = ends(time_samples(run))
     cells = run.cells(error_table())
-    limits = [
+    limits: list[JsonObject] = [
         {
             "limit": limit,
             "layers": layers,
@@ -95,7 +95,7 @@ def bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def bar_text(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """Text on the ends of a bar. `found` has the error bars. `summary` has the clock; without it, seconds are missing."""
+    """Text on the ends of a bar. `found` has the error bars, and `summary` the clock, if one is known."""
     low, predicted, high = (found[f"{name}_cycles"] for name in ("low", "predicted", "high"))
     told = f"{cycles_text(low)} to {cycles_text(high)} cycles"
     if mhz := summary.get("clock_frequency_mhz"):
