@@ -197,10 +197,10 @@ def compare(
     of both runs, with `jobs` threads. `batches` searches new mappings with other batch sizes. `sizes` tries other sizes
     of on-chip memories. The column `assumes` has the results of `search_again`, `batches` and `sizes`, and the
     assumptions of the comparison. With `error_bars` (a class of machines, or two with a comma between them), it also
-    has the probability that run `a` is faster. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the
-    width of figures for a paper, `column` or `page`; None draws figures for a report. Energies are in pJ. Raises
-    InputError for runs that cannot be compared or searched again, ArtifactError for a run that is missing or damaged,
-    and MappingError if a new search finds no mapping.
+    has the probability that run `a` is faster. `output` is a folder for the table as CSV and JSON, and a figure.
+    `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a report. Energies are in
+    pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for a run that is missing or
+    damaged, and MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 

@@ -111,9 +111,9 @@ def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
 def table(cases: Sequence[Case]) -> pandas.DataFrame:
     """Table with a row for each case.
 
-    The first columns are the fields of `Case`, without `roofline_terms` and `judged`. Three columns follow: `error` (error of the
-    estimate), `breaks_bound` (see `Case.breaks_bound`) and `unseen`. `unseen` is true if constants were fitted to no
-    row with the same origin (`Case.group`).
+    The first columns are the fields of `Case`, without `roofline_terms` and `judged`. Three columns follow: `error`
+    (error of the estimate), `breaks_bound` (see `Case.breaks_bound`) and `unseen`. `unseen` is true if constants were
+    fitted to no row with the same origin (`Case.group`).
     """
     seen = seen_groups(cases)
     names = [field.name for field in fields(Case) if field.name not in ("roofline_terms", "judged")]

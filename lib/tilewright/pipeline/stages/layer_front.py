@@ -63,8 +63,8 @@ short, because sweeps find and prove the least latency with as little effort. Th
 for most layers, and gets the full effort.
 """
 SWEEP_FACTOR, LONG_SWEEP_FACTOR = 5, 16
-"""Factors of the effort of the layer. The first sweep gets SWEEP_FACTOR times the effort. If the miss still exceeds MISS
-after this sweep, a second sweep gets LONG_SWEEP_FACTOR times the effort.
+"""Factors of the effort of the layer. The first sweep gets SWEEP_FACTOR times the effort. If the miss still exceeds
+MISS after this sweep, a second sweep gets LONG_SWEEP_FACTOR times the effort.
 """
 EFFORT_SHARE, GAP = 4, 0.002
 """Limits of one search between the two ends of the front. The search gets the effort of the layer divided by
