@@ -238,8 +238,7 @@ def _use_columns(made: ScheduleArtifact) -> dict[str, float]:
     on_chip = np.unique(np.delete(system.core_memory, system.off_chip_core, axis=0))
     on_chip = on_chip[(on_chip >= 0) & (on_chip != system.off_chip_memory)]
     peak, capacity = made.schedule.peak_bits[on_chip], system.memory_capacity_bits[on_chip]
-    carried = made.schedule.link_bits.sum(axis=0) / (
-        system.link_bits_per_cycle * max(made.schedule.latency_cycles, 1.0)
-    )
+    offered = system.link_bits_per_cycle.astype(np.float64) * max(made.schedule.latency_cycles, 1)  # no overflow
+    carried = made.schedule.link_bits.sum(axis=0) / offered
     shares = (float((peak / capacity).max(initial=0.0)), float(carried.max(initial=0.0)))
     return dict(zip(USES, (float(peak.sum()), *shares), strict=True))

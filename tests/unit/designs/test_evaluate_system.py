@@ -1,15 +1,17 @@
 """Costs of designs of several cores: to the last bit what a whole run finds for each alone."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tilewright
 from tilewright.base.errors import InputError
 from tilewright.base.measures import LATENCY_S
 from tilewright.designs.columns import POWER
 from tilewright.designs.design_cost import GRAPHS, TABLES, Sharing
-from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
+from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator, schedule_cost
 from tilewright.designs.results import OK
 from tilewright.designs.space import USES, SystemOptions
 from tilewright.designs.space_reader import read_space
@@ -76,6 +78,20 @@ def test_costs_are_those_of_a_run(network: Workload, base: str) -> None:
             assert 0 < found.further["fullest_memory_share"] <= 1
             assert 0 < found.further["fullest_link_share"] <= 1
             assert tuple(found.further) == (*USES, LATENCY_S, POWER)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_link_without_a_limit_is_never_full(network: Workload) -> None:
+    """The mesh has links of infinite width; whatever the latency is, the fullest link has a share from 0 to 1."""
+    given = parse_accelerator(HARDWARE / "quad_mesh.yaml")
+    assert isinstance(given, MultiCoreAccelerator)
+    nodes = tilewright.cns(BERT, HARDWARE / "quad_mesh.yaml", [{"name": "default"}])
+    costs = tilewright.cost(nodes, lpf_limit=3)
+    made = tilewright.allocate(costs, nb_ga_individuals=4, nb_ga_generations=1, exhaustive_nodes=0).artifact
+    for more in range(8):
+        schedule = replace(made.schedule, latency_cycles=made.schedule.latency_cycles + more)
+        cost = schedule_cost(replace(made, schedule=schedule), costs.costs, given)
+        assert 0 < cost.further["fullest_link_share"] <= 1
 
 
 def test_what_designs_share_is_made_once(network: Workload, tmp_path: Path) -> None:
