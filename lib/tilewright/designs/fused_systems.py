@@ -1,9 +1,10 @@
 """Searches for fusion plans of the designs of a space, block by block.
 
 A block has consecutive designs, which are searched one after another. Designs with the least lower bounds come first. A
-search starts from the plan of the nearest design among the earlier designs of the block. A design is skipped if an
-earlier design of the block has results that dominate the lower bounds of the skipped design. The results of a block do
-not depend on other blocks, and therefore not on shards and processes.
+search starts from the plans of the nearest designs among the earlier designs of the block. At the end, plans travel
+back: each design is searched once more, from its own plan and from the plans of later designs. A design is skipped if
+an earlier design of the block has results that dominate the lower bounds of the skipped design. The results of a block
+do not depend on other blocks, and therefore not on shards and processes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,12 @@ from tilewright.pipeline.stages.multi.plan_search import PLAN_ENGINES, FoundPlan
 from tilewright.pipeline.stages.preflight.network import preflight
 from tilewright.workload.graph import Workload
 
+STARTS = 4
+"""Largest number of earlier designs from whose plans a search starts, the nearest designs first."""
+RETURN_SHARE = 0.25
+"""Share of the plans and schedules of each search that is kept for the second search of a design. The second search
+starts from the plans of designs that were searched later.
+"""
 NETWORK_MODEL = MODEL
 """Name of the model profile with which networks for designs with several cores are read."""
 
@@ -58,7 +65,7 @@ class FusedEvaluator(DesignEvaluator):
     def evaluated(self, accelerator: MultiCoreAccelerator) -> DesignCost:
         """Costs of the plan that a search without a start plan finds."""
         call = self.call(accelerator)
-        return plan_cost(call.found(None), call.bounds(), accelerator)
+        return plan_cost(call.found(), call.bounds(), accelerator)
 
 
 def plan_cost(found: FoundPlan, bounds: PlanBounds, accelerator: MultiCoreAccelerator, start: str = "") -> DesignCost:
@@ -168,14 +175,19 @@ class FusedBlocks:
         the lower bounds of the skipped design.
         """
         searched: list[_Candidate] = []
+        drops: dict[int, list[_Candidate]] = {}
         for one in sorted(candidates, key=lambda one: (self._bound_sum(one), one.design.index)):
             better = next((other for other in searched if self._is_beaten(one, other)), None)
             for name, call in one.calls.items():
                 if better is not None:
                     one.costs[name] = _dropped(one, better, name)
+                    drops.setdefault(better.design.index, []).append(one)
                 else:
                     self._search_plan(one, name, call, searched)
             searched += [one] if one.plans else []
+        for place, one in enumerate(searched):
+            for name in one.plans:
+                self._search_again(one, name, searched[place + 1 :], drops.get(one.design.index, ()))
 
     def _bound_sum(self, one: _Candidate) -> float:
         """Sum of the design's lower bounds of the objective, over the networks for which the design is valid."""
@@ -186,20 +198,42 @@ class FusedBlocks:
     def _search_plan(self, one: _Candidate, name: str, call: PlanCall, searched: Sequence[_Candidate]) -> None:
         """Search for a plan of the design `one` for the network `name`.
 
-        The search starts from the plan of the nearest design in `searched` that has a plan for this network. If there
-        is no such design, the search has no start plan.
+        The search starts from the plans of the nearest designs in `searched` that have a plan for this network. If
+        there is no such design, the search has no start plan.
         """
         assert one.accelerator is not None
-        starts = [other for other in searched if name in other.plans]
-        nearest = min(starts, key=lambda other: _distance(one, other), default=None)
+        nearest = _nearest(one, name, call, searched)
+        starts = [other.plans[name].as_start for other in nearest]
+        starts += [alone for other in nearest[:1] if (alone := other.plans[name].layer_by_layer) is not None]
         try:
-            found = call.found(None if nearest is None else nearest.plans[name].as_start)
+            found = call.found(starts, 1 - RETURN_SHARE)
         except (InputError, MappingError) as error:
             one.costs[name] = _without_plan(DesignCost.refused(error))
             return
         one.plans[name] = found
-        start = "" if nearest is None else nearest.name
+        start = nearest[0].name if nearest else ""
         one.costs[name] = plan_cost(found, one.bounds[name], one.accelerator, start)
+
+    def _search_again(
+        self, one: _Candidate, name: str, later: Sequence[_Candidate], dropped: Sequence[_Candidate]
+    ) -> None:
+        """Search once more for a plan of the design `one`, from its own plan and from the plans of the nearest designs
+        in `later`. Without a later design with a plan, the search starts from its own plan only.
+
+        The new plan has no worse objective. The earlier plan is nevertheless kept if the new plan does not dominate the
+        lower bounds of all designs in `dropped`, which the earlier plan dominates.
+        """
+        assert one.accelerator is not None
+        before, cost, call = one.plans[name], one.costs[name], one.calls[name]
+        starts = [before, *(other.plans[name] for other in _nearest(one, name, call, later))]
+        alone = [] if before.layer_by_layer is None else [before.layer_by_layer]
+        found = call.found([*(plan.as_start for plan in starts), *alone], RETURN_SHARE)
+        found = replace(found, schedules=before.schedules + found.schedules)
+        one.plans[name] = found
+        one.costs[name] = plan_cost(found, one.bounds[name], one.accelerator, cost.texts[START_DESIGN])
+        if not all(self._is_beaten(other, one) for other in dropped):
+            one.plans[name] = replace(before, schedules=found.schedules)
+            one.costs[name] = plan_cost(one.plans[name], one.bounds[name], one.accelerator, cost.texts[START_DESIGN])
 
     def _is_beaten(self, one: _Candidate, other: _Candidate) -> bool:
         """True if the results of the design `other` dominate the lower bounds of the design `one`, on each network for
@@ -241,6 +275,14 @@ def _is_known_alike(one: _Candidate, other: _Candidate) -> bool:
     """
     has_clocks = (one.period_ns is None) == (other.period_ns is None)
     return has_clocks and np.isnan(one.area_mm2) == np.isnan(other.area_mm2)
+
+
+def _nearest(one: _Candidate, name: str, call: PlanCall, others: Sequence[_Candidate]) -> list[_Candidate]:
+    """Nearest designs in `others` from whose plans a search for the design `one` can start, at most STARTS, the nearest
+    first. They have a plan for the network `name`, and the lower bounds of `one` cover this plan.
+    """
+    fitting = [other for other in others if name in other.plans and call.takes(other.plans[name].as_start)]
+    return sorted(fitting, key=lambda other: _distance(one, other))[:STARTS]
 
 
 def _distance(one: _Candidate, other: _Candidate) -> tuple[int, int, int]:

@@ -67,6 +67,10 @@ class FusionCall:
     """Time at which the call began, in seconds of `clock`. None stands for the beginning of the search."""
     start: Task | None = None
     """Plan of an earlier search. It is evaluated on this accelerator, and the result is never worse than this plan."""
+    neighbours: tuple[Task, ...] = ()
+    """Plans that searches on similar systems found. If one of them has a schedule on this accelerator, they replace the
+    other plans of the opening.
+    """
     meter: CpuMeter | None = None
     """Meter of the CPU seconds since the call began. None stands for a meter that begins with the search."""
     known: KnownRows | None = None
@@ -153,9 +157,8 @@ class FusionCall:
             self._kept[:] = [self._fusion(found)]
             return self._kept[0].document
 
-        return FusionSearch(
-            work, self.space, self.options, budget, show, lambda: self.clock() - begin, self.start, finish
-        )
+        elapsed, starts = lambda: self.clock() - begin, (self.start, self.neighbours)
+        return FusionSearch(work, self.space, self.options, budget, show, elapsed, *starts, finish)
 
     @cached_property
     def _known(self) -> KnownRows:

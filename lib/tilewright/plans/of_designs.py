@@ -1,15 +1,18 @@
 """Searches for plans of one network on many systems, such as the designs of a space."""
 
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
+from tilewright.multicore.nodes.partial_sums import reductions_of
 from tilewright.pipeline.configuration.fusion_options import FusionOptions
 from tilewright.pipeline.stages.multi.core_mapping import KnownRows
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.multi.plan_search import FoundPlan, PlanBounds, StartPlan
 from tilewright.plans.call import FusionCall
-from tilewright.plans.evaluate import Task
+from tilewright.plans.evaluate import PlanOutcome, Task
+from tilewright.plans.plan import Plan
 
 NO_CORE = -1
 """Number in place of a core's position, for a core that the earlier system has and the new system lacks."""
@@ -41,25 +44,44 @@ class DesignPlan:
         bounds = self.fusion.bounds_of_any_plan
         return PlanBounds(bounds.latency_cycles, bounds.energy_pj, bounds.covers)
 
-    def found(self, start: StartPlan | None) -> FoundPlan:
-        """Best plan that the search finds. If there is a start plan, the search evaluates it first.
+    def takes(self, start: StartPlan) -> bool:
+        """True if the lower bounds of this search also cover the plan `start` of another system: each reduction that
+        the plan cuts into steps on one core can also be cut by plans of this search.
+        """
+        layers = zip(self.fusion.space.layers, start.plan.tiles, self.fusion.steps, strict=True)
+        return all(
+            {loop.dimension for loop in tiles.within if loop.tiles != 1} & set(reductions_of(one.layer)) <= steps
+            for one, tiles, steps in layers
+        )
+
+    def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0) -> FoundPlan:
+        """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
+        `starts` of other systems first, in their order. If one of them has a schedule on this system, the search makes
+        no other first plans.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """
-        made = replace(self.fusion, start=None if start is None else self._start(start)).best_plan()
+        tasks: dict[Plan, Task] = {}
+        for task in map(self._start, starts):
+            tasks.setdefault(task.plan, task)
+        options = _part_of(self.fusion.options, share)
+        made = replace(self.fusion, options=options, neighbours=tuple(tasks.values())).best_plan()
         if made.found.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt  # the best plan until then is not the result of the search
-        outcome = made.found.start
-        figures = None if outcome is None else outcome.figures
-        ids = self.fusion.problem.accelerator.core_ids
+        alone = made.found.layer_by_layer
         return FoundPlan(
             made.artifact,
             made.multi_core_problem.inputs.costs,
             made.found.evaluations,
-            StartPlan(made.plan, tuple(tuple(ids[core] for core in cores) for cores in made.best.cores)),
-            None if figures is None else (figures.latency_cycles, figures.energy_pj),
+            self._as_start(made.best),
+            None if alone is None else self._as_start(alone),
             made,
         )
+
+    def _as_start(self, outcome: PlanOutcome) -> StartPlan:
+        """Plan of this system, in the form in which a search on another system can start from it."""
+        ids = self.fusion.problem.accelerator.core_ids
+        return StartPlan(outcome.plan, tuple(tuple(ids[core] for core in cores) for cores in outcome.cores))
 
     def _start(self, start: StartPlan) -> Task:
         """Task that evaluates a plan of another system. Parts on cores that this system lacks get other cores."""
@@ -67,3 +89,13 @@ class DesignPlan:
         names = set(self.fusion.space.prefetchable)
         plan = replace(start.plan, prefetch=tuple(name for name in start.plan.prefetch if name in names))
         return Task(plan, tuple(tuple(place_of.get(one, NO_CORE) for one in ids) for ids in start.core_ids))
+
+
+def _part_of(options: FusionOptions, share: float) -> FusionOptions:
+    """Options with a share of the plans and schedules, rounded up."""
+    most = options.nb_schedules
+    limits = {
+        "nb_plans": math.ceil(share * options.nb_plans),
+        "nb_schedules": None if most is None else math.ceil(share * most),
+    }
+    return FusionOptions(**{**options.as_dict(), **limits})

@@ -65,6 +65,8 @@ LEAST_REFINED cuts are selected, the best first.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
+NEIGHBOUR = "neighbour"
+"""Origin of plans that searches on similar systems found."""
 COMPOSITION, PASSING, ADVANCING = "composition", "passing weights", "advancing together"
 """Origins of plans (steps of the search that propose them).
 
@@ -84,10 +86,15 @@ class Opening:
     ends: tuple[int, ...]
     """Position of the last layer of each section of the network. Segments are made of complete sections."""
 
-    def run(self, given: Task | None) -> None:
-        """Evaluate the start plan `given`, and the plans of all steps of the opening."""
+    def run(self, given: Task | None, neighbours: Sequence[Task] = ()) -> None:
+        """Evaluate the start plan `given`, and the plans of all steps of the opening. `neighbours` evaluate plans that
+        searches on similar systems found. If one of these plans has a schedule, the other steps are left out, because
+        they were made on the similar system.
+        """
         if given is not None:
             (self.trials.start,) = self.trials.look_at([given], START)
+        if neighbours and self._is_opened_by(neighbours):
+            return
         self.trials.look_at(self._layer_by_layer(), LAYER_BY_LAYER)
         self._advancing()
         self.trials.look_at(list(passing_tasks(self.work.problem, self.space)), PASSING)
@@ -97,6 +104,14 @@ class Opening:
         rules = self._uniform() if len(self.space.layers) > 1 or not is_free else []
         if is_free:
             self.trials.look_at(self._compositions(rules), COMPOSITION)
+
+    def _is_opened_by(self, neighbours: Sequence[Task]) -> bool:
+        """Evaluate the plans of similar systems. True if one of them has a schedule, and if the best layer-by-layer
+        plan is known (or the run fixes the stacks).
+        """
+        found = self.trials.look_at(neighbours, NEIGHBOUR)
+        has_plan = any(outcome.figures is not None for outcome in found)
+        return has_plan and (self.trials.lbl is not None or self.space.fixed.stacks is not None)
 
     @property
     def _all(self) -> tuple[int, ...]:

@@ -38,6 +38,8 @@ class FusionSearch:
     """Function that returns the seconds since the call began."""
     given: Task | None = None
     """Start plan from an earlier search, which is evaluated first."""
+    neighbours: Sequence[Task] = ()
+    """Plans that searches on similar systems found. They replace the other plans of the opening."""
     finish: Callable[[FusionResult], object] = lambda found: None
     """Function that does the work at the end of a call: it computes the bounds and checks the best schedule.
 
@@ -72,7 +74,7 @@ class FusionSearch:
         self._improve_cores()
 
     def _open(self) -> None:
-        Opening(self.trials, self.work, self.space, self._ends).run(self.given)
+        Opening(self.trials, self.work, self.space, self._ends).run(self.given, self.neighbours)
 
     def _improve_cores(self) -> None:
         """Search the cores of the best plan once more, also with the allocation search of an ordinary run

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ from tilewright.designs.space import FusedSystemOptions
 from tilewright.designs.space_reader import read_space
 from tilewright.designs.table_files import space_table
 from tilewright.designs.tables import answer_text
+from tilewright.mapping.constraints import TilingEntry
 from tilewright.pipeline.sources import parse_accelerator
 from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.plans.of_designs import DesignPlan
+from tilewright.plans.plan import LayerTiles
 
 from tests.members import members
 from tests.three_layers import write_network
@@ -146,6 +150,45 @@ def test_results_are_no_worse_than_the_plan_of_the_neighbour(network: Path, tmp_
             write_fusion(earlier, Descriptions(file, network, [{"name": "default"}]), plan.details, run=False)
         again: Any = tilewright.fuse(network, space.design(int(row["index"])).hardware, start=earlier, **few)
         assert row["edp_pj_cycles"] <= again.document["start"]["edp"]
+
+
+def test_plans_travel_to_later_designs_and_back(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts of all searches of a block: plans of the nearest earlier designs, then of the nearest later designs. The
+    second search of a design has the rest of its schedules, and never makes its objective worse.
+    """
+    starts: list[tuple[int, float]] = []
+    values: list[int] = []
+    plain = DesignPlan.found
+
+    def found(call: DesignPlan, given: Any = (), share: float = 1.0) -> Any:
+        made = plain(call, given, share)
+        starts.append((len(given), share))
+        values.append(made.artifact.schedule.latency_cycles)
+        return made
+
+    monkeypatch.setattr(DesignPlan, "found", found)
+    data = space_data(network, {"objective": "latency"}, axes={"width": {"path": PORT, "values": [16, 32, 64]}})
+    rows = explored(data).table
+    assert (rows["status"] == "ok").all()
+    assert [share for _, share in starts] == [0.75] * 3 + [0.25] * 3
+    counts = [count for count, _ in starts]
+    assert counts == [0, 2, 3, 4, 3, 2]  # with a layer-by-layer plan, and in second searches with the own plan
+    assert all(again <= first for first, again in zip(values[:3], values[3:], strict=True))
+    assert sorted(rows["latency_cycles"]) == sorted(values[3:])
+
+
+def test_a_plan_with_steps_is_no_start_where_bounds_do_not_cover_them(network: Path) -> None:
+    """A plan of another design that cuts a reduction into steps; cut into one step, it is a start."""
+    data = space_data(network)
+    (evaluator,) = ShardMaker(read_space(data)).evaluators.values()
+    assert isinstance(evaluator, FusedEvaluator)
+    call = evaluator.call(parse_accelerator(read_space(data).design(3).hardware))
+    found = call.found((), 0.1).as_start
+    assert call.takes(found)
+    for count, is_taken in ((1, True), (2, False)):
+        loops = LayerTiles(found.plan.tiles[0].between, (TilingEntry("C", count),))
+        plan = replace(found.plan, tiles=(loops, *found.plan.tiles[1:]))
+        assert call.takes(replace(found, plan=plan)) == is_taken
 
 
 def random_space(seed: int, network: Path) -> dict[str, Any]:

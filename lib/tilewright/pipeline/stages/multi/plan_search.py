@@ -4,7 +4,7 @@ The package that evaluates systems does not import the package that searches for
 registry, by the name in `tilewright.base.entries`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,11 +46,9 @@ class FoundPlan:
     schedules: int
     """Number of schedules that the search made."""
     as_start: StartPlan
-    """Found plan as the start plan of a later search on another system."""
-    start_figures: tuple[int, float] | None
-    """Pair (latency in cycles, energy in pJ) of the start plan on this system. None without a start plan, or if the
-    start plan has no schedule on this system.
-    """
+    """Plan in the form in which a later search on another system can start from it."""
+    layer_by_layer: StartPlan | None
+    """Best plan in which each stack has one layer, in the same form; None if the run fixes the stacks."""
     details: Any
     """Complete result of the search, as an object of the package that searches for plans."""
 
@@ -61,8 +59,13 @@ class PlanCall(Protocol):
     def bounds(self) -> PlanBounds:
         """Lower bounds over every plan."""
 
-    def found(self, start: StartPlan | None) -> FoundPlan:
-        """Best plan that the search finds. If there is a start plan, the search evaluates it first.
+    def takes(self, start: StartPlan) -> bool:
+        """True if the lower bounds of this search also cover the plan `start` of another system."""
+
+    def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0) -> FoundPlan:
+        """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
+        `starts` of other systems first, in their order. If one of them has a schedule on this system, the search makes
+        no other first plans.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """
