@@ -64,6 +64,10 @@ the loops. A cut is selected if its objective is at most REFINED_WITHIN times th
 LEAST_REFINED cuts are selected, the best first.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
+FIRST_ALONE = 2
+"""Number of layer-by-layer cuts that are tried before blocks for a network of one layer: the whole layer, and the first
+of LAYER_BY_LAYER_RULES.
+"""
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
 NEIGHBOUR = "neighbour"
 """Origin of plans that searches on similar systems found."""
@@ -95,10 +99,13 @@ class Opening:
             (self.trials.start,) = self.trials.look_at([given], START)
         if neighbours and self._is_opened_by(neighbours):
             return
-        self.trials.look_at(self._layer_by_layer(), LAYER_BY_LAYER)
+        alone = self._layer_by_layer()
+        first = 1 + FIRST_ALONE * len(self._selections) if self._is_cut_into_blocks_first else len(alone)
+        self.trials.look_at(alone[:first], LAYER_BY_LAYER)
         self._advancing()
         self.trials.look_at(list(passing_tasks(self.work.problem, self.space)), PASSING)
         self._blocks()
+        self.trials.look_at(alone[first:], LAYER_BY_LAYER)
         is_free = self.space.fixed.stacks is None
         # With fixed stacks, the steps above propose nothing, even for a network of one layer.
         rules = self._uniform() if len(self.space.layers) > 1 or not is_free else []
@@ -112,6 +119,13 @@ class Opening:
         found = self.trials.look_at(neighbours, NEIGHBOUR)
         has_plan = any(outcome.figures is not None for outcome in found)
         return has_plan and (self.trials.lbl is not None or self.space.fixed.stacks is not None)
+
+    @property
+    def _is_cut_into_blocks_first(self) -> bool:
+        """True if the network has one layer, and cuts into blocks are tried for it. The blocks include nearly all parts
+        that the part rules give a layer, so most layer-by-layer plans are tried after the blocks.
+        """
+        return len(self.space.layers) == 1 and bool(self.space.layers[0].blocks)
 
     @property
     def _all(self) -> tuple[int, ...]:
