@@ -1,11 +1,13 @@
 """Time and quality of a space of systems whose fusion is searched, through the workflow.
 
-    .venv/bin/python benchmarks/searched_systems.py [--size whole|part] [--schedules 1000] [--drawn 20] [--seconds 120]
+    .venv/bin/python benchmarks/searched_systems.py [--size whole|part|few] [--schedules 3000] [--drawn 20]
+        [--seconds 120] [--folder FOLDER]
 
-The whole space has 300 systems, and the part has 48 of them: buses, rings and meshes of 2 to 8 cores, two kinds of
-cores, and several sizes of memories and widths of links. All links have the width of the port of the off-chip memory.
-Each system runs resnet18 and mobilenetv2. A clone of the project explores the space with `make run` on `--jobs` cores.
-Each shard is a job of the workflow. Prints the time, the CPU seconds, and the numbers of searched and dropped designs.
+The whole space has 300 systems, the part has 48 of them, and `few` has 8: buses, rings and meshes of 2 to 8 cores, two
+kinds of cores, and several sizes of memories and widths of links. All links have the width of the port of the off-chip
+memory. Each system runs resnet18 and mobilenetv2. A clone of the project explores the space with `make run` on `--jobs`
+cores. Each shard is a job of the workflow. Prints the time, the CPU seconds, and the numbers of searched and dropped
+designs.
 
 `--drawn` designs are then drawn from the searched ones. Each of them gets a search of its own on each network, without
 a start plan and with `--seconds` CPU seconds in one process. Prints the ratio of the explored latency to the latency
@@ -49,24 +51,24 @@ TARGET_RATIO = 1.05
 BUSES, RINGS = (2, 4, 6, 8), (4, 6)
 MESHES = ((2, 2), (2, 3), (2, 4), (3, 2))
 """Rows and columns of the meshes."""
-PART = ("bus_2", "bus_4", "bus_8", "ring_4", "mesh_2x2", "mesh_2x4")
-"""Layouts of the part of the space."""
+LAYOUTS = {"part": ("bus_2", "bus_4", "bus_8", "ring_4", "mesh_2x2", "mesh_2x4"), "few": ("ring_4",)}
+"""Layouts of each size of the space other than the whole space."""
 ROLES = {"pooling_core_id": 1, "simd_core_id": 2, "offchip_core_id": 3}
 PORT = [f"core_files.offchip.memories.dram.ports.0.bandwidth_{end}" for end in ("min", "max")]
 Row = dict[str, Any]
 
 
-def layouts(is_whole: bool) -> dict[str, dict[str, Any]]:
+def layouts(size: str) -> dict[str, dict[str, Any]]:
     """Choices of the axis `layout`: number of cores and links between them, by name of the layout."""
     found = {f"bus_{count}": {"core_counts.0": count, "graph.type": "bus"} for count in BUSES}
     found |= {f"ring_{count}": {"core_counts.0": count, "graph.type": "ring"} for count in RINGS}
     for rows, columns in MESHES:
         sizes = {"graph.nb_rows": rows, "graph.nb_cols": columns}
         found[f"mesh_{rows}x{columns}"] = {"core_counts.0": rows * columns, "graph.type": "2d_mesh", **sizes}
-    return found if is_whole else {name: found[name] for name in PART}
+    return {name: found[name] for name in LAYOUTS.get(size, tuple(found))}
 
 
-def space_of(is_whole: bool, schedules: int) -> dict[str, Any]:
+def space_of(size: str, schedules: int) -> dict[str, Any]:
     """Content of the space file."""
     core_of = {name: str(CORES / f"{name}.yaml") for name in ("k16_c16", "pooling", "simd", "offchip")}
     sizes = [
@@ -84,10 +86,10 @@ def space_of(is_whole: bool, schedules: int) -> dict[str, Any]:
         "core_files": {"ox16_k16": str(CORES / "ox16_k16.yaml")},
         "networks": {name: str(WORKLOADS / f"{name}.onnx") for name in NETWORKS},
         "axes": {
-            "layout": {"choices": layouts(is_whole)},
+            "layout": {"choices": layouts(size)},
             "core": {"path": "cores.0", "values": ["k16_c16", "ox16_k16"]},
-            "sram_kib": {"values": [64, 256, 1024] if is_whole else [64, 256]},
-            "link_bits": {"path": PORT, "values": [32, 64, 96, 128, 256] if is_whole else [64, 128]},
+            "sram_kib": {"values": [64, 256, 1024] if size == "whole" else [64, 256]},
+            "link_bits": {"path": PORT, "values": [32, 64, 96, 128, 256] if size == "whole" else [64, 128]},
         },
         "laws": {
             "graph.bandwidth": "link_bits",
@@ -173,8 +175,8 @@ def compared(table: pandas.DataFrame, file: Path, drawn: int, seconds: float, se
 def parse_arguments() -> argparse.Namespace:
     """Arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", choices=("whole", "part"), default="whole", help="300 or 48 designs")
-    parser.add_argument("--schedules", type=int, default=1000, help="schedules of each search of the space")
+    parser.add_argument("--size", choices=("whole", *LAYOUTS), default="whole", help="300, 48 or 8 designs")
+    parser.add_argument("--schedules", type=int, default=3000, help="schedules of each search of the space")
     parser.add_argument("--jobs", type=int, default=2, help="cores of the workflow")
     parser.add_argument("--drawn", type=int, default=20, help="designs that get a search of their own")
     parser.add_argument("--seconds", type=float, default=120.0, help="CPU seconds of a search of its own")
@@ -193,7 +195,7 @@ def main() -> None:
         clone = Clone(folder) if folder.exists() else Clone.create(folder)
         file = clone.file(f"config/space/{SPACE}.yaml")
         file.parent.mkdir(exist_ok=True)
-        file.write_text(yaml.safe_dump(space_of(arguments.size == "whole", arguments.schedules), sort_keys=False))
+        file.write_text(yaml.safe_dump(space_of(arguments.size, arguments.schedules), sort_keys=False))
         clone.file(CONFIG).write_text(yaml.safe_dump({"spaces": [SPACE]}))
         table = explored(clone, arguments.jobs)
         ratios = []

@@ -7,6 +7,7 @@ an earlier design of the block has results that dominate the lower bounds of the
 do not depend on other blocks, and therefore not on shards and processes.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -35,6 +36,11 @@ from tilewright.workload.graph import Workload
 
 STARTS = 4
 """Largest number of earlier designs from whose plans a search starts, the nearest designs first."""
+LIKE = 1.05
+"""Largest ratio at which a start plan is called as good on the searched design as on its own design. Both values are
+relative to the lower bound of the design. If the best start plan is worse, the search also makes first plans for the
+searched design.
+"""
 RETURN_SHARE = 0.25
 """Share of the plans and schedules of each search that is kept for the second search of a design. The second search
 starts from the plans of designs that were searched later.
@@ -191,9 +197,7 @@ class FusedBlocks:
 
     def _bound_sum(self, one: _Candidate) -> float:
         """Sum of the design's lower bounds of the objective, over the networks for which the design is valid."""
-        return float(
-            sum(self._objective.value(bound.energy_pj, float(bound.latency_cycles)) for bound in one.bounds.values())
-        )
+        return sum(self._bound(one, name) for name in one.bounds)
 
     def _search_plan(self, one: _Candidate, name: str, call: PlanCall, searched: Sequence[_Candidate]) -> None:
         """Search for a plan of the design `one` for the network `name`.
@@ -206,13 +210,29 @@ class FusedBlocks:
         starts = [other.plans[name].as_start for other in nearest]
         starts += [alone for other in nearest[:1] if (alone := other.plans[name].layer_by_layer) is not None]
         try:
-            found = call.found(starts, 1 - RETURN_SHARE)
+            found = call.found(starts, 1 - RETURN_SHARE, self._enough(one, name, nearest))
         except (InputError, MappingError) as error:
             one.costs[name] = _without_plan(DesignCost.refused(error))
             return
         one.plans[name] = found
         start = nearest[0].name if nearest else ""
         one.costs[name] = plan_cost(found, one.bounds[name], one.accelerator, start)
+
+    def _enough(self, one: _Candidate, name: str, nearest: Sequence[_Candidate]) -> float:
+        """Value of the objective at which the plan of a nearest design is as good on the design `one` as on its own
+        design: the least ratio of value to lower bound, times LIKE and the bound of `one`. Infinite without designs.
+        """
+        ratios = [
+            self._objective.value(cost.energy_pj, float(cost.latency_cycles)) / bound
+            for other in nearest
+            if (cost := other.costs[name]).status == OK and (bound := self._bound(other, name)) > 0
+        ]
+        return LIKE * min(ratios) * self._bound(one, name) if ratios else math.inf
+
+    def _bound(self, one: _Candidate, name: str) -> float:
+        """Lower bound of the objective, for one network."""
+        bound = one.bounds[name]
+        return float(self._objective.value(bound.energy_pj, float(bound.latency_cycles)))
 
     def _search_again(
         self, one: _Candidate, name: str, later: Sequence[_Candidate], dropped: Sequence[_Candidate]

@@ -21,6 +21,7 @@ from tilewright.plans.budget import FINISHES, FINISHES_WITH_FILES, CpuMeter, sea
 from tilewright.plans.cores import PlanFigures
 from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
 from tilewright.plans.islands import IslandRound, IslandState, result_so_far
+from tilewright.plans.opening import Neighbours
 from tilewright.plans.plan import Plan
 from tilewright.plans.reductions import ReductionVariant, reduction_variants
 from tilewright.plans.search import FusionSearch
@@ -67,10 +68,8 @@ class FusionCall:
     """Time at which the call began, in seconds of `clock`. None stands for the beginning of the search."""
     start: Task | None = None
     """Plan of an earlier search. It is evaluated on this accelerator, and the result is never worse than this plan."""
-    neighbours: tuple[Task, ...] = ()
-    """Plans that searches on similar systems found. If one of them has a schedule on this accelerator, they replace the
-    other plans of the opening.
-    """
+    neighbours: Neighbours | None = None
+    """Plans that searches on similar systems found. They replace some or all other plans of the opening."""
     meter: CpuMeter | None = None
     """Meter of the CPU seconds since the call began. None stands for a meter that begins with the search."""
     known: KnownRows | None = None

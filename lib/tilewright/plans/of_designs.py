@@ -12,6 +12,7 @@ from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.multi.plan_search import FoundPlan, PlanBounds, StartPlan
 from tilewright.plans.call import FusionCall
 from tilewright.plans.evaluate import PlanOutcome, Task
+from tilewright.plans.opening import Neighbours
 from tilewright.plans.plan import Plan
 
 NO_CORE = -1
@@ -54,10 +55,10 @@ class DesignPlan:
             for one, tiles, steps in layers
         )
 
-    def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0) -> FoundPlan:
+    def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0, enough: float = math.inf) -> FoundPlan:
         """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
         `starts` of other systems first, in their order. If one of them has a schedule on this system, the search makes
-        no other first plans.
+        fewer other first plans; it makes none if the objective of the best plan is at most `enough`.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """
@@ -65,7 +66,8 @@ class DesignPlan:
         for task in map(self._start, starts):
             tasks.setdefault(task.plan, task)
         options = _part_of(self.fusion.options, share)
-        made = replace(self.fusion, options=options, neighbours=tuple(tasks.values())).best_plan()
+        neighbours = Neighbours(tuple(tasks.values()), enough) if tasks else None
+        made = replace(self.fusion, options=options, neighbours=neighbours).best_plan()
         if made.found.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt  # the best plan until then is not the result of the search
         alone = made.found.layer_by_layer

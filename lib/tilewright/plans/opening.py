@@ -32,6 +32,10 @@ UNIFORM_SHARE = 0.15
 is tried with the fewest and with the most tiles, except if a limit ends the whole search. The number of plans does not
 limit these plans.
 """
+SHORT_RULES, SHORT_SHARE = 2, 0.5
+"""The same as SEGMENT_RULES and SEGMENT_SHARE, for a search that has plans of similar systems. Such a search has fewer
+schedules. Segments are tried the shortest first, so few rules leave schedules for long segments.
+"""
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
 one part rule cuts all layers.
@@ -81,6 +85,15 @@ are the origins of the other plans of the opening.
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """Plans that searches on similar systems found."""
+
+    tasks: tuple[Task, ...]
+    enough: float = math.inf
+    """Value of the objective up to which no other plans are tried in the opening."""
+
+
+@dataclass(frozen=True)
 class Opening:
     """First steps of a search."""
 
@@ -90,16 +103,17 @@ class Opening:
     ends: tuple[int, ...]
     """Position of the last layer of each section of the network. Segments are made of complete sections."""
 
-    def run(self, given: Task | None, neighbours: Sequence[Task] = ()) -> None:
-        """Evaluate the start plan `given`, and the plans of all steps of the opening. `neighbours` evaluate plans that
-        searches on similar systems found. If one of these plans has a schedule, the other steps are left out, because
-        they were made on the similar system.
+    def run(self, given: Task | None, neighbours: Neighbours | None = None) -> None:
+        """Evaluate the start plan `given`, and the plans of all steps of the opening. If one of the plans in
+        `neighbours` has a schedule, the layer-by-layer plans and most uniform plans are left out. All steps are left
+        out if the best of these plans is good enough.
         """
         if given is not None:
             (self.trials.start,) = self.trials.look_at([given], START)
-        if neighbours and self._is_opened_by(neighbours):
+        has_neighbours = neighbours is not None and self._has_plan_in(neighbours.tasks)
+        if has_neighbours and neighbours is not None and self._best_value <= neighbours.enough:
             return
-        alone = self._layer_by_layer()
+        alone = [] if has_neighbours else self._layer_by_layer()
         first = 1 + FIRST_ALONE * len(self._selections) if self._is_cut_into_blocks_first else len(alone)
         self.trials.look_at(alone[:first], LAYER_BY_LAYER)
         self._advancing()
@@ -108,17 +122,23 @@ class Opening:
         self.trials.look_at(alone[first:], LAYER_BY_LAYER)
         is_free = self.space.fixed.stacks is None
         # With fixed stacks, the steps above propose nothing, even for a network of one layer.
-        rules = self._uniform() if len(self.space.layers) > 1 or not is_free else []
+        rules = self._uniform(has_neighbours) if len(self.space.layers) > 1 or not is_free else []
         if is_free:
-            self.trials.look_at(self._compositions(rules), COMPOSITION)
+            kept, share = (SHORT_RULES, SHORT_SHARE) if has_neighbours else (SEGMENT_RULES, SEGMENT_SHARE)
+            self.trials.look_at(self._compositions(rules[:kept], share), COMPOSITION)
 
-    def _is_opened_by(self, neighbours: Sequence[Task]) -> bool:
-        """Evaluate the plans of similar systems. True if one of them has a schedule, and if the best layer-by-layer
-        plan is known (or the run fixes the stacks).
+    def _has_plan_in(self, neighbours: Sequence[Task]) -> bool:
+        """Evaluate the plans of similar systems. True if one of them has a schedule, and if one of the evaluated plans
+        is layer by layer (or the run fixes the stacks).
         """
         found = self.trials.look_at(neighbours, NEIGHBOUR)
         has_plan = any(outcome.figures is not None for outcome in found)
         return has_plan and (self.trials.lbl is not None or self.space.fixed.stacks is not None)
+
+    @property
+    def _best_value(self) -> float:
+        """Objective of the best plan so far; infinite if there is none."""
+        return math.inf if self.trials.best is None else self.trials.rank(self.trials.best)[0]
 
     @property
     def _is_cut_into_blocks_first(self) -> bool:
@@ -234,8 +254,10 @@ class Opening:
             rival = PlanToBeat(self.trials.best.figures.latency_cycles, one.machine) if is_latency else None
         return Task(plan, spread=self._all, on_every_count=on_every_count, rival=rival)
 
-    def _uniform(self) -> list[PartRule]:
-        """Try plans in which one part rule cuts all layers. Returns the part rules of the best plans."""
+    def _uniform(self, is_short: bool) -> list[PartRule]:
+        """Try plans in which one part rule cuts all layers. With `is_short`, only the fewest and the most tiles are
+        tried. Returns the part rules of the plans, the rule of the best plan first.
+        """
         rule_of: dict[Plan, PartRule] = {}
         for rows in SEGMENT_TILES:
             for rule in PART_RULES:
@@ -245,18 +267,17 @@ class Opening:
         ends = [self.space.uniform(rows, rule) for rows in (SEGMENT_TILES[0], SEGMENT_TILES[-1]) for rule in PART_RULES]
         first = list(dict.fromkeys(next(iter(self._schedules(plan))) for plan in ends))
         outcomes = self.trials.look_at([Task(plan) for plan in first], UNIFORM)
-        if not is_past():
+        if not is_short and not is_past():
             others = [Task(plan) for plan in plans if plan not in first]
             outcomes += self.trials.look_at(others, UNIFORM, is_past)
         found = sorted((one for one in outcomes if one.figures is not None), key=self.trials.rank)
-        best = list(dict.fromkeys(rule_of[one.plan] for one in found))[:SEGMENT_RULES]
-        return [rule for rule in PART_RULES if rule in best]
+        return list(dict.fromkeys(rule_of[one.plan] for one in found))
 
-    def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
+    def _compositions(self, best_rules: Sequence[PartRule], share: float) -> list[Task]:
         """Tasks that evaluate plans of the complete network. Each plan joins a sequence of segments whose costs have a
-        small sum.
+        small sum. `share` is the largest share of the remaining seconds and schedules for the segments.
         """
-        costs = self._segment_costs(rules)
+        costs = self._segment_costs([rule for rule in PART_RULES if rule in best_rules], share)
         tasks = []
         for selection in self._selections:
             for segments in compose(costs[selection], len(self.space.layers), self.trials.objective, COMPOSED):
@@ -274,10 +295,10 @@ class Opening:
     def _selections(self) -> tuple[str, ...]:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
-    def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
-        """Latency and energy of each segment, for each rule of candidate selection. Each segment is scheduled as a
-        separate network, and equal segments are scheduled only once. Segments without a schedule are left out. So are
-        segments that the budget does not allow.
+    def _segment_costs(self, rules: Sequence[PartRule], share: float) -> dict[str, dict[Segment, PlanFigures]]:
+        """Costs of the segments: rule of candidate selection -> segment -> latency and energy. Each segment is
+        scheduled as a separate network, and equal segments are scheduled only once. Segments without a schedule, and
+        segments that the budget does not allow, are left out.
         """
         costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}
@@ -292,7 +313,7 @@ class Opening:
             known.setdefault(key, []).append(segment)
         groups = list(known.values())
         wanted = wanted[: max(0, int(SEGMENT_COUNT_SHARE * self.trials.budget.plans_left))]
-        outcomes = self.trials.segment_costs(wanted, self.trials.after(SEGMENT_SHARE))
+        outcomes = self.trials.segment_costs(wanted, self.trials.after(share))
         for members, found in zip(groups, outcomes, strict=False):
             for selection, figures in found.figures.items():
                 costs[selection].update(dict.fromkeys(members, figures))

@@ -17,7 +17,7 @@ from tilewright.plans.budget import SearchBudget
 from tilewright.plans.evaluate import PlanOutcome, Task
 from tilewright.plans.islands import IslandRound, IslandState, merge, seed_of_round, state_of
 from tilewright.plans.moves import MANY_TRIES, PlanMoves
-from tilewright.plans.opening import Opening
+from tilewright.plans.opening import Neighbours, Opening
 from tilewright.plans.segments import blocks
 from tilewright.plans.space import PlanSpace
 from tilewright.plans.steps import StepByStep
@@ -38,8 +38,8 @@ class FusionSearch:
     """Function that returns the seconds since the call began."""
     given: Task | None = None
     """Start plan from an earlier search, which is evaluated first."""
-    neighbours: Sequence[Task] = ()
-    """Plans that searches on similar systems found. They replace the other plans of the opening."""
+    neighbours: Neighbours | None = None
+    """Plans that searches on similar systems found. They replace some or all other plans of the opening."""
     finish: Callable[[FusionResult], object] = lambda found: None
     """Function that does the work at the end of a call: it computes the bounds and checks the best schedule.
 

@@ -1,6 +1,7 @@
 """Spaces whose fusion is searched: starts from neighbours, designs that bounds drop, gaps, shards and messages."""
 
 import json
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -160,8 +161,8 @@ def test_plans_travel_to_later_designs_and_back(network: Path, monkeypatch: pyte
     values: list[int] = []
     plain = DesignPlan.found
 
-    def found(call: DesignPlan, given: Any = (), share: float = 1.0) -> Any:
-        made = plain(call, given, share)
+    def found(call: DesignPlan, given: Any = (), share: float = 1.0, enough: float = math.inf) -> Any:
+        made = plain(call, given, share, enough)
         starts.append((len(given), share))
         values.append(made.artifact.schedule.latency_cycles)
         return made
@@ -175,6 +176,28 @@ def test_plans_travel_to_later_designs_and_back(network: Path, monkeypatch: pyte
     assert counts == [0, 2, 3, 4, 3, 2]  # with a layer-by-layer plan, and in second searches with the own plan
     assert all(again <= first for first, again in zip(values[:3], values[3:], strict=True))
     assert sorted(rows["latency_cycles"]) == sorted(values[3:])
+
+
+def test_first_plans_are_made_where_start_plans_are_not_good_enough(network: Path) -> None:
+    """Origins of the plans of a search: all first plans without a start, none with a good start, and without
+    layer-by-layer plans with a bad start. The plan of the start is tried in all searches that have it.
+    """
+    space = read_space(space_data(network))
+    (evaluator,) = ShardMaker(space).evaluators.values()
+    assert isinstance(evaluator, FusedEvaluator)
+    calls = [evaluator.call(parse_accelerator(space.design(index).hardware)) for index in (2, 3)]
+    alone = calls[0].found((), 20.0)
+    assert alone.layer_by_layer is not None
+    starts = [alone.as_start, alone.layer_by_layer]
+    near, far = calls[1].found(starts, 20.0), calls[1].found(starts, 20.0, 0.0)
+    origins = [{one.origin for one in made.details.found.tried} for made in (alone, near, far)]
+    assert {"layer by layer", "uniform"} <= origins[0]
+    assert "neighbour" not in origins[0]
+    assert not {"layer by layer", "uniform", "composition"} & origins[1]
+    assert {"neighbour", "uniform"} <= origins[2]
+    assert "neighbour" in origins[1]
+    assert "layer by layer" not in origins[2]
+    assert near.details.found.layer_by_layer is not None
 
 
 def test_a_plan_with_steps_is_no_start_where_bounds_do_not_cover_them(network: Path) -> None:

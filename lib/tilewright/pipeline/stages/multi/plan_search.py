@@ -4,6 +4,7 @@ The package that evaluates systems does not import the package that searches for
 registry, by the name in `tilewright.base.entries`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -62,10 +63,10 @@ class PlanCall(Protocol):
     def takes(self, start: StartPlan) -> bool:
         """True if the lower bounds of this search also cover the plan `start` of another system."""
 
-    def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0) -> FoundPlan:
+    def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0, enough: float = math.inf) -> FoundPlan:
         """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
         `starts` of other systems first, in their order. If one of them has a schedule on this system, the search makes
-        no other first plans.
+        fewer other first plans; it makes none if the objective of the best plan is at most `enough`.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """
