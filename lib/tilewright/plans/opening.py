@@ -32,13 +32,13 @@ UNIFORM_SHARE = 0.15
 is tried with the fewest and with the most tiles, except if a limit ends the whole search. The number of plans does not
 limit these plans.
 """
-SHORT_RULES, SHORT_SHARE = 2, 0.5
-"""The same as SEGMENT_RULES and SEGMENT_SHARE, for a search that has plans of similar systems. Such a search has fewer
-schedules. Segments are tried the shortest first, so few rules leave schedules for long segments.
-"""
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
 one part rule cuts all layers.
+"""
+SHORT_RULES, SHORT_SHARE = 2, 0.5
+"""Values of SEGMENT_RULES and SEGMENT_SHARE for a search that has plans of similar systems. Segments are tried the
+shortest first, so few rules leave schedules for long segments.
 """
 COMPOSED = 3
 """Largest number of compositions of segments that are made for each rule of candidate selection. Each composition is
