@@ -241,7 +241,8 @@ class FusedBlocks:
         in `later`. Without a later design with a plan, the search starts from its own plan only.
 
         The new plan has no worse objective. The earlier plan is nevertheless kept if the new plan does not dominate the
-        lower bounds of all designs in `dropped`, which the earlier plan dominates.
+        lower bounds of all designs in `dropped`, which the earlier plan dominates. The reasons of these designs get the
+        results of the plan that is kept.
         """
         assert one.accelerator is not None
         before, cost, call = one.plans[name], one.costs[name], one.calls[name]
@@ -254,6 +255,9 @@ class FusedBlocks:
         if not all(self._is_beaten(other, one) for other in dropped):
             one.plans[name] = replace(before, schedules=found.schedules)
             one.costs[name] = plan_cost(one.plans[name], one.bounds[name], one.accelerator, cost.texts[START_DESIGN])
+        for other in dropped:
+            if name in other.calls:
+                other.costs[name] = _dropped(other, one, name)
 
     def _is_beaten(self, one: _Candidate, other: _Candidate) -> bool:
         """True if the results of the design `other` dominate the lower bounds of the design `one`, on each network for
