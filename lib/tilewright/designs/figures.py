@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tilewright.base.harmless import visible
 from tilewright.base.measures import AREA_MM2, LATENCY_CYCLES
@@ -28,9 +29,11 @@ from tilewright.results.other_widths import remove_files
 from tilewright.results.pareto_figure import (
     FRONT_COLOUR,
     OTHER_COLOUR,
-    lower_left,
+    draw_stairs,
+    legend_entries,
     number_points,
     scale_axes,
+    size_entries,
 )
 from tilewright.results.sheet import FIGURE_ENDS, WIDTHS_INCHES, drawn_for, sheet_inches
 from tilewright.results.words import short_names
@@ -55,6 +58,8 @@ MARKER_POINTS_SQUARED = (16.0, 150.0)
 """Marker sizes in points squared, for the smallest and the largest area."""
 MARK_POINTS_SQUARED = 22.0
 """Size in points squared of the diamond of a named design in a figure for a paper."""
+DIAMOND: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.8}
+"""Style of the diamond of a named design in a figure for a paper."""
 LINE_COLOUR = "#00324f"
 """Colour of the line of the front, darker than the discs on the front."""
 
@@ -119,7 +124,8 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
         named = marked_designs(front)
         told = "; ".join(f"{number}: {name}, {roles}" for number, (name, roles) in enumerate(named.items(), 1))
         caption = [*_front_lines(front, len(drawn), len(front.members)), f"diamonds: {told}"]
-        figure.note(figure.caption_title, caption, lambda: drawn, further=[assumed_line(answer)])
+        entries = _entries(front, drawn, x, y)
+        figure.note(figure.caption_title, caption, lambda: drawn, entries, [assumed_line(answer)])
         _, height = figure.get_size_inches()
         plot_bottom = height - top - PLOT_INCHES[1]
         box = (LEFT_INCHES / width, plot_bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
@@ -130,15 +136,32 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
         sizes = _sizes(front, numbered, drawn)
         if sheet_inches():
             sizes = np.full(len(numbered), MARK_POINTS_SQUARED)
-            axes.scatter(
-                points[0], points[1], s=sizes, marker="D", facecolor="white", edgecolor="black", linewidth=0.8, zorder=4
-            )
+            # Diamonds have no filling, so that those that lie upon one another stay visible.
+            axes.scatter(points[0], points[1], s=sizes, marker="D", facecolor="none", **DIAMOND, zorder=4)
         figure.place_numbers = lambda: number_points(axes, points[0], points[1], sizes.tolist())
         if not sheet_inches():
             figure.place_numbers()
         for number, row in enumerate(cells):
             _draw_row(figure, edges, height - top - LINE_INCHES * number, row, "normal" if number else "bold")
     return figure
+
+
+def _entries(front: Front, drawn: pandas.DataFrame, x: str, y: str) -> list[Line2D]:
+    """Entries of the legend of a figure for a paper: the marks that the figure has, and the sizes of the smallest and
+    of the largest drawn area.
+    """
+    found = legend_entries([front.measures[key].words for key in (y, x)], LINE_COLOUR)
+    if not (drawn["unmet"] == "").all():
+        cross: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 4, "color": OTHER_COLOUR}
+        found.append(Line2D([], [], label="constraint not met", **cross))
+    diamond: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": MARK_POINTS_SQUARED**0.5}
+    style = {"markeredgecolor": DIAMOND["edgecolor"], "markeredgewidth": DIAMOND["linewidth"]}
+    found.append(Line2D([], [], markerfacecolor="none", label="named in the caption", **diamond, **style))
+    if AREA_MM2 in front.objectives[2:]:
+        areas = [float(drawn[AREA_MM2].min()), float(drawn[AREA_MM2].max())]
+        sizes = _sizes(front, pandas.DataFrame({AREA_MM2: areas}), drawn)
+        found += size_entries([*zip(sizes.tolist(), areas, strict=True)])
+    return found
 
 
 def marked_designs(front: Front) -> dict[str, str]:
@@ -200,9 +223,8 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
         # Small markers over large ones.
         rows = np.flatnonzero(are_of)[np.argsort(-sizes[are_of], kind="stable")]
         axes.scatter(x[rows], y[rows], s=sizes[rows], rasterized=many, zorder=2, **style)
-    stairs = list(lower_left(sorted(zip(x[is_front].tolist(), y[is_front].tolist(), strict=True))))
     # The line is above the discs, because it would be hidden below them.
-    axes.step(*zip(*stairs, strict=True), where="post", color=LINE_COLOUR, linewidth=1, zorder=3)
+    draw_stairs(axes, sorted(zip(x[is_front].tolist(), y[is_front].tolist(), strict=True)), LINE_COLOUR, 3)
     axes.set_xlabel(f"{front.measures[x_key].words} [{_unit(front, drawn, x_key)[1]}]")
     axes.set_ylabel(f"{front.measures[y_key].words} [{_unit(front, drawn, y_key)[1]}]")
     axes.grid(linewidth=0.4, color="#cccccc", which="both")

@@ -16,16 +16,20 @@ from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, operand_colour
 from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.number_axes import number_axis
+from tilewright.results.point_names import place_names
 from tilewright.results.port_limits import PortRoof, RooflinePoint
 from tilewright.results.run_ledger import ENERGY, LATENCY
+from tilewright.results.sheet import sheet_inches
 from tilewright.results.text_tables import share_text
 from tilewright.results.two_runs import UNITS, amount, title_of
 from tilewright.results.words import short_names
 
 MOST_BARS, MOST_ROOFS, MOST_LABELS = 14, 3, 12
+NAME_CHARACTERS, LAYER_CHARACTERS = 34, 24
 WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2
 HEAD_INCHES, TITLE_INCHES, ROOF_INCHES = 0.35, 0.55, 2.7
 CYCLE_COLOUR, ROOF_COLOUR, POINT_COLOUR = OPERAND_COLOURS[5], "#4d4d4d", OPERAND_COLOURS[4]
+OF_ROOFS = "disc: a layer; the larger the disc, the more cycles; names where there is room"
 Bar = tuple[str, dict[str, float]]
 """Pair (name of a bar, size of each stacked part of the bar by name of the part)."""
 
@@ -48,16 +52,20 @@ def bottlenecks_figure(found: Bottlenecks) -> Figure:
         title = f"Energy and cycles by cause: {title_of(found.run)}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
         figure.text(0.2, height - 0.4, _subtitle(found), fontsize=7.5, color=GREY, va="center", transform=inches)
-        figure.note(title, [_subtitle(found)], lambda: share_table(found))
+        told = [_subtitle(found), *([OF_ROOFS] if roofs else [])]
+        figure.note(title, told, lambda: share_table(found))
         each = WIDTH_INCHES / max(1, len(panels))
         for place, (quantity, heading, bars) in enumerate(panels):
             left, deep = place * each + NAME_INCHES, BAR_INCHES * len(bars)
             box = (left, height - TITLE_INCHES - HEAD_INCHES - deep, each - NAME_INCHES - NUMBER_INCHES, deep)
             _draw_bars(_axes(figure, box), found, quantity, heading, bars)
-        for place, roof in enumerate(roofs):
-            each = WIDTH_INCHES / len(roofs)
-            box = (place * each + 0.7, 0.5, each - 0.9, ROOF_INCHES)
-            _draw_roof(_axes(figure, box), found, roof)
+        places = [(n * WIDTH_INCHES / len(roofs) + 0.7, WIDTH_INCHES / len(roofs) - 0.9) for n in range(len(roofs))]
+        plots = [_axes(figure, (left, 0.5, wide, ROOF_INCHES)) for left, wide in places]
+        for panel, roof in zip(plots, roofs, strict=True):
+            _draw_roof(panel, found, roof)
+        figure.place_numbers = lambda: _name_points(found, plots, roofs)
+        if sheet_inches() is None:
+            figure.place_numbers()
     return figure
 
 
@@ -126,10 +134,12 @@ def _draw_bars(panel: Axes, found: Bottlenecks, quantity: str, title: str, bars:
             panel.barh(place, value, 0.62, left=left, color=colour, edgecolor="white", linewidth=0.3)
             left += value
         whole = sum(parts.values())
-        text = f"{amount(whole, quantity)}  {share_text(whole, total)}"
+        # A column of a paper has no room for the amounts, which its horizontal axis shows, with their unit.
+        text = f"{amount(whole, quantity)}  " if sheet_inches() is None else ""
+        text += share_text(whole, total)
         panel.text(1.02, place, text, va="center", fontsize=7, transform=panel.get_yaxis_transform())
     panel.set_ylim(len(bars) - 0.5, -0.5)
-    panel.set_yticks(range(len(bars)), labels=short_names([name for name, _ in bars], limit=30))
+    panel.set_yticks(range(len(bars)), labels=short_names([name for name, _ in bars], limit=NAME_CHARACTERS))
     panel.tick_params(axis="y", length=0)
     if operands:
         handles = [Patch(color=operand_colour(operand, operands), label=operand) for operand in operands]
@@ -139,14 +149,11 @@ def _draw_bars(panel: Axes, found: Bottlenecks, quantity: str, title: str, bars:
 def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
     assert found.roofline is not None
     peak, slope = found.roofline.operations_a_cycle, roof.bytes_a_cycle
-    points = [point for point in roof.points if point.operations_a_cycle > 0]
+    points = _drawn(roof)
     ends = [*(point.operations_a_byte for point in points), peak / slope]
     low, high = (10.0 ** whole(math.log10(end)) for whole, end in ((math.floor, min(ends)), (math.ceil, 2 * max(ends))))
     panel.plot([low, peak / slope, high], [low * slope, peak, peak], color=ROOF_COLOUR, linewidth=1.2)
-    cycles = {layer: limit.latency_cycles for layer, limit in found.limits.items()}
-    longest = max(cycles.values(), default=1.0)
-    for point in points:
-        area = 8 + 70 * cycles.get(point.layer, 0.0) / longest
+    for point, area in zip(points, _areas(found, points), strict=True):
         panel.scatter(point.operations_a_byte, point.operations_a_cycle, area, color=POINT_COLOUR, alpha=0.6)
     panel.set_xscale("log")
     panel.set_yscale("log")
@@ -156,28 +163,31 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
     for axis in (panel.xaxis, panel.yaxis):
         number_axis(axis)
     panel.set_title(f"{roof.port}: {slope:g} B a cycle", fontsize=8, loc="left")
-    told = f"the array: {peak:g}"
+    told = f"peak of the array: {peak:g} operations a cycle"
     panel.text(high, peak * 1.1, told, fontsize=6.5, color=ROOF_COLOUR, ha="right", va="bottom")
     panel.set_xlabel("operations per byte moved over the port", fontsize=7.5)
     panel.set_ylabel("operations a cycle", fontsize=7.5)
-    labelled = _labelled(sorted(points, key=lambda one: -cycles.get(one.layer, 0.0)), panel)
-    for point, name in zip(labelled, short_names([one.layer for one in labelled], limit=18), strict=True):
-        place = (point.operations_a_byte, point.operations_a_cycle)
-        panel.annotate(name, place, xytext=(4, -7), textcoords="offset points", fontsize=6, color=GREY)
 
 
-def _labelled(points: Sequence[RooflinePoint], panel: Axes) -> list[RooflinePoint]:
-    """Points that get their names in the figure, at most MOST_LABELS. Of points that are close together, only the first
-    one in `points` gets its name.
-    """
-    wide, tall = (math.log(high / low) for low, high in (panel.get_xlim(), panel.get_ylim()))
-    kept: list[RooflinePoint] = []
-    for point in points:
-        is_near = any(
-            abs(math.log(point.operations_a_byte / other.operations_a_byte)) < 0.3 * wide
-            and abs(math.log(point.operations_a_cycle / other.operations_a_cycle)) < 0.05 * tall
-            for other in kept
-        )
-        if not is_near and len(kept) < MOST_LABELS:
-            kept.append(point)
-    return kept
+def _drawn(roof: PortRoof) -> list[RooflinePoint]:
+    """Points of a roofline that a logarithmic axis can show."""
+    return [point for point in roof.points if point.operations_a_cycle > 0]
+
+
+def _areas(found: Bottlenecks, points: Sequence[RooflinePoint]) -> list[float]:
+    """Areas of the discs of layers, in points squared. They grow linearly with the cycles of the layer."""
+    cycles = {layer: limit.latency_cycles for layer, limit in found.limits.items()}
+    longest = max(cycles.values(), default=1.0)
+    return [8 + 70 * cycles.get(point.layer, 0.0) / longest for point in points]
+
+
+def _name_points(found: Bottlenecks, panels: Sequence[Axes], roofs: Sequence[PortRoof]) -> None:
+    """Write the names of layers beside their points, those of the largest points first."""
+    for panel, roof in zip(panels, roofs, strict=True):
+        points = _drawn(roof)
+        areas = _areas(found, points)
+        order = sorted(range(len(points)), key=lambda place: -areas[place])
+        names = short_names([point.layer for point in points], limit=LAYER_CHARACTERS)
+        places = [(points[one].operations_a_byte, points[one].operations_a_cycle) for one in order]
+        own = [areas[one] for one in order], [names[one] for one in order]
+        place_names(panel, places, *own, MOST_LABELS, GREY)

@@ -94,11 +94,17 @@ def panel_inches() -> float:
     return MAX_PANEL_INCHES if sheet is None else sheet - _AXIS_INCHES
 
 
+def most_in_row(inches_each: float) -> int:
+    """Number of layers, `inches_each` wide each, that fit side by side into a panel; at least 1."""
+    # A layer can be exactly its share of the panel: rounding must not move it to the next row.
+    return max(1, int(panel_inches() / inches_each + 1e-6))
+
+
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
     """Layers divided into rows of nearly equal length. A row is at most `panel_inches()` wide, but has at least one
     layer.
     """
-    per_row = max(1, int(panel_inches() / inches_per_layer))
+    per_row = most_in_row(inches_per_layer)
     rows = max(1, math.ceil(len(layers) / per_row))
     length = max(1, math.ceil(len(layers) / rows))
     return [layers[start : start + length] for start in range(0, len(layers), length)] or [layers]

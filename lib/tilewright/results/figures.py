@@ -9,6 +9,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -21,7 +22,6 @@ from tilewright.results.bottlenecks import energy_table, layer_shares
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import (
     CHARACTER_INCHES,
-    OPERAND_COLOURS,
     TOP_INCHES,
     Unit,
     add_legend,
@@ -66,6 +66,10 @@ DIRECTION_STYLES = {
 """Style of each direction of a memory access: (word, share of white mixed in, hatch). Writes are hatched. Accesses from
 or to the level above have a lighter colour.
 """
+DIRECTION_COLOUR = "#777777"
+"""Colour of the directions in a legend: grey, because each operand has its own colour."""
+STACK_SHARE = 0.66
+"""Width of a stacked bar as a share of the distance between two layers."""
 PART_STYLES = (
     ("#4d4d4d", ""),
     ("#56B4E9", ""),
@@ -74,8 +78,8 @@ PART_STYLES = (
     ("#CC79A7", r"\\\\\\"),
     ("#F0E442", "xxxx"),
 )
-PAPER_LAYER_INCHES, PAPER_BAR_INCHES = 0.15, 0.025
-"""Smallest widths of a layer and of a bar in a figure for a paper, in inches."""
+PAPER_LAYER_INCHES, MOST_LAYER_INCHES = 0.15, 0.9
+"""Widths of a layer in inches: the smallest in a figure for a paper, and the largest of a layer with one bar."""
 ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
 EDP_UNIT: Unit = (1e12, "J cycles")
 """Unit of EDP. It is the same for all sizes, so that numbers in figures can be compared with those in tables and texts.
@@ -99,8 +103,9 @@ this share.
 
 
 def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
-    """Figure of the energy per layer. A layer has a bar for each memory, stacked by operand and direction, and a bar
-    for each other energy term, such as the MACs.
+    """Figure of the energy per layer. In a report, a layer has a bar for each memory, stacked by operand and direction,
+    and a bar for each other energy term, such as the MACs. In a figure for a paper, a layer has one bar, stacked by
+    term and memory.
     """
     layers = _shown_layers(records, summary)
     bars = _EnergyBars.of(records, layers)
@@ -111,13 +116,12 @@ def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None
         for panel, row in zip(panels, rows, strict=True):
             bars.draw(panel, row)
             label_layers(panel, row, level, bars.names_inches)
-        totals = f"{SUM}above the bars: total of the layer in {bars.unit[1]}"
-        add_title(figure, "Energy per layer", _context(summary), totals)
+        add_title(figure, "Energy per layer", _context(summary), bars.words_of_totals)
         bars.add_legends(figure, TOP_INCHES)
         every = layers_in_order(records, summary)
         told = [bars.order, *_merged_words(layers)]
         figure.note(f"Energy per layer: {_context(summary)}", told, lambda: _energy_numbers(every))
-        figure.words_of_marks = f"{SUM.strip()} above the bars of a layer: their sum, in {bars.unit[1]}"
+        figure.words_of_marks = bars.words_of_totals
     return figure
 
 
@@ -126,8 +130,7 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
     drain.
     """
     layers = _shown_layers(records, summary)
-    least = 0.42 if sheet_inches() is None else PAPER_LAYER_INCHES
-    inches = min(0.9, max(least, panel_inches() / max(1, len(layers))))
+    inches = _layer_inches(len(layers), 0.42 if sheet_inches() is None else PAPER_LAYER_INCHES)
     level, label_inches = label_room(layers, inches)
     top, unit = _latency_scale(layers)
     with figure_style():
@@ -136,10 +139,12 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
         for panel, row in zip(panels, rows, strict=True):
             _draw_latency_row(panel, row, top, unit)
             label_layers(panel, row, level)
-        add_title(figure, "Latency per layer", _context(summary), f"above the bars: total of the layer in {unit[1]}")
+        totals = f"above the bars: latency of the layer in {unit[1]}"
+        add_title(figure, "Latency per layer", _context(summary), totals)
         _add_latency_legend(figure, layers, TOP_INCHES)
         told = _merged_words(layers)
         figure.note(f"Latency per layer: {_context(summary)}", told, lambda: layer_numbers(records, summary))
+        figure.words_of_marks = totals
     return figure
 
 
@@ -160,14 +165,19 @@ def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = N
             above.set_xticks([])
             _draw_latency_row(beneath, row, top, unit)
             label_layers(beneath, row, level)
-        totals = f"above the bars: totals ({SUM.strip()}: of all bars) of the layer in {bars.unit[1]} and {unit[1]}"
+        totals = f"{bars.words_of_totals}; latency of the layer in {unit[1]}"
         add_title(figure, "Energy and latency per layer", _context(summary), totals)
-        _add_latency_legend(figure, layers, bars.add_legends(figure, TOP_INCHES) + 0.15)
+        _add_latency_legend(figure, layers, bars.add_legends(figure, TOP_INCHES) + 0.15, needs_title=True)
         context = _context(summary)
         told = [bars.order, *_merged_words(layers)]
         figure.note(f"Energy and latency per layer: {context}", told, lambda: layer_numbers(records, summary))
-        figure.words_of_marks = f"{SUM.strip()} above the bars of a layer: their sum, in {bars.unit[1]}"
+        figure.words_of_marks = totals
     return figure
+
+
+def _layer_inches(count: int, least: float) -> float:
+    """Width in inches of each of `count` layers that have one bar each; at least `least`."""
+    return min(MOST_LAYER_INCHES, max(least, panel_inches() / max(1, count)))
 
 
 def _shown_layers(records: Sequence[LayerRecord], summary: Summary | None) -> tuple[PlacedLayer, ...]:
@@ -214,35 +224,57 @@ class _EnergyBars:
     top_pj: float
     unit: Unit
     shares: tuple[float, ...]
-    """Share of each bar (an energy term or a memory) in the energy of all layers together. The legend lists these
-    shares, because small bars are hard to see.
+    """Share of each part (an energy term or a memory) in the energy of all layers together. The legend lists these
+    shares, because small bars are hardly visible.
     """
+    is_stacked: bool
+    """True if a layer has one bar with all parts, as in a figure for a paper. False if each part has its own bar."""
 
     @classmethod
     def of(cls, records: Sequence[LayerRecord], layers: Sequence[PlacedLayer]) -> "_EnergyBars":
         memories = memory_names(records)
         terms = tuple(dict.fromkeys(term for record in records for term in other_energies_pj(record)))
+        shares = _shares(layers, terms, memories)
+        if sheet_inches() is not None:
+            inches = _layer_inches(len(layers), PAPER_LAYER_INCHES)
+            top = max((layer.record.energy_pj for layer in layers), default=0)
+            return cls(_operands(records), terms, memories, inches, 0.0, top, ENERGY_UNIT, shares, is_stacked=True)
         bars = len(memories) + len(terms)
-        is_report = sheet_inches() is None
-        least = 0.085 if is_report else PAPER_BAR_INCHES
-        bar_inches = min(0.32, max(least, panel_inches() / max(1, len(layers)) / (bars + 1)))
+        bar_inches = min(0.32, max(0.085, panel_inches() / max(1, len(layers)) / (bars + 1)))
         words = (*map(term_words, terms), *memories)
         names = max(map(len, words), default=0) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
-        top = max((_highest(layer.record) for layer in layers), default=0)
-        inches = max(0.5 if is_report else PAPER_LAYER_INCHES, bar_inches * (bars + 1))
-        shares = _shares(layers, terms, memories)
-        return cls(_operands(records), terms, memories, inches, names, top, ENERGY_UNIT, shares)
+        top, inches = max((_highest(layer.record) for layer in layers), default=0), max(0.5, bar_inches * (bars + 1))
+        return cls(_operands(records), terms, memories, inches, names, top, ENERGY_UNIT, shares, is_stacked=False)
 
     @property
     def order(self) -> str:
-        """Sentence for a caption: the order of the bars of a layer, and the share of each bar in the energy."""
-        told = [f"{name} {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
-        return f"bars of a layer from left to right, with their shares of the energy of all layers: {', '.join(told)}"
+        """Sentence for a caption: the order of the parts of a layer, and what share of the energy each part has."""
+        parts = "parts of a bar from bottom to top" if self.is_stacked else "bars of a layer from left to right"
+        return f"{parts}, with their shares of the energy of all layers: {', '.join(self.told)}"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the bars of a layer, from left to right."""
+        """Names of the parts of a layer: the energy terms, then the memories."""
         return (*map(term_words, self.terms), *self.memories)
+
+    @property
+    def told(self) -> list[str]:
+        """Name and share of each part, such as `dram 30.3%`."""
+        return [f"{name} {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
+
+    @property
+    def words_of_totals(self) -> str:
+        """Text that explains the numbers above the bars."""
+        if self.is_stacked:
+            return f"above the bars: energy of the layer in {self.unit[1]}"
+        return f"{SUM}above the bars: energy of the layer, the sum of its bars, in {self.unit[1]}"
+
+    @property
+    def colours(self) -> list[Any]:
+        """Colours of the parts of a stacked bar. Those of the memories get darker from the array outwards."""
+        terms = [colour for _, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)]
+        last = max(1, len(self.memories) - 1)
+        return [*terms, *(colormaps["viridis"](0.95 - 0.75 * place / last) for place in range(len(self.memories)))]
 
     def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
         """Draw the bars of a row of layers, with their names if there is room."""
@@ -256,6 +288,9 @@ class _EnergyBars:
         """Add the legends on the right side of the figure, the first one `down_inches` below the top. Returns the
         distance in inches from the top of the figure to the place for a further legend.
         """
+        if self.is_stacked:
+            parts = [Patch(color=colour, label=text) for colour, text in zip(self.colours, self.told, strict=True)]
+            return add_legend(figure, parts, "share of the energy", down_inches)
         terms = [
             Patch(color=colour, label=term_words(term))
             for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)
@@ -263,7 +298,7 @@ class _EnergyBars:
         operands = [Patch(color=operand_colour(operand, self.operands), label=operand) for operand in self.operands]
         down = add_legend(figure, [*terms, *operands], "operand", down_inches)
         directions = [
-            Patch(facecolor=lighter(OPERAND_COLOURS[0], white), hatch=hatch, edgecolor="white", label=words)
+            Patch(facecolor=lighter(DIRECTION_COLOUR, white), hatch=hatch, edgecolor="white", label=words)
             for words, white, hatch in DIRECTION_STYLES.values()
         ]
         down = add_legend(figure, directions, "direction", down)
@@ -278,6 +313,9 @@ class _EnergyBars:
         )
 
     def _draw_layer(self, panel: Axes, position: int, record: LayerRecord) -> None:
+        if self.is_stacked:
+            self._stack_layer(panel, position, record)
+            return
         count = len(self.terms) + len(self.memories)
         places = iter(position + offset for offset in _bar_offsets(count))
         width = 0.92 / (count + 1)
@@ -288,6 +326,20 @@ class _EnergyBars:
             _stack_memory(panel, next(places), width, energies.get(name, {}), self.operands, self.unit)
         # A number alone would read as the height of the highest bar.
         _total(panel, position, _highest(record), record.energy_pj, self.unit, before=SUM)
+
+    def _stack_layer(self, panel: Axes, position: int, record: LayerRecord) -> None:
+        """Draw one bar for a layer, with a part for each energy term and each memory."""
+        others, accesses = other_energies_pj(record), memory_energies_pj(record)
+        energies = [others.get(term, 0.0) for term in self.terms]
+        energies += [sum(accesses.get(name, {}).values()) for name in self.memories]
+        bottom = 0.0
+        for energy_pj, colour in zip(energies, self.colours, strict=True):
+            height = energy_pj / self.unit[0]
+            if height > 0:
+                style: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.2}
+                panel.bar(position, height, STACK_SHARE, bottom=bottom, **style)
+                bottom += height
+        _total(panel, position, record.energy_pj, record.energy_pj, self.unit)
 
 
 def _energy_numbers(layers: Sequence[PlacedLayer]) -> "pandas.DataFrame":
@@ -409,7 +461,9 @@ def _draw_latency_bar(panel: Axes, x: int, record: LayerRecord, unit: Unit) -> N
     for cycles, (colour, hatch) in zip(record.latency_breakdown_cycles.values(), cycle(PART_STYLES), strict=False):
         height = cycles / unit[0]
         if height > 0:
-            panel.bar(x, height, 0.66, bottom=bottom, color=colour, hatch=hatch, edgecolor="white", linewidth=0.2)
+            panel.bar(
+                x, height, STACK_SHARE, bottom=bottom, color=colour, hatch=hatch, edgecolor="white", linewidth=0.2
+            )
             bottom += height
     latency, corrected = record.latency_cycles, record.corrected.latency_cycles
     if corrected is None:
@@ -422,13 +476,18 @@ def _draw_latency_bar(panel: Axes, x: int, record: LayerRecord, unit: Unit) -> N
         _total(panel, x, latency, latency, unit)
 
 
-def _add_latency_legend(figure: NotedFigure, layers: Sequence[PlacedLayer], down_inches: float) -> None:
+def _add_latency_legend(
+    figure: NotedFigure, layers: Sequence[PlacedLayer], down_inches: float, *, needs_title: bool = False
+) -> None:
+    """Add the legend of the parts of the latency. `needs_title` is true if another legend of the figure has entries of
+    other quantities.
+    """
     terms = dict.fromkeys(term for layer in layers for term in layer.record.latency_breakdown_cycles)
     patches = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=term_words(term))
         for term, (colour, hatch) in zip(terms, cycle(PART_STYLES), strict=False)
     ]
-    down = add_legend(figure, patches[::-1], "cycles", down_inches)
+    down = add_legend(figure, patches[::-1], "cycles", down_inches, needs_title=needs_title)
     pairs = [(layer.record.latency_cycles, layer.record.corrected.latency_cycles) for layer in layers]
     markers = []
     if any(corrected is not None and _is_different(latency, corrected) for latency, corrected in pairs):

@@ -5,6 +5,7 @@ therefore arranged again. All sizes are measured on the drawn figure, so no text
 """
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ LEAST_GAP_INCHES = 0.03
 """Smallest gap between the numbers of a horizontal axis, in inches."""
 CHARACTER_INCHES = 0.054
 """Width of a character in an axis label, in inches."""
+_UNIT = re.compile(r"\[[^]]*\]")
+"""Unit in an axis label, in which no line ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,7 +397,7 @@ def _fit_labels(panel: _Panel) -> None:
     for axes in panel.axes:
         width, height = _inches(axes)
         for label, room in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
-            text = label.get_text().replace("\n", " ")
+            text = _UNIT.sub(_unbroken, label.get_text().replace("\n", " "))
             label.set_text(textwrap.fill(text, max(12, int(room * 1.15 / CHARACTER_INCHES)), break_long_words=False))
     axis = panel.first.xaxis
     if isinstance(axis.get_major_locator(), FixedLocator):
@@ -403,6 +406,11 @@ def _fit_labels(panel: _Panel) -> None:
                 tick.set(rotation=90, ha="center", va="top", rotation_mode="default")
     elif _overlap(axis):
         _thin_out(axis)
+
+
+def _unbroken(unit: re.Match[str]) -> str:
+    """Unit in which no line can end."""
+    return unit[0].replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _inches(axes: Axes) -> tuple[float, float]:

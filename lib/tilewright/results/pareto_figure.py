@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tilewright.base.harmless import visible
 from tilewright.results.canvas import GREY
@@ -38,6 +39,8 @@ TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90,
 direction comes first.
 """
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
+SAME_POINTS = 1.5
+"""Distance in points up to which two points look like one. They share a text with both numbers."""
 ROOM = 0.1
 """Margin around the points, as a share of the span of their values."""
 LOG_FROM = 10.0
@@ -58,8 +61,22 @@ def pareto_figure(groups: Sequence[ComparableRuns]) -> Figure:
             _draw_group(figure, group, top)
             top -= height
         title = f"Energy, latency and area of {groups[0].workload}"
-        figure.note(title, [line for group in groups for line in _caption(group)], lambda: pareto_table(groups))
+        lines = [line for group in groups for line in _caption(group)]
+        figure.note(title, lines, lambda: pareto_table(groups), _entries(groups))
     return figure
+
+
+def _entries(groups: Sequence[ComparableRuns]) -> list[Line2D]:
+    """Entries of the legend of a figure for a paper."""
+    pairs = [
+        (size, point.area_mm2)
+        for group in groups
+        for size, point in zip(_marker_sizes(group), group.candidates, strict=True)
+        if len(group.objectives) == 3 and point.area_mm2 is not None
+    ]
+    # Each plot has its own sizes, so one legend cannot explain those of several plots.
+    sizes = [min(pairs), max(pairs)] if pairs and len(groups) == 1 else []
+    return legend_entries(("energy", "latency"), FRONT_COLOUR) + size_entries(sizes)
 
 
 def write_pareto_figures(groups: Sequence[ComparableRuns], folder: Path) -> list[Path]:
@@ -145,8 +162,7 @@ def _draw_points(axes: Axes, group: ComparableRuns) -> None:
     y = np.array([point.energy_pj / energy_unit[0] for point in points])
     scale_axes(axes, x, y)
     front = sorted((x[i], y[i]) for i in range(len(points)) if group.on_front(i))
-    stairs = list(lower_left(front))
-    axes.step(*zip(*stairs, strict=True), where="post", color=FRONT_COLOUR, linewidth=1, zorder=1)
+    draw_stairs(axes, front, FRONT_COLOUR, 1)
     sizes = _marker_sizes(group)
     # Small markers over large ones.
     for index in sorted(range(len(points)), key=lambda index: -sizes[index]):
@@ -167,7 +183,7 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
     points = axes.transData.transform(np.column_stack([x, y])) * 72 / axes.figure.dpi
     radii = np.sqrt(np.array(sizes)) / 2
     taken = [(tuple(point), radius) for point, radius in zip(points, radii, strict=True)]
-    for numbers in _coinciding(x, y):
+    for numbers in _coinciding(points):
         centre, radius = points[numbers[0]], max(radii[number] for number in numbers)
         text = ", ".join(str(number + 1) for number in numbers)
         room = NUMBER_POINTS * (0.35 + 0.25 * len(text))
@@ -206,6 +222,37 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
         number_axis(axis)
 
 
+def draw_stairs(axes: Axes, points: Sequence[tuple[float, float]], colour: str, zorder: float) -> None:
+    """Draw the line between the places that a point of the front dominates and the other places. `points` must be
+    sorted by x. The line goes on to the edges of the plot, so that it is visible for a single point, too.
+    """
+    stairs = list(lower_left(points))
+    right, top = axes.get_xlim()[1], axes.get_ylim()[1]
+    x, y = zip((stairs[0][0], top), *stairs, (right, stairs[-1][1]), strict=True)
+    axes.step(x, y, where="post", color=colour, linewidth=1, zorder=zorder)
+
+
+def legend_entries(objectives: Sequence[str], line_colour: str) -> list[Line2D]:
+    """Entries of a legend for the marks of a front: discs on the front, other discs, and the line. `objectives` are the
+    names of the two drawn measures.
+    """
+    disc: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4.5}
+    return [
+        Line2D([], [], markerfacecolor=FRONT_COLOUR, markeredgecolor=FRONT_COLOUR, label="on the front", **disc),
+        Line2D([], [], markerfacecolor="none", markeredgecolor=OTHER_COLOUR, label="not on the front", **disc),
+        Line2D([], [], color=line_colour, linewidth=1, label=f"front in {' and '.join(objectives)} alone"),
+    ]
+
+
+def size_entries(sizes: Sequence[tuple[float, float]]) -> list[Line2D]:
+    """Entries of a legend for the sizes of markers: pairs (marker size in points squared, area in mm²)."""
+    style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markerfacecolor": "none"}
+    return [
+        Line2D([], [], markersize=size**0.5, markeredgecolor=GREY, label=f"{area:.3g} mm²", **style)
+        for size, area in dict.fromkeys(sizes)
+    ]
+
+
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """Points of the Pareto front in x and y. `points` must be sorted by x; a point is on the front if its y is below
     that of all earlier points.
@@ -226,12 +273,18 @@ def _marker_sizes(group: ComparableRuns) -> list[float]:
     return [smallest + (largest - smallest) * (point.area_mm2 or 0.0) / most for point in group.candidates]
 
 
-def _coinciding(x: np.ndarray, y: np.ndarray) -> list[list[int]]:
-    """Groups of points at the same position, each as a list of the indices of its points."""
-    found: dict[tuple[float, float], list[int]] = {}
-    for index, place in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
-        found.setdefault(place, []).append(index)
-    return list(found.values())
+def _coinciding(points: np.ndarray) -> list[list[int]]:
+    """Groups of points that look like one point, each as a list of the indices of its points. `points` are positions in
+    points of a figure: array of shape (points, 2).
+    """
+    found: list[list[int]] = []
+    for index, point in enumerate(points):
+        near = (group for group in found if np.hypot(*(points[group[0]] - point)) <= SAME_POINTS)
+        if (group := next(near, None)) is not None:
+            group.append(index)
+        else:
+            found.append([index])
+    return found
 
 
 def _draw_list(figure: Figure, group: ComparableRuns, top: float) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import matplotlib
 import pytest
+from matplotlib.patches import Patch
 from tilewright.base.report_files import FIGURES, ONE_CORE_FILES, of_part
 from tilewright.cost.record import record_of_row
 from tilewright.results.figure_layout import split_rows, three_digits, unit_for
@@ -211,6 +212,59 @@ def test_a_number_above_several_bars_is_said_to_be_their_sum(make_network):
     totals = [text.get_text() for text in energy_figure(records, summary).axes[0].texts if text.get_ha() == "center"]
     assert sum(text.startswith("Σ ") for text in totals) == 2
     assert not any("Σ" in text.get_text() for text in latency_figure(records, summary).axes[0].texts)
+
+
+@pytest.mark.parametrize("make", [energy_figure, breakdown_figure])
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_a_paper_has_one_bar_a_layer_with_named_parts(make, width, make_network):
+    """The legend names each part of the bars with its share; parts add up to the layer, and differ in colour."""
+    records, summary = make_network(8)
+    with drawn_for(width):
+        figure = make(records, summary)
+    shown = merged_layers(layers_in_order(records, summary))
+    panels = figure.axes if make is energy_figure else figure.axes[::2]
+    bars = [bar for panel in panels for bar in panel.patches]
+    heights = {}
+    for panel in panels:
+        for bar in panel.patches:
+            key = id(panel), round(bar.get_x(), 6)
+            heights[key] = heights.get(key, 0.0) + bar.get_height() * 1e6
+    assert sorted(heights.values()) == pytest.approx(sorted(layer.record.energy_pj for layer in shown))
+    entries = [handle for handle in figure.handles if isinstance(handle, Patch)]
+    told = [handle.get_label() for handle in entries]
+    assert len(set(told)) == len(told)
+    colours = {one.get_facecolor(): one.get_label() for one in entries if not one.get_label().startswith("cycles: ")}
+    drawn = {bar.get_facecolor() for bar in bars}
+    assert drawn <= set(colours)
+    names = [*records[0].memory_levels["O"], "MAC"]
+    assert len({colour for colour, label in colours.items() if label.rsplit(" ", 1)[0] in names}) == len(names)
+    total = sum(layer.record.energy_pj for layer in shown)
+    for colour in drawn:
+        energy = sum(bar.get_height() * 1e6 for bar in bars if bar.get_facecolor() == colour)
+        assert colours[colour].endswith(f" {share_text(energy, total)}")
+    assert all(label in " ".join(figure.caption_lines) for colour, label in colours.items() if colour in drawn)
+
+
+def test_a_direction_has_the_colour_of_no_operand(record):
+    """The legend of a report has one box for each operand, and boxes without an operand for the directions."""
+    figure = energy_figure([record_of_row(record)])
+    boxes = {
+        legend.get_title().get_text(): [one.get_facecolor() for one in legend.get_patches()]
+        for legend in figure.legends
+    }
+    assert boxes["operand"]
+    assert len(boxes["direction"]) == 4
+    assert not set(boxes["operand"]) & set(boxes["direction"])
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+@pytest.mark.parametrize("make", [energy_figure, latency_figure])
+def test_layers_that_fit_one_row_have_one_row(make, width, make_network):
+    """A layer that is exactly its share of the panel does not begin a row of its own."""
+    for count in range(1, 16):
+        records, summary = make_network(count)
+        with drawn_for(width):
+            assert len(make(records, summary).axes) == 1, count
 
 
 @pytest.mark.parametrize("cycles", ["same", "other", "none"])

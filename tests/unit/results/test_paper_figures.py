@@ -297,7 +297,7 @@ def test_large_numbers_keep_the_unit_of_their_axis(scale: str, unit: float) -> N
         number_axis(axes.yaxis, scale=unit)
         figure.note("title")
         fit_to_sheet(figure, 3.4)
-    power = re.search(r"10([⁰¹²³⁴⁵⁶⁷⁸⁹]+) unit", axes.get_ylabel().replace("\n", " "))
+    power = re.search(r"10([⁰¹²³⁴⁵⁶⁷⁸⁹]+) unit", " ".join(axes.get_ylabel().split()))
     factor = 10.0 ** int(power[1].translate(digits)) if power else 1.0
     formatter, locations = axes.yaxis.get_major_formatter(), axes.yaxis.get_majorticklocs()
     told = formatter.format_ticks(locations)
@@ -315,3 +315,30 @@ def test_names_begin_no_line_of_a_caption() -> None:
     figure.note("run a\nforged", ["core b\x1b\r\nforged", ""])
     assert figure.caption_title == "run a\\nforged"
     assert figure.caption_lines == ("core b\\x1b\\r\\nforged",)
+
+
+@pytest.mark.parametrize("width", [1.6, 2.4, 3.4])
+def test_units_of_axes_are_not_torn(width: float) -> None:
+    """The unit of a label is on one line, however narrow the panel is."""
+    figure = NotedFigure(figsize=(6.0, 3.0))
+    FigureCanvasAgg(figure)
+    panel = figure.add_axes((0.2, 0.2, 0.7, 0.7))
+    panel.plot([0, 5_600_000], [1, 2])
+    panel.set_xlabel("cycles by cause and by memory [10⁶ cycles]")
+    figure.note("title")
+    fit_to_sheet(figure, width)
+    assert any("[10⁶\N{NO-BREAK SPACE}cycles]" in line for line in panel.get_xlabel().split("\n"))
+
+
+def test_a_column_names_causes_whole(make_network: Network) -> None:
+    """No cause is cut, and the peak of the array has its unit; the caption says what the discs are."""
+    with drawn_for("column"):
+        figure = dict(_of_layers(make_network))["bottlenecks"]
+        assert isinstance(figure, NotedFigure)
+        caption = fit_to_sheet(figure, COLUMN_INCHES)
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names
+    assert not any("…" in name for name in names)
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert "peak of the array: 50 operations a cycle" in texts
+    assert "disc: a layer; the larger the disc, the more cycles" in caption

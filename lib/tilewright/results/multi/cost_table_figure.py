@@ -20,10 +20,11 @@ from tilewright.results.figure_layout import (
     add_title,
     layer_colour,
     lighter,
+    most_in_row,
     panel_grid,
     panel_inches,
 )
-from tilewright.results.figures import ENERGY_UNIT, PAPER_BAR_INCHES, PAPER_LAYER_INCHES
+from tilewright.results.figures import ENERGY_UNIT, PAPER_LAYER_INCHES
 from tilewright.results.multi.cn_tables import CostTables, cost_table
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import NotedFigure, name_axes
@@ -36,6 +37,8 @@ LEAST_CLASS_INCHES = 0.3
 LABEL_CHARACTERS = 38
 MOST_CLASSES = 200
 """Largest number of classes of CNs in the figure. If there are more classes, only those with most cycles are drawn."""
+PAPER_BAR_INCHES = 0.025
+"""Smallest width of a bar in a figure for a paper, in inches."""
 _CANNOT: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8}
 _STREAMS = "//////"
 _LABEL_POINTS = 6.5
@@ -56,7 +59,7 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
     count = max((len(rows) for rows in tables.values()), default=0)
     numbers = _drawn(tables, count)
     inches = _class_inches(len(numbers), len(cores))
-    rows = _split(numbers, max(1, int(panel_inches() / inches)))
+    rows = _split(numbers, most_in_row(inches))
     labels = {number: _label(next(iter(tables.values()))[number]) for number in numbers}
     longest = max(map(len, labels.values()), default=0) * CHARACTER_INCHES * _LABEL_POINTS / 8
     below = 0.1 + longest * math.sin(math.radians(LABEL_DEGREES))
