@@ -117,12 +117,14 @@ def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
     column but a note.
     """
     from tilewright.designs.results import value_text
+    from tilewright.designs.table_files import units_of
     from tilewright.results.paper_tables import write_table
 
     table = decision.table
     constant = [name for name in decision.answer.exploration.axis_names if table[name].nunique() == 1]
     shown = table.assign(**{name: table[name].map(value_text) for name in constant})
-    return write_table(table, folder / TABLE, for_paper=shown, may_turn=True)
+    units = units_of(decision.answer.exploration.measures)
+    return write_table(table, folder / TABLE, for_paper=shown, may_turn=True, usual=units)
 
 
 def _show(found: Decided, as_json: bool) -> None:

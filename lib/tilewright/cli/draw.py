@@ -10,6 +10,11 @@ from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.results.sheet import PaperWidth
 
+OF_OUTPUT = (
+    "SVG file to write; a PNG file with the same name is written beside it. With --paper, the names of the files end"
+    " with the width instead: core-column.pdf, .svg, .txt and .csv for core.svg."
+)
+
 
 @verb(
     """Draw the memories of a hardware file or artifact above the array: operands, sizes, instances, ports, costs.
@@ -23,7 +28,7 @@ from tilewright.results.sheet import PaperWidth
 )
 def draw(
     hardware: Annotated[AcceleratorSource, ARGUMENT],
-    output: Annotated[FilePath, Help("SVG file to write; a PNG file with the same name is written beside it.")],
+    output: Annotated[FilePath, Help(OF_OUTPUT)],
     paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> list[Path]:
     """Draw the memories of a core above its array, as SVG and PNG. Returns the paths of the files.

@@ -313,10 +313,10 @@ def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions) -> lis
     from tilewright.base.artifacts.envelope import provenance, write_document
     from tilewright.results.paper_tables import write_table
     from tilewright.tokens.figure import write_token_figure
-    from tilewright.tokens.table import IN_PAPER
+    from tilewright.tokens.table import IN_PAPER, UNITS_IN_PAPER
 
     make_folder(output)
-    tables = write_table(found.table, output / f"{TOKENS}.csv", IN_PAPER)
+    tables = write_table(found.table, output / f"{TOKENS}.csv", IN_PAPER, usual=UNITS_IN_PAPER)
     made_by = provenance("tokens", {}, encode(options))
     write_document(output / f"{TOKENS}.json", "tilewright/tokens", _document(found), made_by)
     figures = write_token_figure(found, output / TOKENS)

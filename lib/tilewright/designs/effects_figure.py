@@ -116,7 +116,7 @@ def _shared_scale(
     """Triple (largest value on the vertical axis, unit, measure) for panels that show the effects of several axes."""
     top = max(float(effect.table[f"median_{key}"].max()) for effect in found)
     if not report:
-        return top, axis_unit(key, measure, top), measure
+        return top, axis_unit(key, measure, [top]), measure
     return top, unit_for(top, CYCLE_UNITS) if key == LATENCY_CYCLES else (measure.scale, measure.unit), measure
 
 

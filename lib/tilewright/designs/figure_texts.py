@@ -13,7 +13,7 @@ from tilewright.results.canvas import GREY
 from tilewright.results.figure_layout import Unit, unit_for
 from tilewright.results.figures import CYCLE_UNITS
 from tilewright.results.noted_figure import NotedFigure
-from tilewright.results.paper_tables import UNITS, unit_end
+from tilewright.results.paper_tables import UNITS, readable_unit, unit_end
 from tilewright.results.pareto_figure import SUBTITLE_CHARACTERS
 from tilewright.results.sheet import sheet_name
 
@@ -44,13 +44,13 @@ def assumption_lines(answer: Answer) -> list[str]:
     return textwrap.wrap(visible(assumed_line(answer)), SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …")
 
 
-def axis_unit(key: str, measure: Measure, value: float) -> Unit:
-    """Pair (divisor, unit) for the axis of the column `key`, whose numbers are about as large as `value`.
+def axis_unit(key: str, measure: Measure, values: Sequence[float]) -> Unit:
+    """Pair (divisor, unit) for the axis of the column `key` that shows `values`.
 
-    In a figure for a paper, the unit is the largest in which `value` is at least 1, so that numbers are short. In a
-    report, energies have the unit of the tables beside the figure.
+    The unit is that of the terminal and of the tables. A figure for a paper has another unit if its numbers are not
+    readable in this unit (`readable_unit`), as a table for a paper does.
     """
     if key == LATENCY_CYCLES:
-        return unit_for(value, CYCLE_UNITS)
-    end = unit_end(key)
-    return unit_for(value, UNITS[end]) if sheet_name() and end else (measure.scale, measure.unit)
+        return unit_for(min(values), CYCLE_UNITS)
+    end, usual = unit_end(key), (measure.scale, measure.unit)
+    return readable_unit(UNITS[end], values, usual) if sheet_name() and end else usual

@@ -1,6 +1,5 @@
 """Figures (plots) of the results of a space: the front of each network, and the effect of each axis."""
 
-import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tilewright.base.harmless import visible
-from tilewright.base.measures import AREA_MM2, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
 from tilewright.designs.effects import effects, known_measures
@@ -23,8 +22,7 @@ from tilewright.designs.front import Front, drawn_rows, order_of_sample, spread
 from tilewright.designs.results import file_word
 from tilewright.designs.tables import front_line
 from tilewright.results.figure_files import figure_style, save_figure
-from tilewright.results.figure_layout import Unit, unit_for
-from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.figure_layout import Unit
 from tilewright.results.other_widths import remove_files
 from tilewright.results.pareto_figure import (
     FRONT_COLOUR,
@@ -150,7 +148,7 @@ def _entries(front: Front, drawn: pandas.DataFrame, x: str, y: str) -> list[Line
     """Entries of the legend of a figure for a paper: the marks that the figure has, and the sizes of the smallest and
     of the largest drawn area.
     """
-    found = legend_entries([front.measures[key].words for key in (y, x)], LINE_COLOUR)
+    found = legend_entries([front.measures[key].words for key in (y, x)], LINE_COLOUR, len(drawn) > MANY_POINTS)
     if not (drawn["unmet"] == "").all():
         cross: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 4, "color": OTHER_COLOUR}
         found.append(Line2D([], [], label="constraint not met", **cross))
@@ -234,9 +232,7 @@ def _unit(front: Front, drawn: pandas.DataFrame, key: str) -> Unit:
     """Pair (divisor, unit) for the axis of the figure that shows the column `key`. A value of the column, divided by
     the divisor, is in this unit.
     """
-    if key == LATENCY_CYCLES:
-        return unit_for(drawn[key].min(), CYCLE_UNITS)
-    return axis_unit(key, front.measures[key], math.sqrt(float(drawn[key].min() * drawn[key].max())))
+    return axis_unit(key, front.measures[key], [float(drawn[key].min()), float(drawn[key].max())])
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:

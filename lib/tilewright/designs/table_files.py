@@ -1,5 +1,6 @@
 """Files with the tables of a space: designs and fronts, as CSV and Parquet."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas
@@ -19,9 +20,9 @@ from tilewright.designs.columns import (
 )
 from tilewright.designs.front import Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY
-from tilewright.designs.results import ALL_NETWORKS, OK, file_word
+from tilewright.designs.results import ALL_NETWORKS, OK, Measure, file_word
 from tilewright.designs.tables import MOST_ROWS
-from tilewright.results.paper_tables import write_in_paper, write_table
+from tilewright.results.paper_tables import unit_end, write_in_paper, write_table
 from tilewright.results.text_tables import write_parquet
 
 SPACE_STEM, FRONT_STEM = "space", "front"
@@ -88,7 +89,8 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
         order += f"; {left:,} without a result {'is' if left == 1 else 'are'} left out"
     columns = (*_columns_in_paper(answer), ON_FRONT)
     notes = (f"{order}.", *answer.assumptions)
-    written = write_table(table, stem.with_suffix(".csv"), columns, done, notes)
+    units = units_of(answer.exploration.measures)
+    written = write_table(table, stem.with_suffix(".csv"), columns, done, notes, usual=units)
     return (*written, _as_parquet(table, stem), *write_front_tables(answer, folder))
 
 
@@ -105,11 +107,17 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     notes = (*told.values(), *answer.assumptions)
     parts = {network: spread(table[table["network"] == network], MOST_ROWS) for network in told}
     shown = pandas.concat(parts.values()) if parts else table
-    written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes)
+    units = units_of(answer.exploration.measures)
+    written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes, usual=units)
     for network, note in told.items() if len(answer.fronts) > 1 else ():
         path = folder / f"{FRONT_STEM}-{file_word(network)}.csv"
-        written += write_in_paper(parts[network], path, columns[1:], (note, *answer.assumptions))
+        written += write_in_paper(parts[network], path, columns[1:], (note, *answer.assumptions), usual=units)
     return (*written, _as_parquet(table, stem))
+
+
+def units_of(measures: Mapping[str, Measure]) -> dict[str, tuple[float, str]]:
+    """Units of measures, which tables for a paper share with the terminal: ending of the column -> (divisor, unit)."""
+    return {end: (measure.scale, measure.unit) for key, measure in measures.items() if (end := unit_end(key))}
 
 
 def _columns_in_paper(answer: Answer) -> tuple[str, ...]:
@@ -121,7 +129,8 @@ def _front_notes(answer: Answer) -> dict[str, str]:
     """Sentences on the designs of each front and their order, by network. Fronts without designs are left out."""
     return {
         front.network: f"{front.network}: {count_of(len(front.members), 'design')} on the front in"
-        f" {', '.join(front.objectives)}{_picked(len(front.members))}; the least {front.objectives[0]} comes first."
+        f" {', '.join(front.measures[key].words for key in front.objectives)}{_picked(len(front.members))};"
+        f" the least {front.measures[front.objectives[0]].words} comes first."
         for front in answer.fronts
         if len(front.members) and front.objectives
     }

@@ -16,6 +16,8 @@ POINTS_AN_INCH = 72.27
 _LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
 _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
+BREAKING_GAIN = 1.25
+"""Factor by which the scaled text must be larger if names are broken than if they are not."""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
 """Piece of a text that may end a line, if lines may end within a name. A number such as `-1.4%` is one part."""
@@ -135,15 +137,16 @@ def scaled_layout_of(
     inches: float,
     most_inches: float,
 ) -> TableLayout:
-    """Layout of a table that is wider than `inches`, so that LaTeX scales it down to this width. Layouts for widths up
-    to `most_inches` are tried, and the one with the largest scaled text is returned. If the table fits in none of them,
-    the result is the layout in the smallest font.
+    """Layout of a table that does not fit the width of `inches` and that LaTeX scales down to this width. Of the
+    layouts for widths up to `most_inches`, it is the one whose scaled text is largest. A layout that breaks names, and
+    so needs several lines for most rows, counts only if it makes the text larger by the factor BREAKING_GAIN. If the
+    table fits in none of the widths, the result is the layout in the smallest font.
     """
     best, best_points = None, 0.0
     for step in range(int((most_inches - inches) / _STEP_INCHES) + 1):
         width = inches + step * _STEP_INCHES
         layout = layout_of(headings, rows, are_numbers, width)
-        points = layout.size.points * inches / width
+        points = layout.size.points * inches / width / (BREAKING_GAIN if layout.break_names else 1.0)
         if layout.does_fit and points > best_points:
             best, best_points = layout, points
     return best or layout_of(headings, rows, are_numbers, most_inches)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import latex, markdown
-from tilewright.base.measures import EDP_PJ_CYCLES
 from tilewright.results.latex_layout import SIZES, TableLayout, layout_of, pieces, scaled_layout_of
 from tilewright.results.other_widths import remove_other_tables
 from tilewright.results.sheet import PAGE_INCHES, sheet_inches, table_suffixes
@@ -44,6 +43,10 @@ UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
 """Units for the columns of a table, by ending of the column name, as pairs (factor, unit) with the largest unit first.
 One unit is `factor` times the unit in which the column is stored.
 """
+Units = Mapping[str, tuple[float, str]]
+"""Units by ending of a column name, as pairs (factor, unit)."""
+USUAL_UNITS: Units = {"_pj": (1e6, "µJ"), "_pj_cycles": (1e12, "J cycles")}
+"""Units of the terminal and of the figures. A table for a paper has them, too, if its numbers are readable in them."""
 MOST_UNITS = 1e5
 """Limit of the largest number of a column in a unit that is chosen for the smallest number."""
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
@@ -68,11 +71,12 @@ class PaperTable:
     """Sentences below the table, for example on the order of the rows or on the assumptions behind the numbers."""
 
     @classmethod
-    def of(cls, table: "pandas.DataFrame", notes: Sequence[str] = ()) -> "PaperTable":
-        """Table in units that suit its largest values. All columns of one quantity, such as energies, have the same
-        unit, so that readers can compare their numbers. `notes` are sentences below the table.
+    def of(cls, table: "pandas.DataFrame", notes: Sequence[str] = (), usual: Units = USUAL_UNITS) -> "PaperTable":
+        """Table in the units `usual`, or in other units if its numbers are not readable in these. All columns of one
+        quantity, such as energies, have one unit, so that a reader can compare their numbers. `notes` are sentences
+        below the table.
         """
-        units, same = _units(table), _same(table)
+        units, same = _units(table, usual), _same(table)
         table = table.drop(columns=list(same))
         headings, numbers, columns = [], [], []
         for name in map(str, table.columns):
@@ -196,6 +200,7 @@ def write_table(
     for_paper: "pandas.DataFrame | None" = None,
     notes: Sequence[str] = (),
     may_turn: bool = False,
+    usual: Units = USUAL_UNITS,
 ) -> tuple[Path, ...]:
     """Write a table as CSV, and for a paper also as Markdown and LaTeX. Returns the paths.
 
@@ -203,9 +208,10 @@ def write_table(
 
     `for_paper` is the table for the paper; if it is None, the table of the CSV file is used. If `columns` are given,
     the table for the paper has only these columns. `notes` are sentences below the table for the paper.
+    `usual` are its units, if its numbers are readable in them.
     """
     write_csv(table, path)
-    return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn))
+    return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn, usual))
 
 
 def write_in_paper(
@@ -214,6 +220,7 @@ def write_in_paper(
     columns: Sequence[str] = (),
     notes: Sequence[str] = (),
     may_turn: bool = False,
+    usual: Units = USUAL_UNITS,
 ) -> tuple[Path, ...]:
     """Write a table for a paper as Markdown and LaTeX, beside `path` and with its name. Returns the paths; () if no
     files for a paper are made.
@@ -224,7 +231,7 @@ def write_in_paper(
     paths: list[Path] = []
     if sheet_inches() is None and not any(path.parent.glob(f"{glob.escape(path.stem)}*.md")):
         return ()
-    for end, shown in paper_tables(table, columns, notes):
+    for end, shown in paper_tables(table, columns, notes, usual):
         stem, text = path.with_name(path.stem + end), shown.markdown()
         remove_other_tables(stem, text)
         inches = sheet_inches()
@@ -238,7 +245,7 @@ def write_in_paper(
 
 
 def paper_tables(
-    table: "pandas.DataFrame", columns: Sequence[str] = (), notes: Sequence[str] = ()
+    table: "pandas.DataFrame", columns: Sequence[str] = (), notes: Sequence[str] = (), usual: Units = USUAL_UNITS
 ) -> Iterator[tuple[str, PaperTable]]:
     """Pairs (end of the file name, table for a paper).
 
@@ -247,7 +254,7 @@ def paper_tables(
     """
     kept = table[[name for name in columns if name in table]] if columns else table
     if QUANTITY not in kept:
-        yield "", PaperTable.of(_with_content(kept), notes)
+        yield "", PaperTable.of(_with_content(kept), notes, usual)
         return
     for quantity, part in kept.groupby(QUANTITY, sort=False):
         end = f"_{str(quantity).rpartition('_')[2]}"
@@ -255,7 +262,7 @@ def paper_tables(
         renamed = part.drop(columns=QUANTITY).rename(
             columns={name: name + end for name in numbers if not _is_share(str(name))}
         )
-        yield f"-{quantity}", PaperTable.of(_with_content(renamed), notes)
+        yield f"-{quantity}", PaperTable.of(_with_content(renamed), notes, usual)
 
 
 def _same(table: "pandas.DataFrame") -> dict[str, str]:
@@ -297,32 +304,33 @@ def unit_end(name: str) -> str:
     return next((end for end in UNITS if name.endswith(end)), "")
 
 
-def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
-    """Units for the columns of a table, as (factor, unit) by ending of the column names (a key of UNITS). All columns
-    with the same ending get the same unit.
-
-    The unit is the largest in which the largest absolute value of these columns is at least 1, and in which the
-    smallest absolute value above 0 still shows LEAST_DIGITS digits, if the largest value then stays below
-    MOST_UNITS. If no unit has all these properties, only the largest value decides. If the largest value is below 1
-    in every unit, the smallest unit is taken.
+def _units(table: "pandas.DataFrame", usual: Units) -> dict[str, tuple[float, str]]:
+    """Units for the columns of a table: ending of the column names (a key of UNITS) -> (factor, unit). All columns with
+    the same ending get the same unit, that of `readable_unit`.
     """
     found: dict[str, list[float]] = {}
     for name in map(str, table.columns):
         values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
         found.setdefault(unit_end(name), []).extend(values)
-    return {end: _unit(UNITS[end], values) for end, values in found.items() if end}
+    return {end: readable_unit(UNITS[end], values, usual.get(end)) for end, values in found.items() if end}
 
 
-def _unit(units: Sequence[tuple[float, str]], values: Sequence[float]) -> tuple[float, str]:
-    """Unit for numbers, by the rule of `_units`. `units` are pairs (factor, unit), the largest unit first, and `values`
-    are absolute values.
+def readable_unit(
+    units: Sequence[tuple[float, str]], values: Sequence[float], usual: tuple[float, str] | None = None
+) -> tuple[float, str]:
+    """Unit for numbers. `units` are pairs (factor, unit), the largest unit first, and `values` are absolute values.
+
+    A unit is readable if the largest value is at least 1 and below MOST_UNITS in this unit, and the smallest value
+    above 0 shows LEAST_DIGITS digits. The result is the unit `usual` if it is readable, and otherwise the largest
+    readable unit. If no unit is readable, only the largest value decides: it is at least 1 in the unit. If it is below
+    1 in every unit, the smallest unit is taken.
     """
     largest = max(values, default=0.0)
     smallest = min((value for value in values if value), default=0.0)
     fitting = [unit for unit in units if largest >= unit[0]]
     least = 10.0 ** (LEAST_DIGITS - 1 - MOST_DECIMALS)
-    readable = (unit for unit in fitting if smallest >= least * unit[0] and largest < MOST_UNITS * unit[0])
-    return next(readable, next(iter(fitting), units[-1]))
+    readable = [unit for unit in fitting if smallest >= least * unit[0] and largest < MOST_UNITS * unit[0]]
+    return usual if usual in readable else next(iter(readable), next(iter(fitting), units[-1]))
 
 
 def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, str]:
@@ -331,8 +339,7 @@ def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, 
         return 0.01, f"{_words(name)} [%]"
     if end := unit_end(name):
         factor, unit = units[end]
-        words = "EDP" if name == EDP_PJ_CYCLES else _words(name.removesuffix(end))
-        return factor, f"{words} [{unit}]"
+        return factor, f"{_words(name.removesuffix(end), end)} [{unit}]"
     return 1.0, _words(name)
 
 
@@ -340,8 +347,10 @@ def _is_share(name: str) -> bool:
     return name.endswith(("_share", "gap", "_gain")) or name.startswith(("share", "mac_utilization"))
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+def _words(name: str, unit_end: str = "") -> str:
+    """Name of a column for readers, as in the terminal: EDP has capital letters, and a latency in seconds is a time."""
+    words = re.sub(r"\bedp\b", "EDP", name.replace("_", " "))
+    return re.sub(r"\blatency\b", "time", words) if unit_end == "_s" else words
 
 
 def _text(value: Any) -> str:

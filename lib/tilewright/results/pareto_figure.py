@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from tilewright.base.harmless import visible
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
-from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
+from tilewright.results.figure_layout import OPERAND_COLOURS, lighter, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.results.noted_figure import NUMBER_TEXT, NotedFigure
 from tilewright.results.number_axes import number_axis
@@ -232,14 +232,16 @@ def draw_stairs(axes: Axes, points: Sequence[tuple[float, float]], colour: str, 
     axes.step(x, y, where="post", color=colour, linewidth=1, zorder=zorder)
 
 
-def legend_entries(objectives: Sequence[str], line_colour: str) -> list[Line2D]:
+def legend_entries(objectives: Sequence[str], line_colour: str, are_filled: bool = False) -> list[Line2D]:
     """Entries of a legend for the marks of a front: discs on the front, other discs, and the line. `objectives` are the
-    names of the two drawn measures.
+    names of the two drawn measures. `are_filled` is true if the other discs are light discs instead of circles.
     """
+    other = {"markerfacecolor": lighter(OTHER_COLOUR, 0.5), "markeredgecolor": "none"}
+    circle = {"markerfacecolor": "none", "markeredgecolor": OTHER_COLOUR}
     disc: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4.5}
     return [
         Line2D([], [], markerfacecolor=FRONT_COLOUR, markeredgecolor=FRONT_COLOUR, label="on the front", **disc),
-        Line2D([], [], markerfacecolor="none", markeredgecolor=OTHER_COLOUR, label="not on the front", **disc),
+        Line2D([], [], **(other if are_filled else circle), label="not on the front", **disc),
         Line2D([], [], color=line_colour, linewidth=1, label=f"front in {' and '.join(objectives)} alone"),
     ]
 
@@ -248,7 +250,7 @@ def size_entries(sizes: Sequence[tuple[float, float]]) -> list[Line2D]:
     """Entries of a legend for the sizes of markers: pairs (marker size in points squared, area in mm²)."""
     style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markerfacecolor": "none"}
     return [
-        Line2D([], [], markersize=size**0.5, markeredgecolor=GREY, label=f"{area:.3g} mm²", **style)
+        Line2D([], [], markersize=size**0.5, markeredgecolor=GREY, label=f"area {area:.3g} mm²", **style)
         for size, area in dict.fromkeys(sizes)
     ]
 

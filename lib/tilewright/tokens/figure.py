@@ -15,8 +15,8 @@ from tilewright.results.figure_layout import Unit, unit_for
 from tilewright.results.figures import CYCLE_UNITS
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_axis
-from tilewright.results.paper_tables import UNITS, unit_end
-from tilewright.tokens.table import TokenCosts
+from tilewright.results.paper_tables import UNITS, readable_unit, unit_end
+from tilewright.tokens.table import UNITS_IN_PAPER, TokenCosts
 
 
 def write_token_figure(found: TokenCosts, path_stem: Path) -> tuple[Path, ...]:
@@ -41,7 +41,7 @@ def token_figure(found: TokenCosts) -> Figure:
             is_prompt = column.startswith("time_to_first_token")  # of one request, whatever the batch
             _draw(axis, found.rows if not is_prompt else _of_smallest_batch(found.rows), column)
             values = [row[column] for row in found.rows if row[column]]
-            scale, unit = unit_for(math.sqrt(min(values) * max(values)), _units(column))
+            scale, unit = _unit(column, values)
             axis.set(xlabel="tokens of context", ylabel=f"{label} [{unit}]", xscale="log", yscale="log")
             number_axis(axis.xaxis)
             number_axis(axis.yaxis, scale=scale)
@@ -53,9 +53,12 @@ def token_figure(found: TokenCosts) -> Figure:
     return figure
 
 
-def _units(column: str) -> Sequence[Unit]:
-    """Units in which a column can be drawn, the largest first."""
-    return CYCLE_UNITS if column.endswith("_cycles") else UNITS[unit_end(column)]
+def _unit(column: str, values: Sequence[float]) -> Unit:
+    """Unit in which a column is drawn: that of the text if the values are readable in it."""
+    if column.endswith("_cycles"):
+        return unit_for(math.sqrt(min(values) * max(values)), CYCLE_UNITS)
+    end = unit_end(column)
+    return readable_unit(UNITS[end], values, UNITS_IN_PAPER[end])
 
 
 def _of_smallest_batch(rows: Sequence[dict[str, Any]]) -> list[JsonObject]:

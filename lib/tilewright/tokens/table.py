@@ -44,6 +44,10 @@ IN_PAPER = (
     "bound_by", "bound_by_share", "time_to_first_token_s", "time_to_first_token_cycles", "prompt_energy_pj",
 )  # fmt: skip
 """Columns of the table in its version for a paper."""
+UNITS_IN_PAPER = {"_pj": (1e9, "mJ"), "_s": (1e-3, "ms")}
+"""Units of the text, which tables and figures for a paper have, too, if their numbers are readable in them: ending of a
+column -> (divisor, unit).
+"""
 
 
 @dataclass

@@ -177,6 +177,20 @@ def test_no_figures_are_written(given: list[str], needed: str, capsys: pytest.Ca
     assert f"--paper: has no effect without {needed}" in told
 
 
+def test_draw_says_what_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exactly the files that are there, also when their names end with the width instead of being the one given."""
+    core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "zigzag" / "tpu_like.yaml"
+    for width in ("column", "page"):
+        out = tmp_path / width
+        out.mkdir()
+        assert main(["draw", str(core), "-o", str(out / "core.svg"), "--paper", width]) == 0
+        told = capsys.readouterr().out.splitlines()
+        assert sorted(told) == sorted(map(str, out.iterdir()))
+        assert sorted(Path(path).name for path in told) == [
+            f"core-{width}.{end}" for end in ("csv", "pdf", "svg", "txt")
+        ]
+
+
 def test_an_unknown_width(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the widths that there are, and the nearest."""
     core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "zigzag" / "tpu_like.yaml"

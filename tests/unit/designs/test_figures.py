@@ -213,6 +213,6 @@ def test_the_figure_of_a_front_for_a_paper_marks_the_choice(width: PaperWidth, t
     assert further.startswith("assumed: ")
     discs = axes.collections[:-1]
     assert axes.lines[0].get_zorder() > max(disc.get_zorder() for disc in discs)
-    assert "[mJ]" in axes.get_ylabel()
+    assert "[µJ]" in axes.get_ylabel()
     low, high = axes.get_ylim()
-    assert low < float(front.compared["energy_pj"].min()) / 1e9 < high
+    assert low < float(front.compared["energy_pj"].min()) / 1e6 < high
