@@ -163,6 +163,7 @@ operational_array:
   sizes: [{rows}, {columns}]
 {comment}
   unit_energy: {energy:.6g} # pJ for each 8-bit multiply-accumulate
+  unit_energy_bits: {INPUT_BITS} # the energy is not scaled to other widths; a note names the layers that have them
   unit_area: {area:.6g} um2{systolic}
 
 # From the array outwards: each operand finds its memories in this order. I2 has weights, I1 activations, O outputs and

@@ -162,7 +162,7 @@ def _found(
     curves, chosen = (_on_several if several else _on_one)(described_all, options, cuts, parallel, control)
     prompts = points[0] if cuts[2] else []
     network = curves.layers_of(*points, prompts)
-    notices = [*told.notices, *options.unused(), *_unused_of(constraints, file_of(mapping), network, accelerator)]
+    notices = [*told.notices, *options.unused(), *_notices_of(constraints, file_of(mapping), network, accelerator, hardware)]
     if not cuts[2] and cuts[1] != DEFAULT_BLOCK:
         notices.append(unused_option("chunk", "has no effect without prompts", cuts[1]))
     refuse_unused(notices, strict)
@@ -173,11 +173,13 @@ def _found(
     return replace(found, unused=tuple(unused_rows(notices))), chosen, notices
 
 
-def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator") -> list[str]:
-    """Notices on entries and keys of a mapping file that have no effect, because no layer uses them. Raises InputError
-    for unknown names in the file.
+def _notices_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator", hardware: Any) -> list[str]:
+    """Notices on entries and keys of a mapping file that have no effect, because no layer uses them, and on operands to
+    whose widths the energy of an operation does not belong. Raises InputError for unknown names in the file.
     """
     from tilewright.mapping.file_checks import document_behind
+    from tilewright.mapping.notices import unit_energy_notices
+    from tilewright.mapping.runnable import can_run
     from tilewright.mapping.source import names_unknown_to
     from tilewright.mapping.unused_entries import note_unused_on
 
@@ -186,6 +188,9 @@ def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator"
         problems.found += names_unknown_to(mapping, accelerator.cores[0], network, file)
     problems.finish()
     note_unused_on(problems, mapping, network, accelerator.cores)
+    for core in {core.name: core for core in accelerator.cores}.values():
+        layers = [node.layer for node in network.nodes if node.layer is not None and can_run(core, node)]
+        problems.notices += unit_energy_notices(layers, core, hardware)
     return problems.notices
 
 

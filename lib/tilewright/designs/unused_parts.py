@@ -1,9 +1,13 @@
-"""Search for parts of the networks and of the mapping file that the designs of a space do not use."""
+"""Search for parts of the networks and of the mapping file that the designs of a space do not use, and for operands to
+whose widths the energy of an operation does not belong.
+"""
 
 from tilewright.base.errors import Problems
 from tilewright.designs.space import Space
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.file_checks import document_behind
+from tilewright.mapping.notices import unit_energy_notices
+from tilewright.mapping.runnable import can_run
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.unused_entries import note_unused_on
 from tilewright.pipeline.stages.multi.items import MODEL
@@ -12,7 +16,8 @@ from tilewright.workload.source import parse_workload
 
 
 def unused_of_networks(space: Space) -> list[str]:
-    """Notices on unused parts of the networks and the mapping file.
+    """Notices on unused parts of the networks and the mapping file, and on operands to whose widths the energy of an
+    operation in the first allowed design does not belong.
 
     An entry of the mapping file is unused only if no network uses it. Raises InputError with all mistakes in the
     networks.
@@ -22,12 +27,18 @@ def unused_of_networks(space: Space) -> list[str]:
     read = [told.attempt(parse_workload, network.file, model=model, notices=told.notices) for network in space.networks]
     told.finish()
     index = space.first_allowed()
-    if space.mapping is None or index is None:
+    if index is None:
+        return told.notices
+    nodes = tuple(node for network in read if network is not None for node in network.nodes)
+    hardware = space.design(index).hardware
+    cores = parse_accelerator(hardware).cores
+    for core in {core.name: core for core in cores}.values():
+        layers = [node.layer for node in nodes if node.layer is not None and can_run(core, node)]
+        told.notices += unit_energy_notices(layers, core, hardware)
+    if space.mapping is None:
         return told.notices
     mapping = parse_mapping(space.mapping)
-    nodes = tuple(node for network in read if network is not None for node in network.nodes)
     names = ", ".join(network.name for network in space.networks)
     of_mapping = Problems(document_behind(mapping, str(space.mapping)))
-    cores = parse_accelerator(space.design(index).hardware).cores
     note_unused_on(of_mapping, mapping, Workload(names, nodes), cores)
     return [*told.notices, *of_mapping.notices]

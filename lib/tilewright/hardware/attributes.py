@@ -54,6 +54,14 @@ UNIT_LEAKAGE = Attribute(
     "Static power of one unit of the array, in mW (or `3 nW`).",
     term="leakage",
 )
+UNIT_ENERGY_BITS = Attribute(
+    "unit_energy_bits",
+    "array",
+    "unit_energy_bits",
+    "count",
+    "Bits of the numbers that an operation multiplies, for which `unit_energy` holds. The energy is not scaled: for"
+    " layers with other numbers, a note says so. Default: not given, so no note.",
+)
 CALL_CYCLES = Attribute(
     "call_cycles",
     "core",
@@ -141,7 +149,7 @@ WAITING = (
     *(REQUEST_LATENCY, REQUESTS_IN_FLIGHT, BURST, PAGE, PAGE_CYCLES),
 )
 """Attributes from which the waiting terms of the latency follow (`cost.waiting`)."""
-BUILT_IN = (LEAKAGE, UNIT_LEAKAGE, *WAITING)
+BUILT_IN = (LEAKAGE, UNIT_LEAKAGE, UNIT_ENERGY_BITS, *WAITING)
 
 
 def _fault(name: str, entry: object) -> str:

@@ -9,6 +9,7 @@ from tilewright.base.artifacts.envelope import is_artifact
 from tilewright.base.artifacts.files import file_of
 from tilewright.base.errors import InputError, Problem, Problems, count_of, some_of
 from tilewright.base.yamlfile import YamlDocument, load_yaml
+from tilewright.hardware.attributes import UNIT_ENERGY_BITS, figure
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import Mapping
@@ -70,15 +71,16 @@ ACTIVATIONS, WEIGHTS = "activations", "weights"
 
 
 def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[str]:
-    """Notices of operands with more bits than the numbers of an in-memory array. Each notice names the layers and the
-    line in the core's file.
+    """Notices of operands that are wider than the numbers for which an in-memory array is built. For any other array,
+    notices of operands for whose width `unit_energy` does not hold (`unit_energy_notices`). Each notice names the
+    layers and the line in the core's file.
 
     For these operands, zigzag-dse and all model profiles compute cycles and energy with the number of bits of the
     array. `source` is the source from which the core was read.
     """
     array = core.operational_array
     if not array.is_in_memory:
-        return []
+        return unit_energy_notices(layers, core, source)
     built = dict(array.parameters)
     most = {ACTIVATIONS: int(built["activation_bits"]), WEIGHTS: int(built["weight_bits"])}
     hit: dict[tuple[str, int], list[str]] = {}
@@ -97,6 +99,33 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
             f"energy and cycles are computed for {role} of {most[role]} bits, but {role} have {bits} bits (in {where})"
         )
         problems.notice(("operational_array", "input_precision"), told)
+    return problems.notices
+
+
+def unit_energy_notices(layers: Iterable[Layer], core: Core, source: object) -> list[str]:
+    """List with a notice which says that inputs of some layers have other widths than `unit_energy_bits`, the width for
+    which `unit_energy` holds. The list is empty if there are no such layers, or if the file does not give the width.
+
+    The cost model takes the same energy for each operation. `source` is the source from which the core was read.
+    """
+    bits = int(figure(UNIT_ENERGY_BITS, core.operational_array.figures))
+    hit: dict[str, None] = {}
+    others: dict[str, dict[int, None]] = {}
+    for layer in layers:
+        for operand in layer.input_operands:
+            if bits and layer.bits_of[operand] != bits:
+                others.setdefault(operand, {})[layer.bits_of[operand]] = None
+                hit[layer.name] = None
+    if not hit:
+        return []
+    widths = ", ".join(f"{operand} {'/'.join(map(str, sorted(others[operand])))}" for operand in sorted(others))
+    where = f"{count_of(len(hit), 'layer')}: {some_of(list(hit))}"
+    told = (
+        f"the energy of an operation is given for numbers of {bits} bits, and is used without scaling for inputs with"
+        f" other bits ({widths}; in {where})"
+    )
+    problems = Problems(hardware_document(source, core))
+    problems.notice(("operational_array", "unit_energy"), told)
     return problems.notices
 
 
