@@ -8,7 +8,7 @@ from tilewright.base.errors import count_of, some_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
-from tilewright.base.proof import covered_text, gap_to
+from tilewright.base.proof import SpatialMappings, covered_text, gap_to
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
@@ -23,6 +23,12 @@ smaller one is stated as less than 0.01%.
 
 QUICK_BOUNDS = ("loma", "salsa")
 """Search engines that compute their bounds in a short additional search after the search for a mapping."""
+
+
+GIVEN, GREEDY = SpatialMappings(), "greedy"
+"""Spatial mappings that a search covers if the mapping file gives them, and the memory allocation that follows the rule
+of zigzag-dse.
+"""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
@@ -57,7 +63,7 @@ def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines for the terminal on the proofs of a run: reasons why layers have no proof, number of proven optima,
-    mappings that the proofs cover, and gap of the network. Further lines can follow, such as those of `near_line` and
+    mappings that the proofs cover, mappings that were not searched, and gap of the network. Further lines can follow, such as those of `near_line` and
     `price_line`.
     """
     for reason, layers in summary.get("without_proof", {}).items():
@@ -75,6 +81,7 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield f"{goal}: {_others_give(proof['largest_gap'])}, {optima}; the proofs cover {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
+    yield from _uncovered_lines(proof)
     if run := proof.get("run"):
         least = _others_give(0.0 if run["proven"] else run["gap"])
         yield f"{summary['objective']} of the network: {least}, among the mappings that the proofs of its layers cover"
@@ -88,6 +95,23 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield near_line(summary, least)
     if (ends := proof.get("ends")) and "points" not in summary.get("front", {}):
         yield price_line(decode(FrontEnds, ends))
+
+
+def _uncovered_lines(proof: Mapping[str, Any]) -> Iterator[str]:
+    """Line on mappings that the search left out and that can therefore be better, with the command that tries them; no
+    line if the proofs cover all of them.
+    """
+    left_out, covers = [], proof.get("covers", ())
+    if any(one.startswith(GIVEN.text) for one in covers):
+        left_out.append("other spatial mappings (`tilewright advise` on the folder of the run tries some of them)")
+    if any(one.startswith("the first ") for one in covers):
+        left_out.append("further generated spatial mappings (`--nb-spatial-mappings-generated 0` tries all)")
+    if GREEDY in proof.get("allocations", ()):
+        engine = "--temporal-mapping-search-engine best " * bool({*proof.get("engines", ())} & {*QUICK_BOUNDS})
+        how = f"`{engine}--allocation free` searches them"
+        left_out.append(f"mappings whose memories keep other loops than by ZigZag's rule ({how})")
+    if left_out:
+        yield f"not searched, and possibly better: {'; '.join(left_out)}"
 
 
 def _others_give(gap: float) -> str:

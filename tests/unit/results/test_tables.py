@@ -118,11 +118,13 @@ def test_tables_say_what_a_proof_covers(allocation: str, searched: str) -> None:
     assert layers["proof_covers"].tolist() == [text, text]
     assert (layers["proven"].tolist(), runs["proven_problems"].tolist()) == ([True, True], [2])
     assert (layers["gap"].tolist(), runs["largest_gap"].tolist()) == ([0.0, 0.0], [0.0])
-    line, of_run = proof_lines(found.summary)
+    line, *left_out, of_run = proof_lines(found.summary)
     assert line == (
-        "optimal mapping proven for 2 of 2 distinct layers, largest gap 0.00% of the latency of a layer; the proofs"
+        "latency of each layer: no other mappings give less, a proven optimum for 2 of 2 distinct layers; the proofs"
         f" cover {text}"
     )
+    assert [line.startswith("not searched, and possibly better: ") for line in left_out] == [True]
+    assert ("`--allocation free`" in left_out[0]) == (allocation == "greedy")
     assert (
         of_run
         == "latency of the network: no other mappings give less, among the mappings that the proofs of its layers cover"
@@ -154,12 +156,12 @@ def test_every_kind_of_proof_of_a_run_is_told() -> None:
     texts = [covered_text(covers, "free") for covers in proof["covers"]]
     assert run_proof({"certificate": proof})["proof_covers"] == "; ".join(texts)
     first, *others = proof_lines({"certificate": proof, "objective": "EDP"})
-    assert (
-        first
-        == "optimal mapping proven for 1 of 2 distinct layers, largest gap 25.00% of the EDP of a layer; the proofs"
-        " cover different mappings for different layers (2 kinds, listed below)"
+    assert first == (
+        "EDP of each layer: other mappings give at most 25.00% less, a proven optimum for 1 of 2 distinct layers; the"
+        " proofs cover different mappings for different layers (2 kinds, listed below)"
     )
-    assert others == [f"a proof covers {text}" for text in texts]
+    assert others[:2] == [f"a proof covers {text}" for text in texts]
+    assert [line.split(" (")[0] for line in others[2:]] == ["not searched, and possibly better: other spatial mappings"]
     del proof["allocations"]
     assert run_proof({"certificate": proof})["proof_covers"] == f"{GIVEN}; all spatial mappings"
 

@@ -76,11 +76,12 @@ def test_text_and_table_say_gap_and_cover() -> None:
     """The sentence names the spatial mappings that the bound covers; the table has the gap of the network."""
     found = mapped("loma", "EDP", lpf_limit=1)
     proof = found.summary["certificate"]
-    first, of_run, *_ = proof_lines(found.summary)
+    first, left_out, of_run, *_ = proof_lines(found.summary)
     gap = f"other mappings give at most {proof['largest_gap']:.2%} less"
     counts = f"{gap}, a proven optimum for {proof['proven']} of 2 distinct layers"
     covers = "the proofs cover the first 3 spatial mappings that unroll"
     assert first.startswith(f"EDP of each layer: {counts}; {covers}")
+    assert left_out.startswith("not searched, and possibly better: further generated spatial mappings (")
     assert of_run.startswith("EDP of the network: ")
     assert runs_table({"r": found.summary}, {})["objective_gap"].tolist() == [proof["run"]["gap"]]
 
