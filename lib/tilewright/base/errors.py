@@ -93,6 +93,12 @@ class Remark(str):
         return Remark, (str(self), self.file)
 
 
+class Caution(str):
+    """Notice that no real part has a number of a file, although the file has no error. `cli.options.echo_notices`
+    prints it as a warning.
+    """
+
+
 class TilewrightError(Exception):
     """Base of every error that tilewright raises on purpose."""
 
@@ -184,6 +190,10 @@ class Problems:
     def remark(self, path: KeyPath, message: str) -> None:
         """Report a remark: how a number was found that the file asks for at `path`."""
         self.notices.append(Remark(self._notice_text(path, message), self._place_of(path)[0]))
+
+    def caution(self, path: KeyPath, message: str) -> None:
+        """Report a caution: no real part has the number at `path`."""
+        self.notices.append(Caution(self._notice_text(path, message)))
 
     def _notice_text(self, path: KeyPath, message: str) -> str:
         file, line, place = self._place_of(path)

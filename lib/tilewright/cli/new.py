@@ -9,7 +9,7 @@ from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import Limits, OneOf
 from tilewright.cli.new_files import KINDS, NewAccelerator, configuration_text, hardware_text, mapping_text
-from tilewright.cli.options import echo_paths
+from tilewright.cli.options import echo_notices, echo_paths
 from tilewright.cli.terminal import echo
 from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.hardware.silicon.library import dram_types
@@ -21,8 +21,13 @@ NETWORKS, ENDINGS = Path("config", "workload"), (".onnx", ".yaml")
 
 
 def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:
-    """Print the paths, and the command that maps the first network on the new accelerator."""
+    """Print the paths, notices on the hardware file, and the command that maps the first network on the accelerator."""
+    from tilewright.hardware.source import parse_accelerator
+
     echo_paths(paths, as_json)
+    notices: list[str] = []
+    parse_accelerator(paths[0], notices)
+    echo_notices(notices)
     if not as_json:
         paths_of = [path for name in networks for path in (Path(name), *(NETWORKS / f"{name}{end}" for end in ENDINGS))]
         network = next((str(path) for path in paths_of if path.is_file()), "NETWORK")

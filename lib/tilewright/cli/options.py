@@ -14,7 +14,7 @@ import click
 
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import FilePath, existing_file
-from tilewright.base.errors import InputError, KeyPath, Problem, Unused
+from tilewright.base.errors import Caution, InputError, KeyPath, Problem, Unused
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.noted_files import FONT_FILES, FONTS, trust_as_noted
 from tilewright.base.remarks import folded
@@ -342,10 +342,10 @@ _UNUSED = "tilewright.base.unused"
 
 
 def echo_notices(notices: Sequence[str], with_remarks: bool = False) -> None:
-    """Print notices to standard error. Notices of unused input are printed when the command ends, each only once.
-    Several remarks on the numbers of a file are one line, unless `with_remarks` is true.
+    """Print notices to standard error, warnings after the others. Notices of unused input are printed when the command
+    ends, each only once. Several remarks on the numbers of a file are one line, unless `with_remarks` is true.
     """
-    notices = notices if with_remarks else folded(notices)
+    notices = sorted(notices if with_remarks else folded(notices), key=lambda one: isinstance(one, Caution))
     context = click.get_current_context(silent=True)
     if context is None:
         _echo_lines(notice_lines(notices))
@@ -380,7 +380,7 @@ def repeated_options() -> list[Unused]:
 
 def _echo_lines(lines: Iterable[str]) -> None:
     for line in lines:
-        echo(f"note: {line}", err=True)
+        echo(f"{'warning' if isinstance(line, Caution) else 'note'}: {line}", err=True)
 
 
 def strict_option(what: str = "") -> Callable[[Function], Function]:

@@ -162,7 +162,11 @@ def _found(
     curves, chosen = (_on_several if several else _on_one)(described_all, options, cuts, parallel, control)
     prompts = points[0] if cuts[2] else []
     network = curves.layers_of(*points, prompts)
-    notices = [*told.notices, *options.unused(), *_notices_of(constraints, file_of(mapping), network, accelerator, hardware)]
+    notices = [
+        *told.notices,
+        *options.unused(),
+        *_notices_of(constraints, file_of(mapping), network, accelerator, hardware),
+    ]
     if not cuts[2] and cuts[1] != DEFAULT_BLOCK:
         notices.append(unused_option("chunk", "has no effect without prompts", cuts[1]))
     refuse_unused(notices, strict)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from tilewright.base.artifacts.files import FilePath
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import Caution, InputError, Problem, Problems, count_of
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import OneOf
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.options import echo_json, echo_notices, repeated_options
@@ -39,28 +40,36 @@ def _checked(files: Sequence[Path], kind: str | None, strict: bool) -> _Checked:
 
 def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
     if as_json:
-        echo_json(
-            [
-                with_unused({"file": str(file), "kind": told, "problems": list(map(str, found))}, notices)
-                for file, told, found, notices in checked
-            ]
-        )
+        echo_json([with_unused(_row(file, told, found, notices), notices) for file, told, found, notices in checked])
     else:
         echo_notices(to_tell([notice for *_, notices in checked for notice in notices], strict), with_remarks=True)
-        for file, told, found, _ in checked:
+        for file, told, found, notices in checked:
             if not found:
-                echo(f"{file}: {told}, no problems")
+                warned = len(_warnings(notices))
+                result = f"no errors, {count_of(warned, 'warning')}" if warned else "no problems"
+                echo(f"{file}: {told}, {result}")
     refused = Problems()
     refused.found += [problem for _, _, found, _ in checked for problem in found]
     refused.attempt(refuse_unused, repeated_options(), strict)
     refused.finish()
 
 
+def _warnings(notices: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(notice for notice in notices if isinstance(notice, Caution)))
+
+
+def _row(file: Path, kind: str, found: Sequence[Problem], notices: Sequence[str]) -> JsonObject:
+    warned = _warnings(notices)
+    row: JsonObject = {"file": str(file), "kind": kind, "problems": list(map(str, found))}
+    return row | ({"warnings": list(map(str, warned))} if warned else {})
+
+
 @verb(
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
     If FILES has one mapping file, and also one hardware file or one workload or both, the command also checks the
-    mapping against them. It reports entries, loops and units of the array that are not used.
+    mapping against them. It reports entries, loops and units of the array that are not used. A warning names a number
+    that no real part has; it is not an error, and the exit code is 0.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """,

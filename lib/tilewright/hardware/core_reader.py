@@ -182,8 +182,9 @@ def core_entry(
         check_control(problems, entry, is_alone=use == ALONE)
     if entry is not None and not problems.found and use == ALONE:  # several cores have a common clock
         core = core_of(entry)
-        for path, said in clock_notes(core, clock_period_ns(core)):
-            problems.notice(path, said)
+        period_ns = clock_period_ns(core)
+        for path, said in clock_notes(core, period_ns):
+            (problems.notice if period_ns is None else problems.caution)(path, said)
     problems.finish(notices)
     assert entry is not None
     return entry

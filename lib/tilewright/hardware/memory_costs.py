@@ -29,6 +29,10 @@ USUAL_CELLS = "hp"
 BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
 """Conversion factor: a port of one bit per cycle at 1 MHz moves this many gigabytes per second."""
 ROUNDING = 1e-9
+MOST_PARTS = 16
+"""Largest number of DRAM parts that a memory can need without a caution. Servers have up to 12 channels of DRAM for a
+processor, and accelerators up to 12 stacks.
+"""
 
 
 def is_from_library(memory: MemoryEntry) -> bool:
@@ -65,29 +69,32 @@ def check_library_cost(
         problems.at((key,), error.message, allowed=error.allowed)
         return
     clock = clock_mhz or common_clock_mhz
-    beyond = [] if clock is None else _beyond_the_part(memory, clock)
     for remark in cost.remarks:
         problems.remark((key,), remark)
-    for notice in (*beyond, *([] if memory.cost is not None else _other_words(whole(memory.ports)))):
+    if clock is not None:
+        _note_parts(problems, memory, clock)
+    for notice in [] if memory.cost is not None else _other_words(whole(memory.ports)):
         problems.notice((key,), notice)
 
 
-def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
-    """List with one text if a DRAM moves more data per second than one DRAM part of its type. The list is empty if one
-    part is enough, or if the bandwidth of a part is not known."""
+def _note_parts(problems: Problems, memory: MemoryEntry, clock_mhz: float) -> None:
+    """Report a DRAM that moves more data per second than one part of its type can. The report is a caution if more than
+    MOST_PARTS parts are needed. Nothing is reported if the bandwidth of a part is not known.
+    """
     part = entries().get(memory.cost.type or "") if memory.cost is not None else None
     if part is None or part.bandwidth_gbyte_s is None:
-        return []
+        return
     bits = max(port.bandwidth_max for port in whole(memory.ports))
     gbyte_s = bits * clock_mhz * BYTES_A_BIT_AT_1_MHZ_GB
     parts = gbyte_s / part.bandwidth_gbyte_s
     if parts <= 1 + ROUNDING:
-        return []
+        return
     conditions = part.conditions.partition(";")[0]
-    return [
+    told = (
         f"{bits:,} bits per cycle at {clock_mhz:g} MHz are {gbyte_s:,.4g} GB/s; one {part.what} gives"
         f" {part.bandwidth_gbyte_s:g} GB/s ({conditions}), so the memory needs {math.ceil(parts - ROUNDING):,} of them"
-    ]
+    )
+    (problems.caution if parts > MOST_PARTS else problems.notice)(("cost",), told)
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:

@@ -225,7 +225,7 @@ def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Co
             part = "" if path == (CLOCK_KEY,) else f", {path[-1]}"
             text = f"{core.name}{part}: {said}"
             if text not in told:
-                problems.notice(place, text)
+                (problems.notice if period_ns is None else problems.caution)(place, text)
             told.add(text)
 
 

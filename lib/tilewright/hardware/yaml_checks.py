@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from tilewright.base.errors import WRITTEN, Problems, nearest_name
+from tilewright.base.errors import WRITTEN, Problems, count_of, nearest_name
 from tilewright.base.operator_groups import ALL, MAC
 from tilewright.base.validation import TableModel, each, names_of, whole
 from tilewright.base.yamlfile import YamlDocument
@@ -361,6 +361,8 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
         problems.at(("sizes",), "the array has more than 2^40 units", WRITTEN)
     problems.repeated(("dimensions",), array.dimensions or (), "the array dimension is given twice")
     _check_dimensions(problems, "systolic_dimensions", array.systolic_dimensions, names_of(array.dimensions))
+    if not array.is_imc and (array.unit_energy or 0.0) > LARGEST_REAL_ENERGY_PJ:
+        problems.caution(("unit_energy",), _too_much(array.unit_energy or 0.0, "operation"))
 
 
 def array_kind(array: ArrayEntry) -> str:
@@ -390,6 +392,32 @@ def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str]
     problems.repeated(("served_dimensions",), memory.served_dimensions or (), "the array dimension is given twice")
     _check_dimensions(problems, "served_dimensions", memory.served_dimensions, dimensions)
     _check_ports(problems, memory)
+    _warn_of_memory(problems, memory)
+
+
+LARGEST_REAL_ENERGY_PJ = 1000.0
+"""Largest energy in pJ of an operation, and of one bit of an access, without a caution. The entries of the library of
+costs need much less (docs/costs.md).
+"""
+
+
+def _warn_of_memory(problems: Problems, memory: MemoryEntry) -> None:
+    """Report cautions for ports that are wider than the whole memory, and for an energy per bit that no part needs."""
+    widths = [port.bandwidth_max for _, port in each(memory.ports) if port.bandwidth_max is not None]
+    for index, port in each(memory.ports):
+        if memory.size is not None and port.bandwidth_max is not None and port.bandwidth_max > memory.size:
+            told = (
+                f"a word has {count_of(port.bandwidth_max, 'bit')}, but the memory holds {count_of(memory.size, 'bit')}"
+            )
+            problems.caution(("ports", index, "bandwidth_max"), told)
+    for key in ("r_cost", "w_cost"):
+        energy_pj = getattr(memory, key)
+        if energy_pj is not None and widths and energy_pj / max(widths) > LARGEST_REAL_ENERGY_PJ:
+            problems.caution((key,), _too_much(energy_pj / max(widths), "bit"))
+
+
+def _too_much(energy_pj: float, unit: str) -> str:
+    return f"{energy_pj:,.4g} pJ for each {unit} are more than {LARGEST_REAL_ENERGY_PJ:,.0f} pJ, which no part needs"
 
 
 def _check_ports(problems: Problems, memory: MemoryEntry) -> None:

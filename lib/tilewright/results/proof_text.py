@@ -63,8 +63,8 @@ def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines for the terminal on the proofs of a run: reasons why layers have no proof, number of proven optima,
-    mappings that the proofs cover, mappings that were not searched, and gap of the network. Further lines can follow, such as those of `near_line` and
-    `price_line`.
+    mappings that the proofs cover, mappings that were not searched, and gap of the network. Further lines can follow,
+    such as those of `near_line` and `price_line`.
     """
     for reason, layers in summary.get("without_proof", {}).items():
         yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"

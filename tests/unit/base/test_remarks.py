@@ -1,5 +1,6 @@
 """Remarks on numbers of input files, which verbs other than `validate` count."""
 
+import json
 import pickle
 from pathlib import Path
 
@@ -53,3 +54,52 @@ def test_only_validate_prints_each_remark(tmp_path: Path, capsys: pytest.Capture
         told.append([line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")])
     assert len(told[0]) == 2
     assert told[1] == [f"note: {file}: 2 remarks on costs from the library; `tilewright validate {file}` prints them"]
+
+
+IMPOSSIBLE = (
+    ("unit_energy: 0.1", "unit_energy: 80 mJ", "unit_energy: 8e+10 pJ for each operation are more than 1,000 pJ"),
+    ("size: 64 B", "size: 4 B", "bandwidth_max: a word has 64 bits, but the memory holds 32 bits"),
+    (
+        "cost: {from: register_file, node_nm: 40}",
+        "cost: {from: dram, type: lpddr4}",
+        "so the memory needs 25,000 of them",
+    ),
+    (
+        "cost: {from: register_file, node_nm: 40}",
+        "r_cost: 1e6\n    w_cost: 1",
+        "r_cost: 1.562e+04 pJ for each bit are more than 1,000 pJ",
+    ),
+)
+
+
+@pytest.mark.parametrize(("before", "after", "told"), IMPOSSIBLE)
+def test_a_number_of_no_real_part_is_a_warning(
+    before: str, after: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is told after the notes, counted on the line of the file, listed in JSON, and is no error."""
+    file = tmp_path / "small.yaml"
+    text = TWO_REGISTER_FILES.replace(before, after, 1)
+    if "dram" in after:
+        text = text.replace(
+            "bandwidth_min: 8, bandwidth_max: 64", "bandwidth_min: 640 TB/s, bandwidth_max: 640 TB/s", 1
+        )
+        text = text.replace("size: 64 B", "size: 1 GiB", 1)
+    file.write_text(text)
+    assert main(["validate", str(file)]) == 0
+    said = capsys.readouterr()
+    *notes, warning = said.err.splitlines()
+    assert warning.startswith(f"warning: {file}:")
+    assert told in warning
+    assert all(line.startswith("note: ") for line in notes)
+    assert said.out == f"{file}: hardware, no errors, 1 warning\n"
+    assert main(["validate", "--json", str(file)]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert [f"warning: {one}" for one in row["warnings"]] == [warning]
+
+
+def test_a_few_parts_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four parts are usual; `new` warns of a DRAM of thousands of parts, too."""
+    for bandwidth, kind in (("100 GB/s", "note"), ("500 TB/s", "warning")):
+        assert main(["new", str(tmp_path / kind), "--dram-bandwidth", bandwidth]) == 0
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if "so the memory needs" in line]
+        assert line.startswith(f"{kind}: ")

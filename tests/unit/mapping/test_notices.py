@@ -83,8 +83,8 @@ def test_an_energy_of_other_bits_is_told(bits: dict[str, int], told: str, tmp_pa
     found = array_width_notices(layers, read_accelerator(file).cores[0], mapping, file)
     line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "unit_energy:" in text)
     where = (
-        f"{file}:{line} operational_array.unit_energy: the energy of an operation is given for numbers of 8 bits, and is"
-        " used without scaling for inputs with other bits"
+        f"{file}:{line} operational_array.unit_energy: the energy of an operation is given for numbers of 8 bits, and"
+        " is used without scaling for inputs with other bits"
     )
     assert found == ([f"{where} ({told})"] if told else [])
     plain = read_accelerator(core("small", sram=memory())).cores[0]
