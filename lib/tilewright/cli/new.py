@@ -8,6 +8,7 @@ from typing import Annotated
 from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import Limits, OneOf
+from tilewright.cli.config_files import ambiguity, find_file, known_files, nearest_known
 from tilewright.cli.new_files import KINDS, NewAccelerator, configuration_text, hardware_text, mapping_text
 from tilewright.cli.options import echo_notices, echo_paths
 from tilewright.cli.terminal import echo
@@ -16,8 +17,8 @@ from tilewright.hardware.silicon.library import dram_types
 from tilewright.hardware.silicon.memory_cost import CELLS
 
 HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml"
-NETWORKS, ENDINGS = Path("config", "workload"), (".onnx", ".yaml")
-"""Folder of the networks that a configuration can give by name, and the endings of their files."""
+WORKLOAD, PROJECT = "workload", Path("config")
+"""Kind of the files of networks, and the folder that the working folder of `make run` has."""
 
 
 def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:
@@ -29,8 +30,7 @@ def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None
     parse_accelerator(paths[0], notices)
     echo_notices(notices)
     if not as_json:
-        paths_of = [path for name in networks for path in (Path(name), *(NETWORKS / f"{name}{end}" for end in ENDINGS))]
-        network = next((str(path) for path in paths_of if path.is_file()), "NETWORK")
+        network = str(find_file(WORKLOAD, networks[0])) if networks else "NETWORK"
         given = ["--hardware", str(paths[0]), "--mapping", str(paths[1]), "--workload", network]
         given += ["-o", str(paths[0].parent / "run")]
         echo(f"to map a network: {join(['tilewright', 'map', *given])}")
@@ -63,8 +63,8 @@ def new(
     networks: Annotated[
         Sequence[str],
         Help(
-            "Network of the configuration, as ONNX or YAML file. Without this option, no configuration is written. The"
-            " option can be given several times.",
+            "Network of the configuration: an ONNX or YAML file, or the name of a file in config/workload. Without this"
+            " option, no configuration is written. The option can be given several times.",
             flag="--network",
         ),
     ] = (),
@@ -73,12 +73,14 @@ def new(
 
     The name of the accelerator is the name of the folder. `array` has the count of rows and the count of columns, such
     as `16x16`. `sram`, `dram_bandwidth` and `clock` are quantities as in hardware files. `networks` are the workloads
-    of the configuration: paths, or names of files in `config/workload`. Raises InputError if a choice is not possible,
-    or if one of the files exists. In both cases, no file is written.
+    of the configuration: paths, or names of files in `config/workload`. The configuration has absolute paths, unless
+    the working folder has the folder `config`, as that of `make run` has. Raises InputError if a choice is not
+    possible, or if one of the files exists. In both cases, no file is written.
     """
     place = Path(folder)
     chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)
     problems = chosen.problems()
+    problems += _unknown_networks(networks)
     names = (HARDWARE, MAPPING, *([CONFIGURATION] if networks else []))
     problems += [Problem("exists already", str(place / name)) for name in names if (place / name).exists()]
     if problems:
@@ -86,10 +88,29 @@ def new(
     texts = {place / HARDWARE: hardware_text(chosen), place / MAPPING: mapping_text(chosen)}
     _check(*texts.values())
     if networks:
-        texts[place / CONFIGURATION] = configuration_text(chosen.name, place / HARDWARE, place / MAPPING, networks)
+        files, named = (place / HARDWARE, place / MAPPING), networks
+        if not PROJECT.is_dir():  # `make run` works in another folder, in which paths relative to this one are wrong
+            files = (files[0].resolve(), files[1].resolve())
+            named = [str(find_file(WORKLOAD, name).resolve()) for name in networks]
+        texts[place / CONFIGURATION] = configuration_text(chosen.name, *files, named)
     for path, text in texts.items():
         write_atomically(path, text)
     return list(texts)
+
+
+def _unknown_networks(networks: Sequence[str]) -> list[Problem]:
+    """Problems of networks that are neither names of files in config/workload nor paths of files."""
+    found = []
+    for name in networks:
+        if message := ambiguity(WORKLOAD, name):
+            found.append(Problem(message, path="--network", value=repr(name)))
+        elif not find_file(WORKLOAD, name).is_file():
+            place, known = known_files(WORKLOAD, name)
+            message = f"no such workload file in {place}"
+            allowed = "the path of an ONNX or YAML file" + (", or a name of a file there" if known else "")
+            near = nearest_known(WORKLOAD, name, known)
+            found.append(Problem(message, path="--network", value=repr(name), allowed=allowed, nearest=near))
+    return found
 
 
 def _check(hardware: str, mapping: str) -> None:

@@ -246,9 +246,9 @@ def configuration_text(name: str, hardware: Path, mapping: Path, networks: Seque
     """Configuration that maps each network on the accelerator. Its results have a folder with the name of the
     accelerator, so that several new accelerators do not share a folder."""
     listed, folder = ", ".join(map(_text, networks)), re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
+    relative = "" if hardware.is_absolute() else " Paths are relative to the working\n# folder."
     return f"""\
-# What `make run CONFIG=...` computes; config/README.md explains every key. Paths are relative to the working
-# folder.
+# What `make run CONFIG=...` computes; config/README.md explains every key.{relative}
 results_dir: {_text(f"results/configurations/{folder}")}
 sweeps:
   networks:

@@ -97,3 +97,33 @@ def test_wrong_choices_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="words"):
         tilewright.new(tmp_path / "mine", sram="64 B")
     assert not (tmp_path / "mine").exists()
+
+
+def test_a_configuration_is_valid_here_and_in_the_project(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where `new` ran, and in the folder of the project, in which `make run` reads it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.onnx").write_bytes(Path(NETWORK).read_bytes())
+    assert main(["new", "mine", "--network", "net.onnx"]) == 0
+    for folder in (tmp_path, PROJECT):
+        monkeypatch.chdir(folder)
+        assert main(["validate", str(tmp_path / "mine" / "config.yaml")]) == 0, capsys.readouterr().err
+    name = tilewright.new(tmp_path / "named", networks=["bert_tiny"])[-1]
+    assert yaml.safe_load(name.read_text())["sweeps"]["networks"]["workload"] == ["bert_tiny"]
+
+
+def test_an_unknown_network_is_told_with_the_nearest_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written; a name of a network works only in the folder of the project."""
+    monkeypatch.chdir(PROJECT)
+    assert main(["new", str(tmp_path / "mine"), "--network", "resnet8", "--network", "none.onnx"]) == 2
+    said = capsys.readouterr().err
+    assert "error: --network: no such workload file in config/workload, got 'resnet8' (allowed: " in said
+    assert "(did you mean 'resnet18'?)" in said
+    assert "error: --network: no such workload file in ., got 'none.onnx'" in said
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "mine", "--network", "resnet18"]) == 2
+    assert "(allowed: the path of an ONNX or YAML file)" in capsys.readouterr().err
+    assert not (tmp_path / "mine").exists()
