@@ -85,7 +85,8 @@ def parse_bandwidth_bits(value: object) -> int:
         raise FieldError(
             "a bandwidth per second needs a clock frequency; give bits per cycle", "512 b/cycle, 64 B/cycle"
         )
-    return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
+    examples = "512 b/cycle, 64 B/cycle, 25.6 GB/s"
+    return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", examples, RATE_UNITS), "bits per cycle")
 
 
 def is_per_second(value: object) -> bool:
@@ -198,7 +199,16 @@ def parse_written_area(value: object) -> WrittenArea:
     return WrittenArea(parse_area_mm2(value), bool(match and match[2]))
 
 
-def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, examples: str) -> "Fraction":
+def _quantity(
+    value: object,
+    units: Mapping[str, int | str],
+    plain_unit: str,
+    examples: str,
+    others: Mapping[str, int | str] | None = None,
+) -> "Fraction":
+    """Number of a text, in the unit to which `units` has the factors. `others` has further units for the hint of an
+    unknown unit: the field accepts them, but another function reads them.
+    """
     from fractions import Fraction  # imported here, so that commands that read no quantity start faster
 
     allowed = f"a number of {plain_unit}, or with a unit: {examples}"
@@ -215,15 +225,24 @@ def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, ex
         raise FieldError("must be a number, with or without a unit", allowed)
     number, unit = match.groups()
     if unit and unit not in units:
-        nearest = nearest_unit(unit, units)
+        nearest = nearest_unit(unit, {**units, **(others or {})})
         raise FieldError(f"{UNKNOWN_UNIT} '{unit}'{_two_meanings(unit, units)}", allowed, nearest)
     return Fraction(number.replace("_", "")) * Fraction(units[unit] if unit else 1)
 
 
 def nearest_unit(unit: str, units: Mapping[str, int | str]) -> str:
-    """Unit that a person most likely meant. It is `KiB` for `KB`, because most people use `KB` for 1024 bytes."""
-    rest = unit.removeprefix("K")
-    return f"Ki{rest}" if _is_kilo_by_habit(unit, units) else nearest_name(unit, list(units))
+    """Unit that a person most likely meant: `KiB` for `KB`, because most people use `KB` for 1024 bytes; otherwise the
+    unit that differs only in capitals, or in `ps` instead of `/s`; bytes if both bits and bytes are possible. A prefix
+    above the largest one becomes the largest.
+    """
+    if _is_kilo_by_habit(unit, units):
+        return f"Ki{unit.removeprefix('K')}"
+    with_slash = re.sub(r"ps$", "/s", unit)
+    for meant in (with_slash, re.sub(r"^[PE]", "T", with_slash)):
+        same = [one for one in units if one.lower() == meant.lower()]
+        if same:
+            return meant if meant in same else same[-1]
+    return nearest_name(unit, list(units))
 
 
 def _two_meanings(unit: str, units: Mapping[str, int | str]) -> str:

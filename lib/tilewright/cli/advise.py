@@ -130,7 +130,7 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
 def advise(
     run: Annotated[FilePath, ARGUMENT],
     factor: Annotated[float | str, Help("Factor above 1 by which a number is multiplied or divided.", type=str)] = 2,
-    search: Annotated[bool, Help("Also search new mappings for each change.")] = True,
+    search: Annotated[bool, Help("Also search new mappings for each change of the hardware.")] = True,
     hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
     workload: Annotated[FilePath | None, Help("Workload of the run, if the command does not find it.")] = None,
     mapping: Annotated[FilePath | None, Help("Mapping of the run, if the command does not find it.")] = None,
@@ -146,7 +146,11 @@ def advise(
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv and {STEM}.json.")] = None,
     network_options: NetworkOptions | None = None,
     mapping_changes: Annotated[
-        bool, Help("Also change spatial mappings of the mapping file, with a new search for each change.")
+        bool,
+        Help(
+            "Also change spatial mappings of the mapping file. Each of these changes is searched for, also with"
+            " --no-search: only --no-mapping-changes makes no searches."
+        ),
     ] = True,
     pairs: Annotated[
         bool,

@@ -146,12 +146,26 @@ def _pair_lines(advices: Advices) -> list[str]:
 
 
 def _files(advices: Advices) -> str:
-    """Text with the names of the files to which the line numbers in the tables belong."""
+    """Text with the names of the files to which the line numbers in the tables belong. If a file was not found, the
+    text says why its lines are missing, and which option names the file.
+    """
     changes = [one.change for one in advices.found]
     files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping and one.line)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
-    return ended_lines(files, "Line numbers are those of ") + ended_lines(
-        mappings, "Line numbers of `mapping: ...` are those of "
+    missing = []
+    for kind, is_of_mapping in (("hardware", False), ("mapping", True)):
+        lines = [one.line for one in changes if one.is_of_mapping == is_of_mapping]
+        if lines and not any(lines):
+            missing.append(
+                f"No lines of the {kind} file: the file was not found beside the run or in `config`; name it with"
+                f" --{kind} FILE."
+            )
+    return "".join(
+        [
+            ended_lines(files, "Line numbers are those of "),
+            ended_lines(mappings, "Line numbers of `mapping: ...` are those of "),
+            ended_lines(missing),
+        ]
     )
 
 

@@ -52,7 +52,7 @@ def core_in_cycles(document: YamlDocument, problems: Problems, clock_mhz: float 
     memories = table(table(document.data).get("memories"))
     if not any(_has_physical_rate(memory) for memory in memories.values()):
         return document
-    clock = _Clock(written_clock_mhz(document.data) or clock_mhz)
+    clock = _clock_of(document.data, clock_mhz)
     changed = {
         name: _memory_in_cycles(memory, problems.within("memories", name), clock)
         if isinstance(memory, dict)
@@ -70,7 +70,7 @@ def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
     """
     data = table(document.data)
     changed = dict(data)
-    clock = _Clock(written_clock_mhz(data))
+    clock = _clock_of(data)
     changed |= _link_in_cycles(data, problems, clock)
     if isinstance(graph := data.get("graph"), dict):
         changed["graph"] = {**graph, **_link_in_cycles(graph, problems.within("graph"), clock)}
@@ -92,6 +92,14 @@ class _Clock:
 
     frequency_mhz: float | None
     is_missed: bool = False
+
+
+def _clock_of(data: Any, common_mhz: float | None = None) -> "_Clock":
+    """Clock of the content of a file; `common_mhz` if the file gives none. A wrong clock is reported elsewhere, so it
+    is not reported as missing.
+    """
+    clock_mhz = written_clock_mhz(data) or common_mhz
+    return _Clock(clock_mhz, is_missed=clock_mhz is None and table(data).get(CLOCK_KEY) is not None)
 
 
 def _has_physical_rate(memory: Any) -> bool:

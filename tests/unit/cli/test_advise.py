@@ -74,6 +74,20 @@ def test_changes_that_are_made_together_cost_what_is_told(
     assert summary["energy_pj"] == told["new_search_energy_pj"]
 
 
+def test_missing_lines_have_a_reason(
+    run: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the files of a run are not found, one line for each kind names the option that gives the file."""
+    monkeypatch.chdir(tmp_path)
+    quick = ["advise", str(run), "--no-search", "--no-mapping-changes"]
+    told = _output(quick, capsys)
+    assert told.count("No lines of the hardware file") == 1
+    assert "name it with --hardware FILE." in told
+    told = _output([*quick, "--hardware", str(HARDWARE)], capsys)
+    assert "No lines" not in told
+    assert f"Line numbers are those of {HARDWARE}" in told
+
+
 @pytest.mark.parametrize("engine", ["best", "loma"])
 def test_gaps_are_those_of_map(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The gap of the run and that of a changed file are the gaps that `map` states, and so is what is certain."""

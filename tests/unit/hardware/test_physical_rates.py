@@ -203,6 +203,11 @@ def test_links_and_cores_have_the_clock_of_the_accelerator() -> None:
     assert off.memories[-1].read_energy_pj == 32 * 12.0
 
 
+def test_a_wrong_clock_is_not_missing() -> None:
+    """One message on the clock, and none on the bandwidths that need it."""
+    assert [one.split(":")[0] for one in problems_of(core(clock="600 KHz"))] == ["clock_frequency"]
+
+
 def test_wrong_systems_are_refused() -> None:
     """Without a clock, and with an energy of busy cycles."""
     assert any(

@@ -13,7 +13,9 @@ from tilewright.base.units import (
     count_text,
     parse_area_mm2,
     parse_bandwidth_bits,
+    parse_bits_per_second,
     parse_energy_pj,
+    parse_frequency_mhz,
     parse_size_bits,
 )
 
@@ -166,3 +168,23 @@ def test_counts_beyond_floating_point_have_a_text_too() -> None:
     """600 parts on four cores have more allocations than a double can say."""
     assert count_text(4**600) == "1.722e+361"
     assert count_text(10**400, 3) == "1.00e+400"
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "meant"),
+    [
+        (parse_frequency_mhz, "600 KHz", "kHz"),
+        (parse_frequency_mhz, "600 mhz", "MHz"),
+        (parse_bits_per_second, "17 PB/s", "TB/s"),
+        (parse_bandwidth_bits, "17 GBps", "GB/s"),
+        (parse_bandwidth_bits, "17 gb/cycle", "GB/cycle"),
+        (parse_size_bits, "64 KB", "KiB"),
+        (parse_size_bits, "64 kib", "KiB"),
+        (parse_energy_pj, "1 NJ", "nJ"),
+    ],
+)
+def test_the_nearest_unit_is_the_one_that_was_meant(parse: object, value: str, meant: str) -> None:
+    """Capitals, `ps` for `/s` and prefixes above the largest do not lead to another unit."""
+    with pytest.raises(FieldError) as raised:
+        parse(value)  # type: ignore[operator]
+    assert raised.value.nearest == meant

@@ -73,7 +73,7 @@ CHECKED = {
     "seen": "the figure was seen in a second public place",
     "arithmetic": "the figure is a sum or a product of figures of the source",
     "recalled": "the figure is NOT confirmed in a second place",
-    "taken over": "no source has this figure; it is that of the most similar entry, which the conditions name",
+    "taken over": "no source has a figure for this type, so the figure is that of the most similar type",
 }
 """Level of checking -> its meaning: how a figure was checked when it was entered into the library."""
 REGISTER, DRAM = "register-40nm", "dram"
