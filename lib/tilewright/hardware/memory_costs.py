@@ -1,6 +1,7 @@
 """Costs of memories that a hardware file takes from the library, with `cost` or `auto_cost_extraction`."""
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 from tilewright.base.errors import WRITTEN, Problems
@@ -23,7 +24,7 @@ from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 GIVEN = ("r_cost", "w_cost", "area")
 """Keys that give the costs of a memory as plain numbers."""
 _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
-"""Value of the key `from` in `cost` -> further keys that `cost` can then have."""
+"""Value of the key `from` in `cost` -> further keys that `cost` can then have, beside `energy_factor`."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
 USUAL_CELLS = "hp"
 BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
@@ -108,7 +109,9 @@ def _is_complete(problems: Problems, cost: CostEntry) -> bool:
         problems.at((_NEEDED[law],), f"required key is missing for `from: {law}`")
     for key in ("node_nm", "cells", "type"):
         if key not in _OF_LAW[law] and getattr(cost, key) is not None:
-            problems.at((key,), f"not a key of `from: {law}`", WRITTEN, ", ".join(("from", *_OF_LAW[law])))
+            problems.at(
+                (key,), f"not a key of `from: {law}`", WRITTEN, ", ".join(("from", *_OF_LAW[law], "energy_factor"))
+            )
     return len(problems.found) == found and not problems.has()
 
 
@@ -117,8 +120,19 @@ def library_cost(memory: MemoryEntry) -> MemoryCost:
     shape = memory_shape(memory.size, whole(memory.ports))
     if memory.cost is not None:
         cost = memory.cost
-        return _of_law(shape, getattr(cost, "from"), cost.node_nm or 0.0, cost.cells or USUAL_CELLS, cost.type or "")
+        found = _of_law(shape, getattr(cost, "from"), cost.node_nm or 0.0, cost.cells or USUAL_CELLS, cost.type or "")
+        return _with_factor(found, 1.0 if cost.energy_factor is None else cost.energy_factor)
     return _of_zigzag(memory.size, _zigzag_word_bits(whole(memory.ports)), memory.mem_type)
+
+
+def _with_factor(cost: MemoryCost, factor: float) -> MemoryCost:
+    """Costs with energies times a factor of the hardware file. The name of the law and a step tell the factor."""
+    if factor == 1:
+        return cost
+    told = f"energies × {factor:g}, a factor of the hardware file"
+    source = replace(cost.source, law=f"{cost.source.law}, energies × {factor:g}", steps=(*cost.source.steps, told))
+    read, write = cost.read_energy_pj * factor, cost.write_energy_pj * factor
+    return replace(cost, read_energy_pj=read, write_energy_pj=write, source=source, remarks=(*cost.remarks, told))
 
 
 def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.errors import InputError
 from tilewright.designs.pricing import FigureReader
@@ -148,3 +149,43 @@ def test_a_space_takes_costs_as_laws(tmp_path: Path) -> None:
         found = reader.core(space.outline(index).settings, first, start).memories[0]
         cost = sram_cost(values["kib"] * 8192, values["bits"], 22, values["cells"])
         assert found.read_energy_pj == cost.read_energy_pj
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [{"from": "sram", "node_nm": 22}, {"from": "register_file", "node_nm": 40}, {"from": "dram", "type": "lpddr4x"}],
+)
+def test_a_factor_changes_only_energies(cost: dict[str, Any]) -> None:
+    """Area, leakage and range are those of the library; the name of the law, a step and a remark tell the factor."""
+    notices: list[str] = []
+    plain = read(of_sram(cost=cost) | {"clock_frequency": "1 GHz"})
+    found = read(of_sram(cost=cost | {"energy_factor": 1.2}) | {"clock_frequency": "1 GHz"}, notices)
+    assert found.read_energy_pj == pytest.approx(1.2 * plain.read_energy_pj)
+    assert found.write_energy_pj == pytest.approx(1.2 * plain.write_energy_pj)
+    assert (found.area_mm2, found.figures) == (plain.area_mm2, plain.figures)
+    assert found.cost_source is not None
+    assert plain.cost_source is not None
+    assert found.cost_source.relative_range == plain.cost_source.relative_range
+    assert found.cost_source.law == f"{plain.cost_source.law}, energies × 1.2"
+    assert "energies × 1.2, a factor of the hardware file" in found.cost_source.steps
+    assert any("energies × 1.2, a factor of the hardware file" in notice for notice in notices)
+    one = read(of_sram(cost=cost | {"energy_factor": 1}) | {"clock_frequency": "1 GHz"})
+    assert one == plain
+    with pytest.raises(InputError, match="energy_factor"):
+        read(of_sram(cost=cost | {"energy_factor": 0}))
+
+
+def test_a_space_varies_the_factor(tmp_path: Path) -> None:
+    """Each design has the energies of its factor."""
+    data = of_sram(cost={"from": "sram", "node_nm": 22})
+    axes = {"factor": {"path": "memories.sram.cost.energy_factor", "values": [1, 1.5]}}
+    base = tmp_path / "base.yaml"
+    base.write_text(yaml.safe_dump(data))
+    network = Path(__file__).parents[2] / "workflow/tiny/workload/two_layers.yaml"
+    space = read_space({"accelerator": str(base), "networks": [str(network)], "axes": axes})
+    first, second = (read(space.design(index).hardware) for index in range(2))
+    assert second.read_energy_pj == pytest.approx(1.5 * first.read_energy_pj)
+    reader = FigureReader(space.base)
+    settings = space.outline(0).settings
+    start = reader.whole(settings).cores[0]
+    assert reader.core(space.outline(1).settings, settings, start).memories[0] == second
