@@ -14,16 +14,21 @@ from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import BETWEEN_CORES, DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
 from tilewright.mapping.control_rules import unrolling_fault
 from tilewright.mapping.file_checks import named_loops
+from tilewright.mapping.runnable import can_run
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer, is_sum_name
 
 
-def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one_core: bool = False) -> None:
-    """Add a notice for each part of a mapping without effect. `problems` belongs to the document of the mapping.
+def note_unused(
+    problems: Problems, mapping: Mapping, workload: Workload, on_one_core: bool = False, core: Core | None = None
+) -> None:
+    """Add a notice for each part of a mapping that has no effect. `problems` belongs to the document of the mapping.
 
-    If `on_one_core` is true, `note_unused_on` has already added the notices for the fields that need several cores.
+    If `on_one_core` is true, `note_unused_on` has already added the notices for the fields that need several cores. If
+    `core` is given, loops of an entry are compared only with those of the layers that this core runs.
     """
-    layers = [node.layer for node in workload.nodes if node.layer is not None]
+    nodes = [node for node in workload.nodes if core is None or can_run(core, node)]
+    layers = [node.layer for node in nodes if node.layer is not None]
     note_unused_entries(problems, mapping, workload)
     for index, entry in enumerate(mapping.entries):
         own = [layer for layer in layers if mapping.constraints_for(layer) is entry]
@@ -46,8 +51,8 @@ def note_overruled(problems: Problems, mapping: Mapping) -> None:
 
 
 def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
-    """Add notices for the parts of a mapping that have no effect on `cores`. The function assumes that each of the
-    cores can run every layer.
+    """Add notices for the parts of a mapping that have no effect on `cores`. If there are several cores, the function
+    assumes that each of them can run every layer.
 
     On at most one core, each field that needs several cores gets a notice. If the network is given, there are two
     further kinds of notices: parts without effect on any layer of the network, and hints for array dimensions that no
@@ -57,7 +62,7 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
         _note_between_cores(problems, mapping)
     if workload is None:
         return
-    note_unused(problems, mapping, workload, on_one_core=len(cores) <= 1)
+    note_unused(problems, mapping, workload, len(cores) <= 1, cores[0] if len(cores) == 1 else None)
     sides = [name for core in cores for name, _ in core.operational_array.dimensions]
     for index, entry in enumerate(mapping.entries) if cores else ():
         note_unused_sides(problems, index, entry, sides)
