@@ -202,9 +202,12 @@ class DescribedRun:
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
         """Files of the user that can be inputs of a kind. Files with the name of the core come first.
 
-        The files are in the folder of `config` for this kind, in the folder above the run, and in the working folder.
+        The files are in the folder of `config` for this kind, in the folder above the run, in the working folder, and
+        in subfolders of these two folders that have the name of the core, as `tilewright new` names them.
         """
-        places = (WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
+        places = [(WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")]
+        if self.core and Path(self.core).name == self.core:
+            places += [(self.folder.parent / self.core).glob("*"), Path(self.core).glob("*")]
         files = [
             sorted((path for path in found if path.suffix in suffixes and path.is_file()), key=self._preference)
             for found in places

@@ -157,8 +157,8 @@ def _files(advices: Advices) -> str:
         lines = [one.line for one in changes if one.is_of_mapping == is_of_mapping]
         if lines and not any(lines):
             missing.append(
-                f"No lines of the {kind} file: the file was not found beside the run or in `config`; name it with"
-                f" --{kind} FILE."
+                f"No lines of the {kind} file: it was not found in `config`, in the folder above the run or in the"
+                f" working folder; name it with --{kind} FILE."
             )
     return "".join(
         [

@@ -37,6 +37,11 @@ AT_ANY_WIDTH = (
     " cycle, and the transfers of a port take turns"
 )
 """Words on layers that wait for data although the widths of the ports do not limit them."""
+_LIMITED_BY = (
+    "limited by: the kind of cycles with most of the latency of the layer, then the port whose double width saves most,"
+    " and this change of the latency; it can be far below the share, because other ports then limit the layer"
+)
+"""Legend of the column `limited by` of layers."""
 _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 
@@ -219,10 +224,12 @@ def _layers(found: Bottlenecks) -> str:
         table.add_row(*row, amount(totals[layers], LATENCY), share_text(totals[layers], found.total(LATENCY)))
     rest = sum(map(len, order[MOST_LAYERS:]))
     lines = (
-        ["x 2: two equal layers, with the name of the first layer and the cycles of both"]
+        ["x 2: two layers with equal mappings and costs, with the name of the first layer and the cycles of both"]
         if any(len(one) > 1 for one in order)
         else []
     )
+    if any(limit.is_limited for limit in found.limits.values()):
+        lines.insert(0, _LIMITED_BY)
     lines += [f"not shown: {count_of(rest, 'shorter layer')} (`-o FOLDER` writes all)"] if rest else []
     return render(table) + ended_lines(lines, "  ")
 

@@ -51,7 +51,8 @@ def held_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     ranged = sum(part.energy_pj for part in parts)
     held = held_text(energy, ranged, *_named_pj(summary))
     told = f"; without a range, and held constant: {held}" if held else ""
-    yield f"costs with a range: {laws_text(parts)}, {share_text(ranged, energy)} of the energy{told}"
+    factors = dict.fromkeys(f"{part.law} ({part.low:.3g} to {part.high:.3g} times the cost used)" for part in parts)
+    yield f"costs with a range: {', '.join(factors)}, {share_text(ranged, energy)} of the energy{told}"
 
 
 def laws_text(parts: Sequence[CostPart]) -> str:

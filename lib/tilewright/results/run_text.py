@@ -84,7 +84,8 @@ def bits_text(summary: Mapping[str, Any]) -> str | None:
 def bits_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Line on the precision of the operands, if it differs from `ASSUMED_BITS`."""
     if summary.get("operand_bits") not in (None, {}, ASSUMED_BITS):
-        yield f"bits: {bits_text(summary)}"
+        differ = any(len(bits) > 1 for bits in summary["operand_bits"].values())
+        yield f"bits: {bits_text(summary)}{' (a/b: the bits differ between layers)' * differ}"
 
 
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -252,3 +252,17 @@ def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytes
         "note: latencies are in cycles, but a changed array can also have another clock period"
         in capsys.readouterr().out
     )
+
+
+def test_files_of_new_are_found_in_the_folder_of_the_core(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder has the name of the core, and the run is beside it."""
+    monkeypatch.chdir(tmp_path)
+    hardware, mapping = tilewright.new("mine", array="4x4")
+    files = ["--hardware", str(hardware), "--mapping", str(mapping), "--workload", str(WORKLOAD)]
+    search = ["--temporal-mapping-search-engine", "loma", "--lpf-limit", "3", "--no-store"]
+    assert main(["map", *files, *search, "-o", "run"]) == 0
+    told = _output(["advise", "run", "--no-search", "--no-mapping-changes"], capsys)
+    assert "Line numbers are those of mine/hardware.yaml" in told
+    assert "No lines" not in told

@@ -26,11 +26,11 @@ def test_the_line_of_a_run_names_what_is_held_constant() -> None:
     found = summary([part("sram 28 nm hp", 1.0), part("dram x", 2.0)], mac=0.5, memory=4.5, leakage=5.0)
     _, line = range_lines(found)
     assert line == (
-        "costs with a range: sram 28 nm hp, dram x, 30.0% of the energy; without a range, and held constant:"
-        " leakage 50.0%, memories without a range 15.0%, MAC 5.0%"
+        "costs with a range: sram 28 nm hp (0.5 to 2 times the cost used), dram x (0.5 to 2 times the cost used), 30.0%"
+        " of the energy; without a range, and held constant: leakage 50.0%, memories without a range 15.0%, MAC 5.0%"
     )
     _, whole = range_lines(summary([part("dram x", 10.0)], memory=10.0))
-    assert whole == "costs with a range: dram x, 100.0% of the energy"
+    assert whole == "costs with a range: dram x (0.5 to 2 times the cost used), 100.0% of the energy"
 
 
 def test_the_line_of_several_cores() -> None:
