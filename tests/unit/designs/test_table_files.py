@@ -29,9 +29,7 @@ def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
         lines = (tmp_path / f"front-{name}.md").read_text().splitlines()
         found = [line.split("|")[1].strip() for line in lines if line.startswith("| design-")]
         assert found == spread(front.members, MOST_ROWS)["design"].tolist()
-        note = (
-            f"{count} designs on the front in energy, latency, area, of which {MOST_ROWS} at equal steps"
-        )
+        note = f"{count} designs on the front in energy, latency, area, of which {MOST_ROWS} at equal steps"
         assert any(note in line for line in lines)
     told = answer_text(answer)
     assert all(name in told for name in spread(answer.overall.members, MOST_ROWS)["design"])
