@@ -21,6 +21,7 @@ from tilewright.base.steps import MAPPING as MAPPING_FILE
 from tilewright.base.steps import WORKLOAD as WORKLOAD_FILE
 from tilewright.hardware.core import Core
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_identity import identity_of_network
 from tilewright.workload.network_options import NetworkOptions
 
 HARDWARE, WORKLOAD, MAPPING = "hardware", "workload", "mapping"
@@ -69,7 +70,7 @@ class DescribedRun:
         """Artifact of an input in the folder of the run, or an artifact that the pipeline wrote beside this folder;
         None if neither is found.
         """
-        return self._beside(kind, mapping_digest if kind == MAPPING else lambda path: read_artifact(path).digest)
+        return self._beside(kind, _ARTIFACT_DIGESTS[kind])
 
     def hardware(self) -> Path | None:
         """Hardware of the run: an artifact or, if there is none, the file of the user; None if neither is found."""
@@ -189,7 +190,7 @@ class DescribedRun:
         if not file.is_file():
             return file, "is not there"
         try:
-            is_other = read_artifact(file).digest != self.digests.get(kind)
+            is_other = _ARTIFACT_DIGESTS[kind](file) != self.digests.get(kind)
         except TilewrightError:
             return file, "is damaged"
         return file, "is of another run" if is_other else "does not contain the text of the file"
@@ -282,7 +283,7 @@ def network_digest(network: Workload, core: Core) -> str:
     """Digest of a network on a core, as runs record it: layers that the core cannot run are left out."""
     from tilewright.mapping.runnable import restrict_to_core, without_layers_left_out
 
-    return content_digest(encode(without_layers_left_out(restrict_to_core(network, core)[0])))
+    return identity_of_network(without_layers_left_out(restrict_to_core(network, core)[0]))
 
 
 def system_network_digest(path: Path, options: NetworkOptions) -> str:
@@ -292,7 +293,7 @@ def system_network_digest(path: Path, options: NetworkOptions) -> str:
     from tilewright.pipeline.stages.multi.items import MODEL
     from tilewright.workload.source import parse_workload
 
-    return content_digest(encode(parse_workload(path, MODEL, options=options)))
+    return identity_of_network(parse_workload(path, MODEL, options=options))
 
 
 def hardware_digest(path: Path) -> str:
@@ -307,3 +308,17 @@ def mapping_digest(path: Path) -> str:
     from tilewright.pipeline.sources import parse_mapping
 
     return content_digest(encode(parse_mapping(path, plans=True)))
+
+
+def _artifact_digest(path: Path) -> str:
+    return read_artifact(path).digest
+
+
+def _network_artifact_digest(path: Path) -> str:
+    from tilewright.workload.source import read_parsed
+
+    return identity_of_network(read_parsed(path))
+
+
+_ARTIFACT_DIGESTS = {HARDWARE: _artifact_digest, WORKLOAD: _network_artifact_digest, MAPPING: mapping_digest}
+"""Kind of input -> function that returns the digest of the input in an artifact, as provenance records it."""

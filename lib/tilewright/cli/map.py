@@ -317,10 +317,11 @@ def _made_by(problem: "NetworkProblem", options: MapOptions, stages: "Pipeline",
 def input_digests(problem: "NetworkProblem") -> dict[str, str]:
     """Digests of hardware, workload and mapping of a run, for provenance."""
     from tilewright.mapping.runnable import without_layers_left_out
+    from tilewright.workload.network_identity import identity_of_network
 
     return {
         "hardware": content_digest(encode(problem.accelerator)),
-        "workload": content_digest(encode(without_layers_left_out(problem.workload))),
+        "workload": identity_of_network(without_layers_left_out(problem.workload)),
         "mapping": content_digest(encode(problem.mapping)),
     }
 

@@ -92,12 +92,13 @@ def input_digests(
     from tilewright.base.artifacts.envelope import read_artifact
     from tilewright.multicore.scheduling.core_costs import core_costs_digest
     from tilewright.pipeline.stages.multi.inputs import graph_digest
+    from tilewright.workload.network_identity import identity_of_network
 
     given = inputs.descriptions
     folder = Path(costs) if isinstance(costs, str | PathLike) else None
     return {
         "hardware": content_digest(encode(given.accelerator)),
-        "workload": content_digest(encode(given.workload_as_read)),
+        "workload": identity_of_network(given.workload_as_read),
         "mapping": content_digest(encode(given.mapping_as_written)),
         "cn_graph": graph_digest(cns, inputs.graph),
         **{

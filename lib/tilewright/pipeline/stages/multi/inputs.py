@@ -34,6 +34,7 @@ from tilewright.pipeline.stages.multi.items import (
 )
 from tilewright.pipeline.stages.preflight.needs import offchip_problems, prefetch_problems
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_identity import identity_of_network
 
 if TYPE_CHECKING:
     from tilewright.multicore.nodes.graph import CnGraph
@@ -75,7 +76,7 @@ def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_dig
         "core": content_digest([encode(accelerator.distinct_cores[core]), encode(places)]),
         "off_chip": content_digest(None if off_chip is None else encode(accelerator.core_of[off_chip])),
         "cn_graph": graph_digest,
-        "workload": content_digest(encode(described.workload_as_read)),
+        "workload": identity_of_network(described.workload_as_read),
         "classes": content_digest(encode(cost_classes(graph, described.workload, described.mapping).classes)),
     }
 

@@ -26,6 +26,7 @@ from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.hardware_parser import AcceleratorParser
 from tilewright.pipeline.stages.workload_parsers import ONNXModelParser, WorkloadParser
 from tilewright.workload.graph import Workload, refuse_folded
+from tilewright.workload.network_identity import identity_of_network
 from tilewright.workload.source import LAYERS, kind_of_source
 
 if TYPE_CHECKING:
@@ -183,10 +184,10 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
     `workload` and `mapping`. If reductions are cut between cores, a further key has the digest of the network after the
     cut.
     """
-    cut = {} if problem.read is None else {REDUCTIONS: content_digest(encode(problem.workload))}
+    cut = {} if problem.read is None else {REDUCTIONS: identity_of_network(problem.workload)}
     return {
         "cores": part_digest(problem.accelerator),
-        "workload": content_digest(encode(problem.workload_as_read)),
+        "workload": identity_of_network(problem.workload_as_read),
         "mapping": content_digest(encode(problem.mapping_as_written)),
         **cut,
     }
