@@ -12,7 +12,8 @@ from tilewright.base.errors import Problems, TilewrightError
 from tilewright.cli.batched_runs import batched_networks
 from tilewright.cli.number_lists import BATCHES, batches_of
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
-from tilewright.cli.run_ledgers import ledger_at
+from tilewright.cli.run_ledgers import ledgers_at
+from tilewright.cli.run_networks import network_difference
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import Argument, Help, Paper, verb
 from tilewright.results.sheet import PaperWidth
@@ -42,12 +43,14 @@ def _compared(
 ) -> "RunComparison":
     counts = () if batches == () else batches_of(batches)
     from tilewright.results.error_bars.faster import classes_of, faster_object
-    from tilewright.results.two_runs import compare_two, with_own_names
+    from tilewright.results.two_runs import compare_two, needs_networks, with_own_names
 
     classes = classes_of(error_bars) if error_bars else None
 
     first, second = str(a), str(b)
-    compared = compare_two(*with_own_names(ledger_at(first, network), ledger_at(second, network), (first, second)))
+    ledgers = with_own_names(*ledgers_at((first, second), network), (first, second))
+    difference = network_difference((first, second)) if needs_networks(*ledgers) else None
+    compared = compare_two(*ledgers, difference)
     if classes is not None:
         compared = replace(compared, error_bars=faster_object(compared.a, compared.b, classes))
     compared = replace(compared, bandwidths=_bandwidths(compared, (first, second)))
@@ -131,7 +134,8 @@ def _with_inputs(
 
 
 def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None:
-    from tilewright.results.two_runs import comparison_object, comparison_text
+    from tilewright.results.two_runs import comparison_object
+    from tilewright.results.two_runs_text import comparison_text
 
     paths = _write(compared, output) if output else []
     if as_json:
@@ -147,7 +151,8 @@ def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None
 
     A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN. The last form
     names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
-    options of the runs differ, the report names them. Runs of different networks cannot be compared.
+    options of the runs differ, the report names them. The bits of
+    the operands can also differ. Runs of different networks cannot be compared.
 
     The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would reverse the
     order of the runs. For such a change, --search-again also searches new mappings of both runs, with the options of
@@ -163,7 +168,10 @@ def compare(
     a: Annotated[FilePath, Argument(type=str)],
     b: Annotated[FilePath, Argument(type=str)],
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
-    network: Annotated[str, Help("Network to compare, for designs of a space with several networks.")] = "",
+    network: Annotated[
+        str,
+        Help("Network to compare, for designs of a space with several networks (default: that of the other run)."),
+    ] = "",
     search_again: Annotated[
         bool,
         Help("For each change that would reverse the order, also search new mappings. Both runs must be on one core."),
@@ -192,15 +200,15 @@ def compare(
     """Table of the differences of run `b` from run `a`, with a row for each layer, term and memory. The row with the
     largest difference comes first.
 
-    Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
-    networks, `network` selects one. For each change that would reverse the order, `search_again` searches new mappings
-    of both runs, with `jobs` threads. `batches` searches new mappings with other batch sizes. `sizes` tries other sizes
-    of on-chip memories. The column `assumes` has the results of `search_again`, `batches` and `sizes`, and the
-    assumptions of the comparison. With `error_bars` (a class of machines, or two with a comma between them), it also
-    has the probability that run `a` is faster. `output` is a folder for the table as CSV and JSON, and a figure.
-    `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a report. Energies are in
-    pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for a run that is missing or
-    damaged, and MappingError if a new search finds no mapping.
+    Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a space has several networks,
+    `network` selects one; by default, it is the network of the other run. For each change that would reverse the order,
+    `search_again` searches new mappings of both runs, with `jobs` threads. `batches` searches new mappings with other
+    batch sizes. `sizes` tries other sizes of on-chip memories. The column `assumes` has the results of `search_again`,
+    `batches` and `sizes`, and the assumptions of the comparison. With `error_bars` (a class of machines, or two with a
+    comma between them), it also has the probability that run `a` is faster. `output` is a folder for the table as CSV
+    and JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a
+    report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for
+    a run that is missing or damaged, and MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 

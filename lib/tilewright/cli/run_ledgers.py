@@ -1,13 +1,15 @@
 """Readers of a run: as a ledger of energy and latency, or as a schedule with its cost tables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.base.artifacts.envelope import read_artifact
-from tilewright.base.errors import InputError, Problem, TilewrightError
+from tilewright.base.errors import InputError, Problem, Problems, TilewrightError
 from tilewright.base.steps import COSTS, LAYERS, MULTI, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.run_costs import costs_of_run
+from tilewright.cli.run_networks import network_of_run
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
 
 if TYPE_CHECKING:
@@ -54,18 +56,48 @@ def ledger_at(given: str, network: str = "") -> "RunLedger":
     is no such ledger.
     """
     path = Path(given)
-    folder, _, design = given.rpartition(":")
-    if folder and not path.exists():
+    if design := _design_at(given):
         from tilewright.designs.design_ledger import ledger_of_design
 
-        return ledger_of_design(Path(folder), design, network)
+        return ledger_of_design(*design, network)
     if network:
-        raise InputError([Problem("applies only to designs of a space", path="--network", value=network)])
+        raise InputError([_not_of_run(network)])
     if path.name == LAYERS and not (path.parent / SUMMARY).is_file():
         return _of_one_core(path.parent, None)
     folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else existing_run(path)
     flow, summary = read_any_summary(folder_of_run)
     return ledger_of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
+
+
+def ledgers_at(places: "tuple[str, str]", network: str = "") -> "tuple[RunLedger, RunLedger]":
+    """Ledgers of two runs or designs. `network` selects a network of each design. Without `network`, a design that is
+    compared with a run has the network of the run. Raises InputError or ArtifactError if there is no such ledger.
+    """
+    from tilewright.designs.design_ledger import ledger_of_design
+
+    designs = [_design_at(place) for place in places]
+    if network and not any(designs):
+        raise InputError([_not_of_run(network)])
+    runs = [None if design else ledger_at(place) for place, design in zip(places, designs, strict=True)]
+    likely = next((run.run.workload for run in runs if run is not None), "")
+    problems = Problems()
+    found = [
+        problems.attempt(ledger_of_design, *design, network, likely) if design else run
+        for design, run in zip(designs, runs, strict=True)
+    ]
+    problems.finish()
+    first, second = (one for one in found if one is not None)
+    return first, second
+
+
+def _not_of_run(network: str) -> Problem:
+    return Problem("applies only to designs of a space", path="--network", value=network)
+
+
+def _design_at(given: str) -> tuple[Path, str] | None:
+    """Pair (folder of the space, name of the design) for the text `FOLDER:DESIGN`; None for the path of a run."""
+    folder, _, design = given.rpartition(":")
+    return (Path(folder), design) if folder and not Path(given).exists() else None
 
 
 def readable_ledger(folder: Path) -> "RunLedger | None":
@@ -85,9 +117,28 @@ def ordered(
     from tilewright.results.pareto import compare
     from tilewright.results.ranking_turns import with_order_lines
 
+    points = _with_structures(points, folders)
     # Runs of one name in different folders can be equal, so points are recognised as objects.
     folder_of = {id(point): folder for point, folder in zip(points, folders, strict=True)}
     return with_order_lines(compare(points, unfinished), lambda point: readable_ledger(folder_of[id(point)]))
+
+
+def _with_structures(points: "Sequence[RunPoint]", folders: Sequence[Path]) -> "list[RunPoint]":
+    """Points of runs. If runs have different networks of one name, the digests of these networks without bits are
+    added.
+    """
+    from tilewright.workload.network_identity import structure_of_network
+
+    by_name: dict[str, dict[str, Path]] = {}
+    for point, folder in zip(points, folders, strict=True):
+        by_name.setdefault(point.workload, {}).setdefault(point.workload_digest, folder)
+    found: dict[str, str] = {}
+    for places in by_name.values():
+        if len(places) > 1:
+            for digest, folder in places.items():
+                network = network_of_run(folder)
+                found[digest] = "" if network is None else structure_of_network(network)
+    return [replace(point, structure_digest=found.get(point.workload_digest, "")) for point in points]
 
 
 def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":

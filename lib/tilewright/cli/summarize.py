@@ -76,9 +76,9 @@ def _show(
     if shows_text and (text := _text(summaries, rows, directories)):
         echo_text(text, nl=True)  # '' for a configuration that has only design spaces
     elif not shows_text:
-        from tilewright.results.unlike_runs import CLOCKS
+        from tilewright.results.unlike_runs import CLOCKS, WARNED
 
-        echo_notices(_unlike_lines([point_of_run(directory) for directory in directories], (CLOCKS,)))
+        echo_notices(_unlike_lines([point_of_run(directory) for directory in directories], (*WARNED, CLOCKS)))
 
 
 @verb(
@@ -115,12 +115,12 @@ def summarize(
 def _unlike_lines(points: "Sequence[RunPoint]", kinds: Sequence[str] = ()) -> list[str]:
     """Sentences on the reasons why a ranking of runs can mislead, such as different clocks.
 
-    Only reasons of the given kinds are included (default: all kinds).
+    Only reasons of the given kinds are included (default: all kinds). Warnings come first.
     """
     from tilewright.results.unlike_runs import causes_by_network
 
     found = causes_by_network(points)
-    return [f"{name}: {cause.text}" for name, causes in found for cause in causes if not kinds or cause.kind in kinds]
+    return [f"{name}: {cause.line}" for name, causes in found for cause in causes if not kinds or cause.kind in kinds]
 
 
 def _order_lines(points: "Sequence[RunPoint]", directories: Sequence[Path]) -> list[str]:
@@ -146,12 +146,17 @@ def _text(summaries: Summaries, rows: Rows, directories: Sequence[Path]) -> str:
     from tilewright.results.run_tables import multi_text
     from tilewright.results.run_text import unfinished_lines
     from tilewright.results.tables import runs_legend, summary_text
+    from tilewright.results.unlike_runs import WARNED
 
-    texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
+    points = [point_of_run(directory) for directory in directories]
+    unlike = _unlike_lines(points)
+    warnings = _unlike_lines(points, WARNED)
+    texts = [ended_lines(warnings)] if warnings else []
+    texts += [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
     rows_of = {flow: [run_row(run, one) for run, one in summaries[flow].items()] for flow in (SINGLE, MULTI)}
     texts += [runs_legend(rows_of[SINGLE], rows_of[MULTI])] if texts else []
-    points = [point_of_run(directory) for directory in directories]
-    texts += [ended_lines(unlike)] if (unlike := _unlike_lines(points)) else []
+    below = [line for line in unlike if line not in warnings]
+    texts += [ended_lines(below)] if below else []
     texts += [ended_lines(turns)] if (turns := _order_lines(points, directories)) else []
     texts += [terminal_lines(unfinished_lines(rows))] if rows else []
     return "\n".join(texts)

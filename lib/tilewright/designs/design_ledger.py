@@ -8,9 +8,10 @@ from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.cost.ledger import ACCESSES
 from tilewright.designs.front_odds import parts_of_row
-from tilewright.designs.results import OK, energy_parts, latency_parts
+from tilewright.designs.results import OK, SUMMED, energy_parts, latency_parts
 from tilewright.designs.stamped_tables import read_parquet
 from tilewright.designs.table_files import FRONT_STEM, SPACE_STEM
+from tilewright.hardware.attributes import power_terms
 from tilewright.results.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedger, ledger_of
 from tilewright.results.run_point import RunPoint
 
@@ -18,9 +19,9 @@ ASSUMES = "assumes"
 """Name of a column in the table of the front. The column has the assumptions behind the numbers of the table."""
 
 
-def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
+def ledger_of_design(folder: Path, design: str, network: str = "", likely: str = "") -> RunLedger:
     """Ledger of the design with the name `design`, from the results in the folder of an exploration. `network` can be
-    '' if the space has only one network.
+    '' if the space has only one network, or if it has the network `likely`, which is then taken.
 
     Raises InputError in four cases: the folder has no results; the design or the network does not exist; the space has
     several networks but `network` is ''; the design has no results for the network.
@@ -34,6 +35,7 @@ def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
         known = table["design"].unique().tolist()
         raise InputError([Problem("no such design", str(path), value=design, nearest=nearest_name(design, known))])
     networks = rows["network"].tolist()
+    network = network or (likely if likely in networks else "")
     if network not in networks and (network or len(networks) > 1):
         problem = "no such network" if network else "the space has several networks: name one of them"
         raise InputError([Problem(problem, path="--network", value=network, allowed=", ".join(networks))])
@@ -57,7 +59,10 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
         latency_cycles=row[LATENCY_CYCLES],
         area_mm2=None if area != area else area,
         clock_frequency_mhz=_clock_mhz(row),
+        static_power_w=_static_power_w(row),
+        knows_free_work=False,
         assumes=_assumed(folder),
+        assumes_file=str(folder / f"{FRONT_STEM}.csv"),
         cost_parts=parts_of_row(row),
     )
 
@@ -71,13 +76,22 @@ def _clock_mhz(row: Mapping[Any, Any]) -> float | None:
     return float(f"{row[LATENCY_CYCLES] / seconds / 1e6:.12g}") if seconds and seconds == seconds else None
 
 
+def _static_power_w(row: Mapping[Any, Any]) -> float | None:
+    """Static power of a design in watts: its static energy divided by its latency. None if it is not known."""
+    seconds = row.get(LATENCY_S)
+    found = [row[column] for term in power_terms() if (column := f"energy_{term}_pj") in row]
+    energy_pj = sum(value for value in found if value == value)
+    return energy_pj * 1e-12 / seconds if found and seconds and seconds == seconds else None
+
+
 def _assumed(folder: Path) -> str:
     """Assumptions behind the numbers in the table of the Pareto front, which is a file in `folder`. Every row of this
-    table has the same assumptions. '' if there is no table, or if it has no rows.
+    table has the same assumptions. The assumption on sums over all networks is left out, because a ledger has one
+    network. '' if there is no table, or if it has no rows.
     """
     path = folder / f"{FRONT_STEM}.parquet"
     found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []
-    return str(found[0]).rstrip(".") if found else ""
+    return str(found[0]).replace(SUMMED, "").strip().rstrip(".") if found else ""
 
 
 def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[LedgerPlace, float]]:

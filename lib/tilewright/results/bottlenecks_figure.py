@@ -21,7 +21,7 @@ from tilewright.results.port_limits import PortRoof, RooflinePoint
 from tilewright.results.run_ledger import ENERGY, LATENCY
 from tilewright.results.sheet import sheet_inches
 from tilewright.results.text_tables import share_text
-from tilewright.results.two_runs import UNITS, amount, title_of
+from tilewright.results.two_runs_text import UNITS, amount, title_of
 from tilewright.results.words import short_names
 
 MOST_BARS, MOST_ROOFS, MOST_LABELS = 14, 3, 12

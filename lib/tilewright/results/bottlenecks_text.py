@@ -13,7 +13,7 @@ from tilewright.results.bottlenecks import STALL, Bottlenecks, Share, cause_word
 from tilewright.results.port_limits import LEAST_SHARE, PortLimit, saves_enough
 from tilewright.results.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.results.text_tables import NOTHING, render, share_text, text_table
-from tilewright.results.two_runs import UNITS, amount, title_of
+from tilewright.results.two_runs_text import UNITS, amount, title_of
 from tilewright.results.words import short_layer_name
 
 MOST_LAYERS = 60

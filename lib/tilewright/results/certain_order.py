@@ -39,8 +39,8 @@ def order_notice(a: RunPoint, b: RunPoint) -> str:
     if bound > value * (1 + EQUAL):
         margin = share_text(bound - value, bound)
         return (
-            f"{said}; this order is certain for all mappings that the lower bound of {more} covers: {less} is {margin}"
-            " below this bound"
+            f"{said}; this order is certain for all mappings that the lower bound of {more} covers"
+            f"{', with these costs' * (OBJECTIVES[objective].energy > 0)}: {less} is {margin} below this bound"
         )
     return (
         f"{said}; mappings of {more} that the search did not find could reverse this order: among the mappings that the"

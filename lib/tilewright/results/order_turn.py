@@ -499,7 +499,7 @@ def turn_line(one: OrderTurn, by_time: bool) -> str:
     unit = "" if one.measure == "energy" else " in seconds" if by_time else " in cycles"
     said = f"{one.measure}{unit}: {second} is {percent(one.difference)} above {first}"
     if one.turn is not None:
-        said += f"; {second} would be first with {change_text(one.turn)}"
+        said += f"; {second} would be first with {change_text(one.turn)}{_why_energy(one)}"
     else:
         said += f"; no change of a single number {_limits(one)} reverses the order"
     if one.nearest_end is not None:
@@ -508,6 +508,14 @@ def turn_line(one: OrderTurn, by_time: bool) -> str:
         said += f"; no change within a known range reverses the order: {end} {percent(one.left)} above {first}"
     said += _bandwidth_text(one)
     return said + (f"; {one.others}" if one.others else "")
+
+
+def _why_energy(one: OrderTurn) -> str:
+    """Text that says why a clock changes an energy; '' for other measures and numbers."""
+    if one.measure != "energy" or one.turn is None or one.turn.number.kind != CLOCK:
+        return ""
+    change = "falls as the clock becomes faster" if one.turn.factor > 1 else "grows as the clock becomes slower"
+    return f" (static energy, such as leakage, {change})"
 
 
 def _bandwidth_text(one: OrderTurn) -> str:

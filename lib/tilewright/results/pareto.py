@@ -32,7 +32,7 @@ from tilewright.results.uncertainty import (
     energy_range_pj,
     front_probabilities,
 )
-from tilewright.results.unlike_runs import UnlikeCause, unlike_causes
+from tilewright.results.unlike_runs import NO_SAMPLES, WARNED, UnlikeCause, one_sided_ranges, unlike_causes
 
 OBJECTIVES = (ENERGY_PJ, LATENCY_CYCLES, AREA_MM2)
 WITHOUT_AREA = OBJECTIVES[:2]
@@ -94,12 +94,22 @@ class ComparableRuns:
     @cached_property
     def front_probabilities(self) -> tuple[float, ...]:
         """Probability, for each run, that the run is on the front if costs vary within their ranges; () if no costs
-        have a range.
+        have a range, or if the energy of a memory has a range in some of the runs only.
         """
-        if not any(point.cost_parts for point in self.candidates):
+        if not self.has_ranges or self.one_sided:
             return ()
         runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
         return tuple(front_probabilities(runs, by_area=AREA_MM2 in self.objectives))
+
+    @property
+    def has_ranges(self) -> bool:
+        """True if costs of a run have a range."""
+        return any(point.cost_parts for point in self.candidates)
+
+    @cached_property
+    def one_sided(self) -> str:
+        """Text on memories whose energy has a range in some of the runs only; '' if there are none."""
+        return one_sided_ranges(self.candidates)
 
     @property
     def warning(self) -> str:
@@ -140,11 +150,24 @@ class ComparableRuns:
         left_out = "; ".join(f"area of {core}: {note}" for core, note in known.items())
         ranges = _range_note(self)
         absent = f"not compared, because failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
-        return tuple(filter(None, (area, left_out, *(cause.text for cause in self.unlike), ranges, absent)))
+        causes = [cause.text for cause in self.unlike if cause.kind not in WARNED]
+        return tuple(filter(None, (area, left_out, *causes, ranges, absent)))
+
+    @property
+    def warning_lines(self) -> tuple[str, ...]:
+        """Lines of text that forbid a conclusion about the architectures, such as on different process nodes."""
+        return tuple(cause.line for cause in self.unlike if cause.kind in WARNED)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Lines of text under a table or a figure of the group: assumptions, notes and the warning."""
+        """Lines of text under a table or a figure of the group: warnings, assumptions, notes and the advantage that is
+        ignored.
+        """
+        return (*self.warning_lines, *self.lines_below)
+
+    @property
+    def lines_below(self) -> tuple[str, ...]:
+        """Lines of text like `lines`, without the warnings that stand above the table."""
         assumed = f"assumed: {self.assumption}" if self.assumption else ""
         return tuple(filter(None, (assumed, *self.notes, self.warning)))
 
@@ -254,14 +277,18 @@ def _range_note(group: ComparableRuns) -> str:
     """Note on the ranges of energies, and on the probability that each run is on the front; '' if no costs have a
     range.
     """
-    if not group.front_probabilities:
+    if not group.has_ranges:
         return ""
     told = []
-    for point, probability in zip(group.candidates, group.front_probabilities, strict=True):
+    for index, point in enumerate(group.candidates):
         low, high = energy_range_pj(point.energy_pj, point.cost_parts)
         between = f"{energy_text(low, 4)} to {energy_text(high, 4)}" if point.cost_parts else "no range"
         varied = share_text(ranged_pj(uncertain_run(point)), point.energy_pj)
-        told.append(f"{run_label(point)} {between}, on the front in {probability:.1%} ({varied} of its energy varies)")
+        front = f", on the front in {group.front_probabilities[index]:.1%}" if group.front_probabilities else ""
+        told.append(f"{run_label(point)} {between}{front} ({varied} of its energy varies)")
+    if group.one_sided:
+        energies = f"energies if costs vary within their ranges: {'; '.join(told)}"
+        return f"{energies}. {NO_SAMPLES.capitalize()}: {group.one_sided}"
     return f"energies if costs vary within their ranges ({SAMPLES:,} samples): {'; '.join(told)}"
 
 
@@ -311,13 +338,14 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
                     "area_note": point.area_note,
                     "between_layers": point.between_layers,
                     "not_compared": " ".join(group.not_compared),
-                    "notes": ". ".join(cause.text for cause in group.unlike),
+                    "notes": ". ".join(cause.line for cause in group.unlike),
                 }
             )
-            if survival:
-                ranges = (*energy_range_pj(point.energy_pj, point.cost_parts), survival[index])
+            if group.has_ranges:
+                ends = energy_range_pj(point.energy_pj, point.cost_parts)
+                ranges = (*ends, survival[index] if survival else None)
                 rows[-1] |= dict(zip(RANGE_COLUMNS, ranges, strict=True))
-    uncertain = RANGE_COLUMNS if any(group.front_probabilities for group in groups) else ()
+    uncertain = RANGE_COLUMNS if any(group.has_ranges for group in groups) else ()
     times = (BY_TIME,) if any(point.latency_s is not None for group in groups for point in group.candidates) else ()
     return pandas.DataFrame(rows, columns=[*COLUMNS, *times, *uncertain])
 
@@ -337,7 +365,7 @@ def paper_notes(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
         f"{group.name}: {line}"
         for group in groups
         for assumed in ([f"assumed: {group.assumption}"] if group.assumption else [],)
-        for line in (*assumed, *group.notes, group.warning, *group.order_lines[:-1])
+        for line in (*group.warning_lines, *assumed, *group.notes, group.warning, *group.order_lines[:-1])
         if line
     ]
     covers = [line for group in groups for line in group.order_lines[-1:]]
@@ -404,8 +432,24 @@ def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
     keys = dict.fromkeys(key for table in tables for key in table)
     texts = [f"{key} {own.get(key, 'default')}" for key in keys if len({table.get(key) for table in tables}) > 1]
     if len({other.workload_digest for other in others}) > 1:
-        texts.append(f"network {point.workload_digest[:8]}")
+        texts.append(_network_text(point, others))
     return ", ".join(texts) or f"model {point.model}"
+
+
+def _network_text(point: RunPoint, others: Sequence[RunPoint]) -> str:
+    """Text that tells the network of a run from networks of the same name: the bits of its operands, and the beginning
+    of its digest if the networks differ in more than these bits, or if it is not known in what they differ.
+
+    `others` has one run of each group, including the group of `point`.
+    """
+    bits = f"bits {point.bits}" if point.bits and len({other.bits for other in others}) > 1 else ""
+    same_bits = {other.workload_digest for other in others if other.bits == point.bits}
+    structures = {other.structure_digest for other in others}
+    is_one, is_known = len(structures) == 1, "" not in structures
+    if bits and len(same_bits) == 1 and is_one and is_known:
+        return bits
+    others_differ = "" if not is_known else "bits or zeros of layers, " if is_one else "other layers or shapes, "
+    return f"{others_differ}network {point.workload_digest[:8]}{f' ({bits})' if bits else ''}"
 
 
 def _group_text(group: ComparableRuns) -> str:
@@ -426,4 +470,5 @@ def _group_text(group: ComparableRuns) -> str:
             "yes" if group.on_front(index) else "no",
             others or "-",
         )
-    return render(table) + ended_lines((*group.lines, *group.order_lines))
+    lines = ended_lines((*group.lines_below, *group.order_lines))
+    return ended_lines(group.warning_lines) + render(table) + lines

@@ -33,6 +33,10 @@ class RunPoint:
     """Location of the data that one layer passes to another (outermost memory or lower memories), in words."""
     assumes: str = ""
     """Assumptions behind the energy, latency and area of the run."""
+    assumes_file: str = ""
+    """File with a column `assumes` that has these assumptions for many results, such as all designs of a space; '' if
+    there is none.
+    """
     cost_parts: tuple[CostPart, ...] = ()
     """Parts of the run's energy and area whose costs have a range."""
     could_keep: bool = False
@@ -53,6 +57,12 @@ class RunPoint:
     free_work: str = ""
     """Amount of work of the operators that have no costs in this run, as text, such as `5 MACs and 7 other operations`;
     '' if all operators have costs.
+    """
+    knows_free_work: bool = True
+    """False if it is not known which operators have costs, as for a design of a space."""
+    structure_digest: str = ""
+    """Digest of the network without the bits and the zeros of its operands; '' if it was not needed, or if the network
+    is not found.
     """
     costs: HardwareCosts | None = None
     """Costs of the parts of the core; None if they are unknown, as for runs on several cores."""

@@ -1,11 +1,12 @@
 """Tables of a run: CSV and Parquet files with units in column names, and texts for the terminal with a legend."""
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.profile import CORRECTED
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
 from tilewright.cost.record import LayerRecord
@@ -26,7 +27,12 @@ WORK = (
     ("MACs", "multiply-accumulates; ops: other operations, such as additions and exponentials; both only with costs"),
     ("array use", "least number of cycles that the operations need on the whole array, divided by the latency"),
 )
-SINGLE = (("corrected energy, latency", "change for the same mappings under the corrected model"),)
+SINGLE = (
+    (
+        "corrected energy, latency",
+        "change for the same mappings under the corrected model; -: the run has this model",
+    ),
+)
 MULTI = (
     (
         "gap to bound of its tiles",
@@ -44,7 +50,8 @@ def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str
     """Legend of the tables of runs; '' if there are no runs. The two arguments are the rows of the tables: runs on one
     core, and runs on several cores.
     """
-    entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
+    has_changes = any(row["model"] != CORRECTED.name for row in single)
+    entries = [*(WORK if single else ()), *(SINGLE if has_changes else ()), *(MULTI if multi else ())]
     shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
     costed = ("costed", COSTED + (UNKNOWN if None in shares else ""))
     return _lines([*entries, costed]) if shares else ""
@@ -63,6 +70,7 @@ def _wrapped(name: str, meaning: str) -> Iterator[str]:
     yield from textwrap.wrap(f"{name}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
+CORRECTED_HEADING = "corrected\nenergy, latency"
 COSTED_HEADING = "costed\nMACs, ops"
 TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
@@ -157,23 +165,35 @@ def reported_layers(run: ReportedMapping) -> "pandas.DataFrame":
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table of the runs for the terminal. A row has the totals of a run, the relative changes of energy and
-    latency under the corrected model, and the shares of the multiply-accumulates and of the other operations that have
-    costs.
+    """Text table of the runs for the terminal. A row has the totals of a run, and two shares of operations that have
+    costs: one of the multiply-accumulates, and one of the other operations.
+
+    If clocks differ, the table also has the latency in seconds. If a run has another model than the corrected one, the
+    table has the relative changes of energy and latency under the corrected model.
     """
-    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
-    table = text_table("", ("run",), headings)
+    by_time, changes = _clocks_differ(summaries.values()), not all(map(_is_corrected, summaries.values()))
+    *totals, use = TOTAL_HEADINGS
+    headings = (*totals, *(("time\n[s]",) if by_time else ()), use, *((CORRECTED_HEADING,) if changes else ()))
+    table = text_table("", ("run",), ("layers", *headings, COSTED_HEADING))
     for run, summary in summaries.items():
         row = run_row(run, summary)
-        table.add_row(
-            run,
-            str(row["layers"]),
-            *_totals(row),
-            _changes(row),
-            costed_text(row),
-        )
+        *numbers, share = _totals(row)
+        time = (f"{summary['latency_s']:.4g}",) if by_time else ()
+        change = (("-" if _is_corrected(summary) else _changes(row)),) if changes else ()
+        table.add_row(run, str(row["layers"]), *numbers, *time, share, *change, costed_text(row))
     assumed = assumption(list(summaries.values()))
     return render(table, width) + ended_lines([f"Assumed: {assumed}."] if assumed else [])
+
+
+def _is_corrected(summary: Summary) -> bool:
+    """True if the model of a run is the corrected model, under which its results cannot change."""
+    return bool(summary["model"] == CORRECTED.name)
+
+
+def _clocks_differ(summaries: Iterable[Summary]) -> bool:
+    """True if all runs have a clock, and at least two clocks differ."""
+    clocks = {summary.get("clock_frequency_mhz") for summary in summaries}
+    return len(clocks) > 1 and None not in clocks
 
 
 def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:

@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import InputError, Problem, some_of
-from tilewright.base.harmless import ended_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
+from tilewright.base.units import energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.batch_turn import BatchTurn, batch_lines, batch_object
 from tilewright.results.certain_order import order_notice
@@ -22,17 +21,16 @@ from tilewright.results.error_bars.bars import ERROR_BARS
 from tilewright.results.error_bars.faster import faster_lines
 from tilewright.results.held_costs import ranged_pj
 from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object
-from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
+from tilewright.results.pareto import COSTED, ComparableRuns, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
 from tilewright.results.run_point import RunPoint
-from tilewright.results.run_text import area_text
 from tilewright.results.searched_turn import SearchedTurn, searched_lines, searched_object
 from tilewright.results.size_turn import SizesOfRuns
-from tilewright.results.text_tables import SMALLEST_SHOWN, render, text_table
+from tilewright.results.text_tables import SMALLEST_SHOWN
 from tilewright.results.text_tables import share_text as share_of
 from tilewright.results.uncertainty import SAMPLES, UncertainRun, energy_range_pj, less_energy_counts, samples_text
-from tilewright.results.unlike_runs import unlike_causes
-from tilewright.results.words import short_layer_name
+from tilewright.results.unlike_runs import BITS, NO_SAMPLES, WARNED, WARNING, one_sided_ranges, unlike_causes
+from tilewright.workload.network_identity import NetworkDifference
 
 if TYPE_CHECKING:
     import pandas
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
 DESCRIPTIONS = ("hardware", "mapping", "workload")
 COLUMNS = ("quantity", "layer", "term", "memory", "part", "a", "b", "difference", "share_of_difference")
 NO_LAYER = "not of a layer"
+BITS_OF_OPERANDS, ZEROS_OF_OPERANDS = "bits of the operands", "shares of zeros in the operands"
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,10 @@ class RunComparison:
     b: RunLedger
     notices: tuple[str, ...]
     """Notices that limit the conclusions from the comparison, such as options that differ."""
+    warnings: tuple[str, ...] = ()
+    """Reasons why the comparison does not compare the architectures, such as different process nodes."""
+    network: NetworkDifference | None = None
+    """Difference of the two networks; None if they are equal, or if the difference is not known."""
     bandwidths: tuple[UncertainNumber, ...] | None = None
     """Uncertain bandwidths of off-chip memories; None if they are not known."""
     searched: tuple[SearchedTurn, ...] | None = None
@@ -125,9 +128,11 @@ class RunComparison:
         """
         one, other = self.a.made_of, self.b.made_of
         kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
-        if self.a.run.model != self.b.run.model:
+        if self.a.run.model != self.b.run.model or _has_one_structure(self.network):
             kinds = [kind for kind in kinds if kind != "workload"]
-        return (*kinds, *different_options(self.a, self.b))
+        found = self.network or NetworkDifference()
+        data = [words for words, text in ((BITS_OF_OPERANDS, found.bits), (ZEROS_OF_OPERANDS, found.zeros)) if text]
+        return (*kinds, *data, *different_options(self.a, self.b))
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -154,9 +159,23 @@ class RunComparison:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Lines of text under a table or a figure of the comparison: the assumptions, then the notices."""
-        assumed = (f"assumed: {self.assumption}",) if self.assumption else ()
-        return (*assumed, *(f"note: {notice}" for notice in self.notices))
+        """Lines of text under a table or a figure of the comparison: warnings, the assumptions, then the notices."""
+        return (*self.warning_lines, *self.assumed, *self.notes)
+
+    @property
+    def warning_lines(self) -> tuple[str, ...]:
+        """Lines of text with the warnings."""
+        return tuple(f"{WARNING}{warning}" for warning in self.warnings)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """Line of text with the assumptions; () if none are known."""
+        return (f"assumed: {self.assumption}",) if self.assumption else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines of text with the notices."""
+        return tuple(f"note: {notice}" for notice in self.notices)
 
     def share(self, quantity: str, difference: float) -> float | None:
         """`difference` divided by the difference of the totals of a quantity; None if the totals are equal."""
@@ -172,11 +191,22 @@ class RunComparison:
         return tuple(sorted((Difference(name, *pair) for name, pair in sums.items()), key=_size))
 
 
-def compare_two(a: RunLedger, b: RunLedger) -> RunComparison:
-    """Comparison of two runs. Raises InputError if the runs have different networks."""
-    if reason := _refusal(a.run, b.run):
+def needs_networks(a: RunLedger, b: RunLedger) -> bool:
+    """True if the comparison of two runs needs the difference of their networks: the networks have one name and were
+    read in one way, but have different digests.
+    """
+    return a.run.workload == b.run.workload and _differ_unexplained(a.run, b.run)
+
+
+def compare_two(a: RunLedger, b: RunLedger, network: NetworkDifference | None = None) -> RunComparison:
+    """Comparison of two runs. `network` is the difference of their networks; None if they are equal, or if the
+    difference is not known. Raises InputError if the runs have different networks.
+    """
+    if reason := _refusal(a.run, b.run, network):
         raise InputError([Problem(reason, path=f"{a.run.run}, {b.run.run}")])
-    return RunComparison(a, b, (*_notices(a, b), *_range_notices(a.run, b.run)))
+    notices = (*_notices(a, b, network), *_range_notices(a.run, b.run))
+    warnings = tuple(cause.text for cause in unlike_causes((a.run, b.run)) if cause.kind in WARNED)
+    return RunComparison(a, b, notices, warnings, network)
 
 
 def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
@@ -189,6 +219,9 @@ def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
         low, high = energy_range_pj(run.energy_pj, run.cost_parts)
         if run.cost_parts:
             yield f"{name} needs {energy_text(low, 4)} to {energy_text(high, 4)} within the ranges of its costs"
+    if one_sided := one_sided_ranges((a, b)):
+        yield f"{NO_SAMPLES}: {one_sided}"
+        return
     yield less_energy_text(uncertain_run(a), uncertain_run(b))
 
 
@@ -209,13 +242,24 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs, with distinct names. `places` are the paths that the user wrote. If the names of the runs are equal,
-    each run is named by the end of its path, from the last folder in which the paths differ.
+    """Both runs, with distinct names. A run whose folder has only the name of its network, such as a design in full,
+    also gets the name of the folder above. If the names are still equal, each run gets the end of its path in `places`,
+    which the user wrote: from the last folder in which the paths differ.
     """
-    if a.run.run != b.run.run:
-        return a, b
-    one, other = _ends(*places)
-    return renamed(a, one), renamed(b, other)
+    one, other = (_with_folder_above(*pair) for pair in zip((a, b), places, strict=True))
+    if one.run.run != other.run.run:
+        return one, other
+    names = _ends(*places)
+    return renamed(a, names[0]), renamed(b, names[1])
+
+
+def _with_folder_above(ledger: RunLedger, place: str) -> RunLedger:
+    folders = place.rstrip("/").split("/")
+    is_named = ledger.run.run != ledger.run.workload or ledger.run.run not in folders[1:]
+    if is_named:
+        return ledger
+    last = len(folders) - 1 - folders[::-1].index(ledger.run.run)
+    return renamed(ledger, "/".join(folders[last - 1 : last + 1]))
 
 
 def _ends(one: str, other: str) -> tuple[str, str]:
@@ -250,16 +294,6 @@ def large_differences(table: "pandas.DataFrame") -> tuple["pandas.DataFrame", li
     return table[is_shown], notes
 
 
-def titles_of(comparison: RunComparison) -> str:
-    """Titles of both runs with an arrow between them. If the titles are equal, the title is given once, and the arrow
-    is between the names of the runs.
-    """
-    a, b = comparison.runs
-    if title_of(a) == title_of(b):
-        return f"{title_of(a)}, {a.run} → {b.run}"
-    return f"{title_of(a)} → {title_of(b)}"
-
-
 def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
     """Table with a row for each key of the two ledgers: value in both runs (pJ or cycles), difference, and share of the
     total difference. The rows on energy come before the rows on latency. In both groups, rows with a larger absolute
@@ -283,6 +317,7 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
         "b": _run_object(comparison.b),
         "differs": list(comparison.differs),
         "assumes": comparison.assumption,
+        "warnings": list(comparison.warnings),
         "notes": list(comparison.notices),
         "turns": [turn_object(one) for one in comparison.turns],
         **_searched_objects(comparison),
@@ -340,18 +375,36 @@ def _size(one: Difference) -> tuple[float, float]:
     return -abs(one.difference), -max(one.a, one.b)
 
 
-def _refusal(a: RunPoint, b: RunPoint) -> str:
+def _refusal(a: RunPoint, b: RunPoint, network: NetworkDifference | None) -> str:
     """Reason why two runs cannot be compared; '' if they can be compared."""
     if _is_one_network(a, b):
         return ""
     if a.workload != b.workload:
         names = (f"{one.workload!r}" if one.workload else "an unknown network" for one in (a, b))
         return f"runs of different networks cannot be compared: {' and '.join(names)}"
+    if not _differ_unexplained(a, b) or _has_one_structure(network):
+        return ""
+    if network is not None:
+        return f"the network {a.workload!r} is not the same in both runs: {network.structure}"
+    texts = [run.bits or "not known" for run in (a, b)]
+    bits = f" (bits of the operands: {texts[0]} in A; {texts[1]} in B)" if a.bits != b.bits else ""
+    return (
+        f"the network {a.workload!r} is not the same in both runs{bits}; more is not known, because the network of at"
+        " least one run was not found"
+    )
+
+
+def _differ_unexplained(a: RunPoint, b: RunPoint) -> bool:
+    """True if two networks have different digests, although the runs read and cost their networks in one way."""
     read_alike = a.model and a.model == b.model and a.is_of_several_cores == b.is_of_several_cores
     runs_alike = dict(a.options).get(COSTED) == dict(b.options).get(COSTED)
-    if read_alike and runs_alike and a.workload_digest and b.workload_digest:
-        return f"the network {a.workload!r} is not the same in both runs: its file or its shapes changed"
-    return ""
+    known = bool(a.workload_digest and b.workload_digest)
+    return bool(read_alike and runs_alike and known and a.workload_digest != b.workload_digest)
+
+
+def _has_one_structure(network: NetworkDifference | None) -> bool:
+    """True if two networks are known to differ at most in the bits and the zeros of their operands."""
+    return network is not None and not network.structure
 
 
 def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
@@ -369,10 +422,11 @@ def different_options(a: RunLedger, b: RunLedger) -> list[str]:
     return keys
 
 
-def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
+def _notices(a: RunLedger, b: RunLedger, network: NetworkDifference | None) -> Iterator[str]:
     """Notices that can limit the conclusions from the comparison:
 
     * Options that differ.
+    * Bits and shares of zeros that differ.
     * Energy terms or layers that only one run has.
     * Benefits of larger memories that are not counted.
     * Order of the two runs, and whether this order is certain.
@@ -390,7 +444,15 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
             "only one run is on several cores: it has other energy terms, and data that move between cores belong"
             " to no layer"
         )
-    if not _is_one_network(*runs):
+    if network and network.bits:
+        bits = f": {a.run.bits} in A; {b.run.bits} in B" if a.run.bits != b.run.bits else ""
+        yield (
+            f"the {BITS_OF_OPERANDS} differ in {network.bits} of the network{bits}; the difference between A and B"
+            " contains the effect of the bits"
+        )
+    if network and network.zeros:
+        yield f"the {ZEROS_OF_OPERANDS} differ in {network.zeros} of the network"
+    if not (_is_one_network(*runs) or _has_one_structure(network)):
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
         yield (
             "some layers are in one run only: the models read the network in different ways, or one run has only a part"
@@ -402,7 +464,9 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         yield warning
     if order := order_notice(*runs):
         yield order
-    yield from (cause.text for cause in unlike_causes(runs))
+    causes = unlike_causes(runs)
+    said_above = (*WARNED, *((BITS,) if network and network.bits else ()))
+    yield from (cause.text for cause in causes if cause.kind not in said_above)
     if more := slower_with_more_memory(a, b):
         yield more
 
@@ -431,108 +495,3 @@ def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
 
 def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
     return bool(a.workload_digest) and a.workload_digest == b.workload_digest
-
-
-MOST_ROWS = 12
-UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency", "cycles", 1.0)}
-"""Units of energy and latency in texts, as tuples (name, unit, number of pJ or cycles in one unit)."""
-
-
-def comparison_text(comparison: RunComparison) -> str:
-    """Text of the comparison: the totals, the differences (the largest first), the assumptions and notes, and the
-    changes that would reverse the order of the two runs.
-    """
-    tables = [
-        _differences(comparison, quantity, what, rows)
-        for quantity in QUANTITIES
-        for what, rows in (("term", comparison.by_term(quantity)), ("layer", comparison.by_layer(quantity)))
-        if any(row.difference for row in rows)
-    ]
-    return "\n".join([_heading(comparison), *tables, ended_lines((*comparison.lines, *comparison.turn_lines))])
-
-
-def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
-    """Rows with the largest differences, at most `most`. A last row has the sum of all other differences, so that the
-    rows add up to the total.
-    """
-    kept = tuple(row for row in rows if row.difference)
-    rest = [row for row in rows if row not in kept[:most]]
-    if not rest:
-        return kept
-    others = Difference(
-        f"{len(rest)} other{'s' * (len(rest) > 1)}", sum(row.a for row in rest), sum(row.b for row in rest)
-    )
-    return (*kept[:most], others)
-
-
-def title_of(run: RunPoint) -> str:
-    """Title of a run: its network and its hardware."""
-    return f"{run.workload or 'a network'} on {run.core or 'a core'}"
-
-
-def amount(value: float, quantity: str, signed: bool = False) -> str:
-    """Text of an energy (given in pJ) or a latency (given in cycles), in the unit for texts (UNITS). `quantity` is
-    ENERGY or LATENCY.
-    """
-    scaled = value / UNITS[quantity][2]
-    sign = "+" if signed and value else ""
-    return f"{scaled:{sign},.0f}" if abs(scaled) >= 1e4 or quantity == LATENCY else f"{scaled:{sign},.4g}"
-
-
-def change(one: Difference) -> str:
-    """Text of the change from the first to the second run, in percent of the value of the first run. If that value is
-    0, the text is `new`, or `-` if both values are 0.
-    """
-    return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
-
-
-def share_text(comparison: RunComparison, quantity: str, row: Difference, digits: int = 0) -> str:
-    """Difference `row` as a text: its percentage of the difference of the totals of `quantity`, with `digits` decimals.
-    '' if the totals are equal.
-    """
-    share = comparison.share(quantity, row.difference)
-    return "" if share is None else f"{round(share, digits + 2) + 0.0:.{digits}%}"
-
-
-def _heading(comparison: RunComparison) -> str:
-    a, b = comparison.runs
-    table = text_table("", ("",), ("A", "B", "difference", ""))
-    for quantity, (words, unit, _) in UNITS.items():
-        row = comparison.totals(quantity)
-        table.add_row(f"{words} [{unit}]", *_numbers(row, quantity), change(row))
-    if BY_TIME in comparison.objectives:
-        time = Difference("", *(float(run.latency_s or 0.0) for run in (a, b)))
-        seconds = (f"{time.a:.4g}", f"{time.b:.4g}", f"{time.difference:+.4g}")
-        table.add_row("time [s]", *seconds, change(time))
-    area = [area_text(run.area_mm2, run.area_note) for run in (a, b)]
-    if a.area_mm2 is not None and b.area_mm2 is not None:
-        both = Difference("", a.area_mm2, b.area_mm2)
-        area += [f"{both.difference:+,.4g}", change(both)]
-    table.add_row("area [mm²]", *area, *[""] * (4 - len(area)))
-    heads = [f"A: {a.run}, {title_of(a)}", f"B: {b.run}, {title_of(b)}", *_differs(comparison)]
-    return ended_lines(heads) + render(table)
-
-
-def _differs(comparison: RunComparison) -> list[str]:
-    """List with one line that names the inputs that differ, or says that all inputs are equal. [] if neither is known,
-    because digests of inputs are missing.
-    """
-    if comparison.differs:
-        return [f"they differ in: {', '.join(comparison.differs)}"]
-    known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)
-    return ["they have the same hardware, mapping, workload and options"] if known else []
-
-
-def _differences(comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:
-    words, unit, _ = UNITS[quantity]
-    table = text_table(
-        f"{words.capitalize()} by {what} [{unit}]", (what,), ("A", "B", "difference", "share of the\nwhole difference")
-    )
-    for row in (*shown(rows, MOST_ROWS), comparison.totals(quantity)):
-        name = short_layer_name(row.name, limit=40)
-        table.add_row(name, *_numbers(row, quantity), share_text(comparison, quantity, row, 1) or "-")
-    return render(table)
-
-
-def _numbers(row: Difference, quantity: str) -> tuple[str, str, str]:
-    return amount(row.a, quantity), amount(row.b, quantity), amount(row.difference, quantity, signed=True)

@@ -18,17 +18,8 @@ from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS
 from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.run_ledger import QUANTITIES
-from tilewright.results.two_runs import (
-    UNITS,
-    Difference,
-    RunComparison,
-    amount,
-    change,
-    comparison_table,
-    share_text,
-    shown,
-    titles_of,
-)
+from tilewright.results.two_runs import Difference, RunComparison, comparison_table
+from tilewright.results.two_runs_text import UNITS, amount, change, share_text, shown, titles_of
 from tilewright.results.words import short_names
 
 MOST_BARS = 15

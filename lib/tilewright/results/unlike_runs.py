@@ -8,12 +8,21 @@ numbers.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from tilewright.hardware.silicon.memory_cost import node_nm_of
 from tilewright.results.part_costs import BY_HAND, LIBRARY_SRAM, HardwareCosts, MemoryPart
 from tilewright.results.run_point import RunPoint, run_label
 
-CLOCKS, STATIC_POWER, MAC_ENERGY, SOURCES = "clocks", "static power", "MAC energy", "sources"
+NODES, CLOCKS, STATIC_POWER, BITS = "process nodes", "clocks", "static power", "bits"
+MAC_ENERGY, MAC_OF_BITS, SOURCES = "MAC energy", "MAC energy of other bits", "sources"
 OFF_CHIP_ENERGY, FREE_WORK, FREE_ENERGY, FREE_PORTS = "off-chip energy", "free work", "free energy", "free ports"
 UNKNOWN_COSTS, MODELS = "unknown costs", "models"
+
+
+NO_SAMPLES = "no share of samples is given, because samples would vary the energy of a memory in some runs only"
+"""Beginning of the sentence that stands in place of a probability."""
+WARNED = (NODES,)
+"""Kinds of causes that forbid a conclusion about the architectures. They come first, as warnings."""
+WARNING = "WARNING: "
 
 
 class UnlikeCause(NamedTuple):
@@ -22,6 +31,11 @@ class UnlikeCause(NamedTuple):
     kind: str
     """Kind of the reason: one of the constants of this module, such as CLOCKS."""
     text: str
+
+    @property
+    def line(self) -> str:
+        """Text of the cause, marked if it is a warning."""
+        return f"{WARNING}{self.text}" if self.kind in WARNED else self.text
 
 
 def unlike_causes(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
@@ -57,7 +71,28 @@ def _by_model(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
 
 def cause_lines(runs: Sequence[RunPoint]) -> tuple[str, ...]:
     """Sentences for the results of `causes_by_network`, each with the name of the network."""
-    return tuple(f"{name}: {cause.text}" for name, causes in causes_by_network(runs) for cause in causes)
+    return tuple(f"{name}: {cause.line}" for name, causes in causes_by_network(runs) for cause in causes)
+
+
+def _nodes(runs: Sequence[RunPoint]) -> str:
+    def nodes(run: RunPoint) -> str:
+        found = sorted({node for law in _laws(run) if (node := node_nm_of(law)) is not None})
+        return f"{' and '.join(f'{node:g}' for node in found)} nm" if found else ""
+
+    values = _by_value(runs, nodes)
+    if len(values) < 2:
+        return ""
+    return (
+        f"process nodes differ ({_listed(values)}), so energies, areas, and a ranking by them do not compare the"
+        " architectures"
+    )
+
+
+def _laws(run: RunPoint) -> Iterator[str]:
+    """Laws of the library of costs that give energies of the memories of a run, as far as they are known."""
+    if run.costs is not None:
+        yield from (memory.law for memory in run.costs.memories)
+    yield from (part.law for part in run.cost_parts)
 
 
 def _clocks(runs: Sequence[RunPoint]) -> str:
@@ -81,19 +116,35 @@ def _static_power(runs: Sequence[RunPoint]) -> str:
     )
 
 
+def _bits(runs: Sequence[RunPoint]) -> str:
+    values = _by_value(runs, lambda run: run.bits)
+    return f"the bits of the operands differ: {_listed(values)}" if len(values) > 1 else ""
+
+
+def _unit_energy_text(run: RunPoint) -> str:
+    """Energy of a MAC as text; '' if it is not known."""
+    unit_pj = None if run.costs is None else run.costs.unit_energy_pj
+    return "" if unit_pj is None else f"{unit_pj:.6g} pJ"
+
+
 def _mac_energy(runs: Sequence[RunPoint]) -> str:
-    differs_in_bits = len({run.bits for run in runs}) > 1
-    energies = {run.costs.unit_energy_pj for run in runs if run.costs and run.costs.unit_energy_pj is not None}
+    values = _by_value(runs, _unit_energy_text)
+    return f"the energy of a MAC differs: {_listed(values)}" if len(values) > 1 else ""
 
-    def energy(run: RunPoint) -> str:
-        unit_pj = None if run.costs is None else run.costs.unit_energy_pj
-        return "" if unit_pj is None else f"{unit_pj:.6g} pJ{f' ({run.bits} bits)' * differs_in_bits}"
 
-    values = _by_value(runs, energy)
-    if len(values) < 2:
-        return ""
-    same = "the energy of a MAC is the same, although the bits of operands differ"
-    return f"{'the energy of a MAC differs' if len(energies) > 1 else same}: {_listed(values)}"
+def _mac_of_bits(runs: Sequence[RunPoint]) -> str:
+    """Sentence on runs with one energy of a MAC and different bits of the operands."""
+    alike: dict[str, list[RunPoint]] = {}
+    for run in runs:
+        if run.bits and (energy := _unit_energy_text(run)):
+            alike.setdefault(energy, []).append(run)
+    found = [
+        f"{energy} in {_listed(values)}"
+        for energy, own in alike.items()
+        if len(values := _by_value(own, lambda run: run.bits)) > 1
+    ]
+    same = "the energy of a MAC is the same, although the bits of the operands differ"
+    return f"{same}: {'. '.join(found)}" if found else ""
 
 
 def _sources(runs: Sequence[RunPoint]) -> str:
@@ -135,7 +186,9 @@ def _bits_text(part: MemoryPart) -> str:
 
 def _free_work(runs: Sequence[RunPoint]) -> str:
     values = _by_value(runs, lambda run: run.free_work)
-    return f"free of cost, because there is no cost model for this work: {_listed(values)}" if values else ""
+    unknown = dict.fromkeys(run_label(run) for run in runs if not run.knows_free_work)
+    rest = f"; not known for {', '.join(unknown)}" if unknown else ""
+    return f"free of cost, because there is no cost model for this work: {_listed(values)}{rest}" if values else ""
 
 
 def _free_energy(runs: Sequence[RunPoint]) -> str:
@@ -177,6 +230,38 @@ def _unknown_costs(runs: Sequence[RunPoint]) -> str:
     )
 
 
+def one_sided_ranges(runs: Sequence[RunPoint]) -> str:
+    """Text on memories whose energy has a range in some of the runs and none in others, although all these runs have
+    such a memory; '' if there are none. Samples of the costs then vary the energy of some runs only.
+
+    Memories of one name are compared, and the off-chip memories whatever their names.
+    """
+    parts = [(run, part) for run in runs if run.costs for part in run.costs.memories if any(part.bit_energies_pj)]
+    texts = []
+    for role in dict.fromkeys(_role(part) for _, part in parts):
+        own = [(run, part) for run, part in parts if _role(part) == role]
+        if len({part.has_range for _, part in own}) > 1:
+            values: dict[str, list[str]] = {}
+            for run, part in own:
+                names = values.setdefault(f"{part.name} {_range_text(part)}", [])
+                names.extend(name for name in (run_label(run),) if name not in names)
+            texts.append(_listed(values))
+    return "; ".join(texts)
+
+
+def _role(part: MemoryPart) -> str:
+    return part.name if part.is_on_chip else "off-chip memory"
+
+
+def _range_text(part: MemoryPart) -> str:
+    if not part.has_range:
+        return f"{_bits_text(part)}, without a range"
+    read = part.bit_energies_pj[0]
+    if not read:
+        return f"{part.low:g} to {part.high:g} times {_bits_text(part)}"
+    return f"{part.low * read:.4g} to {part.high * read:.4g} pJ/b"
+
+
 def _by_value(runs: Sequence[RunPoint], value: Callable[[RunPoint], str]) -> dict[str, list[str]]:
     """Names of the runs with the same text from the function `value`, by text. Runs with the text '' are left out."""
     found: dict[str, list[str]] = {}
@@ -192,9 +277,12 @@ def _listed(values: dict[str, list[str]]) -> str:
 
 
 _SENTENCES: dict[str, Callable[[Sequence[RunPoint]], str]] = {
+    NODES: _nodes,
     CLOCKS: _clocks,
     STATIC_POWER: _static_power,
+    BITS: _bits,
     MAC_ENERGY: _mac_energy,
+    MAC_OF_BITS: _mac_of_bits,
     SOURCES: _sources,
     OFF_CHIP_ENERGY: _off_chip_energy,
     FREE_WORK: _free_work,

@@ -17,8 +17,8 @@ B = replace(A, run="b", energy_pj=120.0, objective_bound=1150.0)
 def test_a_certain_order() -> None:
     """The bound of the larger one is above the smaller one."""
     text = (
-        "EDP: A is 16.7% below B; this order is certain for all mappings that the lower bound of B covers: A is 13.0%"
-        " below this bound"
+        "EDP: A is 16.7% below B; this order is certain for all mappings that the lower bound of B covers, with these"
+        " costs: A is 13.0% below this bound"
     )
     assert order_notice(A, B) == text
     assert order_notice(B, A).startswith("EDP: B is 16.7% below A; this order is certain")

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tilewright.base.errors import InputError
 from tilewright.cost.ledger import agree
 from tilewright.cost.record import LayerRecord
+from tilewright.results.order_turn import turn_line
 from tilewright.results.pareto import RunPoint
+from tilewright.results.part_costs import HardwareCosts, MemoryPart
 from tilewright.results.run_ledger import (
     ENERGY,
     LATENCY,
@@ -29,14 +31,15 @@ from tilewright.results.two_runs import (
     compare_two,
     comparison_object,
     comparison_table,
-    comparison_text,
     large_differences,
-    shown,
+    needs_networks,
     slower_with_more_memory,
-    titles_of,
     with_own_names,
 )
 from tilewright.results.two_runs_figure import comparison_figure, write_comparison_figure
+from tilewright.results.two_runs_text import comparison_text, shown, titles_of
+from tilewright.search.cost_ranges import CostPart
+from tilewright.workload.network_identity import NetworkDifference
 
 MakeNetwork = Callable[[int], tuple[list[LayerRecord], dict[str, Any]]]
 
@@ -116,7 +119,8 @@ def compared(changed: dict[str, Any], **options: str) -> RunComparison:
     ("changed", "reason"),
     [
         ({"workload": "other", "workload_digest": "2"}, "runs of different networks cannot be compared: 'net' and 'ot"),
-        ({"workload_digest": "2"}, "the network 'net' is not the same in both"),
+        ({"workload_digest": "2"}, "the network 'net' is not the same in both runs; more is not known"),
+        ({"workload_digest": "2", "bits": "W 4"}, r"\(bits of the operands: not known in A; W 4 in B\); more is not"),
         ({"workload": "", "workload_digest": ""}, "'net' and an unknown network"),
     ],
 )
@@ -124,6 +128,71 @@ def test_other_networks_are_refused(changed: dict[str, Any], reason: str) -> Non
     """By name, or by digest where both were read alike."""
     with pytest.raises(InputError, match=reason):
         compared(changed)
+
+
+def test_other_bits_are_compared_and_named() -> None:
+    """In the heading, in place of the network, and in a note; another structure is refused with what differs."""
+    entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0, LedgerPlace(LATENCY, "conv", "ideal"): 7.0}
+    a = replace(run_of(entries, bits="W 8"), made_of={"workload": "1", "hardware": "h", "mapping": "m"})
+    b = replace(run_of(entries, "b", bits="W 4", workload_digest="2"), made_of={**a.made_of, "workload": "2"})
+    assert needs_networks(a, b)
+    assert not needs_networks(a, a)
+    known = compare_two(a, b, NetworkDifference(bits="1 of 2 layers (conv)", zeros="2 of 2 layers"))
+    assert known.differs == ("bits of the operands", "shares of zeros in the operands")
+    note = "the bits of the operands differ in 1 of 2 layers (conv) of the network: W 8 in A; W 4 in B"
+    text = comparison_text(known)
+    assert text.count(note) == 1
+    assert text.count("bits of the operands differ") == 1
+    assert "the shares of zeros in the operands differ in 2 of 2 layers of the network" in text
+    with pytest.raises(InputError, match="not the same in both runs: only A has 1 layer fc"):
+        compare_two(a, b, NetworkDifference(structure="only A has 1 layer fc"))
+
+
+def test_the_product_of_the_totals_has_a_row() -> None:
+    """EDP: in seconds with clocks, which can turn the order in cycles; in cycles where a clock is not known."""
+    entries = {LedgerPlace(ENERGY, "one", "mac"): 4e6, LedgerPlace(LATENCY, "one", "ideal"): 100}
+    slow, fast = (run_of(entries, name, clock_frequency_mhz=mhz) for name, mhz in (("a", 50.0), ("b", 200.0)))
+    rows = [line.split() for line in comparison_text(compare_two(slow, fast)).splitlines()]
+    assert ["EDP", "[nJ", "s]", "0.008", "0.002", "-0.006", "-75.0%"] in rows
+    rows = [line.split() for line in comparison_text(compare_two(slow, run_of(entries, "c"))).splitlines()]
+    assert ["EDP", "[J", "cycles]", "0.0004", "0.0004", "0", "+0.0%"] in rows
+
+
+def test_a_clock_that_changes_an_energy_has_its_reason() -> None:
+    """Static energy, and the direction; the latency needs none."""
+    still, static = LedgerPlace(ENERGY, "one", "mac"), LedgerPlace(ENERGY, "one", "leakage")
+    cycles = LedgerPlace(LATENCY, "one", "ideal")
+    a = run_of({still: 5e6, static: 5e6, cycles: 100}, clock_frequency_mhz=100.0)
+    b = run_of({still: 5e6, static: 6e6, cycles: 110}, "b", clock_frequency_mhz=100.0)
+    energy, latency, _ = compare_two(a, b).turns
+    assert "(static energy, such as leakage, " in turn_line(energy, by_time=True)
+    grows = energy.turn is not None and energy.turn.factor < 1
+    assert ("grows as the clock becomes slower" in turn_line(energy, by_time=True)) == grows
+    assert "static energy" not in turn_line(latency, by_time=True)
+
+
+def test_designs_of_one_space_share_one_line_of_assumptions() -> None:
+    """The terminal names the file that has them; the table has them in full, as has the text of a design and a run."""
+    one, other = (run_of({}, name, assumes="many words", assumes_file="space/front.csv") for name in "ab")
+    text = comparison_text(compare_two(one, other))
+    assert "(column `assumes` of space/front.csv)" in text
+    assert "many words" not in text
+    assert "many words" in comparison_text(compare_two(one, run_of({}, "c")))
+    assert comparison_object(compare_two(one, other))["assumes"].endswith("many words")
+
+
+def test_a_ranged_number_beside_a_fixed_one_gives_no_probability() -> None:
+    """A share of samples in which only one of two memories varies says nothing; the note names both numbers."""
+    dram = MemoryPart("dram", 2**33, 512.0, 512.0, 64, 64, 1, "dram lpddr4", 1.0, 1.75, is_on_chip=False)
+    part = CostPart("dram", "dram lpddr4", 50.0, 0.0, 1.0, 1.75)
+    place = LedgerPlace(ENERGY, "one", "memory", "dram")
+    a = run_of({place: 50.0}, costs=HardwareCosts(0.3, (dram,)), cost_parts=(part,))
+    fixed = HardwareCosts(0.3, (replace(dram, law="", low=1.0, high=1.0),))
+    told = " ".join(compare_two(a, run_of({place: 60.0}, "b", costs=fixed)).notices)
+    assert "samples of costs within" not in told
+    assert "a: dram 8 to 14 pJ/b; b: dram 8 pJ/b, without a range" in told
+    same = run_of({place: 60.0}, "b", costs=a.run.costs, cost_parts=(part._replace(energy_pj=60.0),))
+    assert "in 100.0% of 100,000 samples" in " ".join(compare_two(a, same).notices)
 
 
 def test_a_network_may_have_another_name() -> None:
@@ -202,9 +271,9 @@ def test_the_largest_difference_comes_first_with_its_share() -> None:
     b = run_of({LedgerPlace(ENERGY, "one", "mac"): 2e6, LedgerPlace(ENERGY, "two", "memory", "sram"): 1e6}, "b")
     text = comparison_text(compare_two(a, b))
     lines = [line.split() for line in text.splitlines()]
-    assert ["sram", "4", "1", "-3", "150.0%"] in lines
-    assert lines.index(["sram", "4", "1", "-3", "150.0%"]) < lines.index(["MAC", "1", "2", "+1", "-50.0%"])
-    assert ["total", "5", "3", "-2", "100.0%"] in lines
+    assert ["sram", "4", "1", "-3", "-60.0%"] in lines
+    assert lines.index(["sram", "4", "1", "-3", "-60.0%"]) < lines.index(["MAC", "1", "2", "+1", "+20.0%"])
+    assert ["total", "5", "3", "-2", "-40.0%"] in lines
     assert "by term" not in comparison_text(compare_two(a, a))
 
 
@@ -213,12 +282,13 @@ def test_the_largest_difference_comes_first_with_its_share() -> None:
     [
         (("out/bounds/space-503/net", "out/designs/space-511/net"), ("space-503/net", "space-511/net")),
         (("out/bounds/space-511/net", "out/designs/space-511/net"), ("bounds/space-511/net", "designs/space-511/net")),
-        (("a/net", "b/c/net"), ("a/net", "b/c/net")),
+        (("a/net", "b/c/net"), ("a/net", "c/net")),
+        (("net", "b/net/summary.json"), ("net", "b/net")),
     ],
 )
 def test_runs_of_one_name_have_the_names_of_their_folders(places: tuple[str, str], names: tuple[str, str]) -> None:
     """Names begin at the last folder in which they differ: the designs of one base have one name of hardware."""
-    compared = compare_two(*with_own_names(run_of({}), run_of({}), places))
+    compared = compare_two(*with_own_names(run_of({}, "net", core="a"), run_of({}, "net", core="a"), places))
     assert tuple(run.run for run in compared.runs) == names
     caption = comparison_figure(compared).caption_lines
     assert caption[0].startswith(f"net on a, {names[0]} → {names[1]}: energy")

@@ -3,23 +3,32 @@
 from dataclasses import replace
 
 import pytest
-from tilewright.results.pareto import compare, pareto_table
+from tilewright.hardware.silicon.memory_cost import node_nm_of
+from tilewright.results.pareto import compare, pareto_table, pareto_text
 from tilewright.results.part_costs import HardwareCosts, MemoryPart
 from tilewright.results.run_point import RunPoint
 from tilewright.results.unlike_runs import (
+    BITS,
     CLOCKS,
     FREE_ENERGY,
     FREE_PORTS,
     FREE_WORK,
     MAC_ENERGY,
+    MAC_OF_BITS,
     MODELS,
+    NODES,
     OFF_CHIP_ENERGY,
     SOURCES,
     STATIC_POWER,
     UNKNOWN_COSTS,
+    WARNED,
+    WARNING,
+    cause_lines,
     causes_by_network,
+    one_sided_ranges,
     unlike_causes,
 )
+from tilewright.search.cost_ranges import CostPart
 
 SRAM = MemoryPart("sram", 8192, 10.0, 12.0, 64, 64, 1, "sram 22 nm hp", 0.7, 1.3, is_on_chip=True)
 DRAM = MemoryPart("dram", 2**33, 512.0, 512.0, 64, 64, 1, "dram lpddr4", 1.0, 1.75, is_on_chip=False)
@@ -61,9 +70,15 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
             {"costs": replace(COSTS, unit_energy_pj=0.04)},
         ),
         (
-            MAC_ENERGY,
-            "the energy of a MAC is the same, although the bits of operands differ: a: 0.3 pJ (W 8 bits); b: 0.3 pJ"
-            " (W 4 bits)",
+            NODES,
+            "process nodes differ (a: 22 nm; b: 45 nm), so energies, areas, and a ranking by them do not compare the"
+            " architectures",
+            {"costs": replace(COSTS, memories=(replace(SRAM, law="sram 45 nm lstp"), DRAM))},
+        ),
+        (BITS, "the bits of the operands differ: a: W 8; b: W 4", {"bits": "W 4"}),
+        (
+            MAC_OF_BITS,
+            "the energy of a MAC is the same, although the bits of the operands differ: 0.3 pJ in a: W 8; b: W 4",
             {"bits": "W 4"},
         ),
         (
@@ -106,8 +121,65 @@ def test_each_cause(kind: str, text: str, changes: dict[str, object]) -> None:
     runs = (A, replace(B, **changes))  # type: ignore[arg-type]
     assert (kind, text) in unlike_causes(runs)
     (group,) = compare(runs)
-    assert text in group.lines
+    assert (f"{WARNING}{text}" if kind in WARNED else text) in group.lines
     assert all(text in cell for cell in pareto_table([group])["notes"])
+
+
+def test_energies_that_differ_in_part_are_told_apart_from_bits() -> None:
+    """Equal energies of a MAC never stand below the words that they differ; one cause has the bits."""
+    wide, third = replace(B, bits="W 16"), replace(B, run="net-c", core="c", costs=replace(COSTS, unit_energy_pj=0.5))
+    told = dict(unlike_causes((A, wide, third)))
+    assert told[MAC_ENERGY] == "the energy of a MAC differs: a, b: 0.3 pJ; c: 0.5 pJ"
+    assert told[MAC_OF_BITS].endswith(": 0.3 pJ in a: W 8; b: W 16")
+
+
+def test_other_nodes_are_a_warning_above_all_else() -> None:
+    """First in each list, above the table of `pareto`, and marked; also where only the laws with a range are known."""
+    part = CostPart("sram", "sram 45 nm hp", 5.0, 0.1, 0.7, 1.3)
+    for other in (
+        replace(B, costs=replace(COSTS, memories=(replace(SRAM, law="sram 45 nm hp"), DRAM))),
+        replace(B, costs=None, cost_parts=(part,)),
+    ):
+        assert unlike_causes((A, other))[0].kind == NODES
+        (group,) = compare((A, other))
+        assert pareto_text([group]).startswith("WARNING: process nodes differ (a: 22 nm; b: 45 nm)")
+        assert cause_lines((A, other))[0].startswith("net: WARNING: process nodes differ")
+
+
+@pytest.mark.parametrize("node_nm", [7, 12.5, 22, 45, 130])
+def test_the_node_of_a_law_is_read_back(node_nm: float) -> None:
+    """From each kind of law that has one; a DRAM has none."""
+    for kind in ("sram {:g} nm hp", "sram {:g} nm lstp", "register_file {:g} nm"):
+        assert node_nm_of(kind.format(node_nm)) == node_nm
+    assert node_nm_of("dram lpddr4") is None
+    assert node_nm_of("") is None
+
+
+def test_ranges_of_some_runs_only_are_named() -> None:
+    """A memory of one name, or the off-chip memory: with its numbers; not where all have a range or none has one."""
+    fixed = replace(B, costs=replace(COSTS, memories=(SRAM, replace(BY_HAND, name="lpddr"))))
+    assert one_sided_ranges((A, B)) == ""
+    assert one_sided_ranges((fixed, fixed)) == ""
+    assert one_sided_ranges((A, replace(B, costs=None))) == ""
+    assert one_sided_ranges((A, fixed)) == "a: dram 8 to 14 pJ/b; b: lpddr 8 pJ/b, without a range"
+    plain = replace(B, costs=replace(COSTS, memories=(replace(SRAM, law="", low=1.0, high=1.0), DRAM)))
+    assert one_sided_ranges((A, plain)).startswith("a: sram 0.1094 to 0.2031 pJ/b; b: sram 0.1562 (read)")
+
+
+def test_no_probability_is_made_from_ranges_of_some_runs() -> None:
+    """The energies keep their ranges; the front has no probabilities, and the text says why."""
+    part = CostPart("dram", "dram lpddr4", 50.0, 0.0, 1.0, 1.75)
+    ranged = replace(A, cost_parts=(part,))
+    (both,) = compare((ranged, replace(ranged, run="net-b", core="b")))
+    assert both.front_probabilities == (1.0, 1.0)
+    (group,) = compare((ranged, replace(B, costs=replace(COSTS, memories=(SRAM, BY_HAND)))))
+    assert group.front_probabilities == ()
+    told = next(line for line in group.lines if line.startswith("energies if costs vary"))
+    assert "on the front" not in told
+    assert told.endswith("a: dram 8 to 14 pJ/b; b: dram 8 pJ/b, without a range")
+    table = pareto_table([group])
+    assert table["energy_high_pj"].tolist() == [137.5, 100.0]
+    assert table["front_probability"].isna().all()
 
 
 def test_clocks_that_differ_change_the_measure() -> None:

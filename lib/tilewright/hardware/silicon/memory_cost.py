@@ -8,6 +8,7 @@ therefore state that it is a law for logic.
 """
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -307,6 +308,15 @@ class CostSource:
     CACTI_RANGE. For DRAM, they are the smallest and the largest published energy, divided by the energy used. Without a
     known range, they are (1.0, 1.0).
     """
+
+
+_NODE_OF_LAW = re.compile(r"(?:^| )([0-9.]+(?:e[+-]?[0-9]+)?) nm(?: |$)")
+
+
+def node_nm_of(law: str) -> float | None:
+    """Process node in nm of a law of the library, such as 22 for `sram 22 nm hp`; None if the law has none."""
+    found = _NODE_OF_LAW.search(law)
+    return None if found is None else float(found[1])
 
 
 @dataclass(frozen=True)
