@@ -448,7 +448,8 @@ def _network_text(point: RunPoint, others: Sequence[RunPoint]) -> str:
     is_one, is_known = len(structures) == 1, "" not in structures
     if bits and len(same_bits) == 1 and is_one and is_known:
         return bits
-    others_differ = "" if not is_known else "bits or zeros of layers, " if is_one else "other layers or shapes, "
+    one_file = "other bits, zeros or costed operators, "
+    others_differ = "" if not is_known else one_file if is_one else "other layers or shapes, "
     return f"{others_differ}network {point.workload_digest[:8]}{f' ({bits})' if bits else ''}"
 
 

@@ -386,6 +386,8 @@ def _refusal(a: RunPoint, b: RunPoint, network: NetworkDifference | None) -> str
         return ""
     if network is not None:
         return f"the network {a.workload!r} is not the same in both runs: {network.structure}"
+    if not _cost_alike(a, b):
+        return ""
     texts = [run.bits or "not known" for run in (a, b)]
     bits = f" (bits of the operands: {texts[0]} in A; {texts[1]} in B)" if a.bits != b.bits else ""
     return (
@@ -395,11 +397,15 @@ def _refusal(a: RunPoint, b: RunPoint, network: NetworkDifference | None) -> str
 
 
 def _differ_unexplained(a: RunPoint, b: RunPoint) -> bool:
-    """True if two networks have different digests, although the runs read and cost their networks in one way."""
+    """True if two networks have different digests, although both runs read their networks in one way."""
     read_alike = a.model and a.model == b.model and a.is_of_several_cores == b.is_of_several_cores
-    runs_alike = dict(a.options).get(COSTED) == dict(b.options).get(COSTED)
     known = bool(a.workload_digest and b.workload_digest)
-    return bool(read_alike and runs_alike and known and a.workload_digest != b.workload_digest)
+    return bool(read_alike and known and a.workload_digest != b.workload_digest)
+
+
+def _cost_alike(a: RunPoint, b: RunPoint) -> bool:
+    """True if the same amount of work has costs in both runs."""
+    return dict(a.options).get(COSTED) == dict(b.options).get(COSTED)
 
 
 def _has_one_structure(network: NetworkDifference | None) -> bool:
@@ -452,7 +458,10 @@ def _notices(a: RunLedger, b: RunLedger, network: NetworkDifference | None) -> I
         )
     if network and network.zeros:
         yield f"the {ZEROS_OF_OPERANDS} differ in {network.zeros} of the network"
-    if not (_is_one_network(*runs) or _has_one_structure(network)):
+    if _has_one_structure(network):
+        if not _cost_alike(*runs):
+            yield "some layers are in one run only, because the cores run different parts of the network"
+    elif not _is_one_network(*runs):
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
         yield (
             "some layers are in one run only: the models read the network in different ways, or one run has only a part"

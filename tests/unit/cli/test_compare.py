@@ -10,6 +10,7 @@ import pytest
 import tilewright
 import yaml
 from tilewright.cli.main import main
+from tilewright.results.run_text import bits_text
 
 from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_network
 from tests.unit.multicore.nodes.networks import SAME, conv
@@ -136,7 +137,7 @@ def test_an_in_memory_core_is_compared_with_a_digital_one(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same network where both leave out the same layers; where one runs more of it, that is said."""
-    two_ways, pool = "some layers are in one run only: the models read the network", tmp_path / "pool.yaml"
+    in_part, pool = "some layers are in one run only, because the cores run different parts", tmp_path / "pool.yaml"
     layers = yaml.safe_load((TINY / "workload/two_layers.yaml").read_text())
     added = {"id": 2, "name": "added", "operator_type": "Add", "equation": "O[b][k]=W[b][k]+I[b][k]"}
     added |= {"loop_dims": ["B", "K"], "loop_sizes": [1, 8], "operand_source": {"I": 1, "W": 1}}
@@ -167,7 +168,74 @@ def test_an_in_memory_core_is_compared_with_a_digital_one(
             )
         capsys.readouterr()
         assert main(["compare", *map(str, folders)]) == 0
-        assert (two_ways in capsys.readouterr().out) == told
+        assert (in_part in capsys.readouterr().out) == told
+
+
+def test_bits_of_one_network_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other bits are named; equal bits are one network however they are given; other shapes are refused by name. The
+    groups of `pareto` have the bits."""
+    networks = {}
+    for name, shape in (("net", (1, 4, 8, 8)), ("wide", (1, 4, 16, 8))):
+        networks[name] = tmp_path / name / "net.onnx"
+        networks[name].parent.mkdir()
+        model = build_model([conv("x", "w", "a", **SAME)], {"x": shape}, {"w": np.ones((4, 4, 3, 3), np.float32)})
+        onnx.save(model, str(networks[name]))
+    given = ["--hardware", str(TINY / "hardware/wide.yaml"), "--mapping", str(TINY / "mapping/free.yaml"), *ZIGZAG]
+    for name, network, bits in (
+        ("plain", "net", []),
+        ("short", "net", ["--bits", "activations=16"]),
+        ("full", "net", ["--bits", "activations=16,weights=8,partial=32"]),
+        ("wide", "wide", []),
+    ):
+        options = ["--workload", str(networks[network]), *bits, "--lpf-limit", "2", "--no-store"]
+        assert main(["map", *given, *options, "-o", str(tmp_path / "runs" / name)]) == 0
+    folder = tmp_path / "runs"
+    capsys.readouterr()
+    assert main(["compare", str(folder / "short"), str(folder / "full")]) == 0
+    assert "they have the same hardware, mapping, workload and options" in capsys.readouterr().out
+    assert main(["compare", str(folder / "plain"), str(folder / "short")]) == 0
+    text = capsys.readouterr().out
+    assert "they differ in: bits of the operands\n" in text
+    bits = {name: bits_text(tilewright.load(folder / name / "summary.json")) for name in ("plain", "short")}
+    assert sorted(str(bits["short"]).split(", ")) == ["I 16", "O 32", "O_final 16", "W 8"]
+    told = f"1 of 1 layer of the network: {bits['plain']} in A; {bits['short']} in B"
+    assert f"the bits of the operands differ in {told}" in text
+    assert main(["compare", str(folder / "plain"), str(folder / "wide")]) == 2
+    assert "not the same in both runs: 1 layer differs: " in (said := capsys.readouterr().err)
+    assert "8 in A, 16 in B" in said
+    groups = tilewright.pareto([folder / name for name in ("plain", "short", "full")])["group"].tolist()
+    assert groups == [f"bits {bits['plain']}", *[f"bits {bits['short']}"] * 2]
+    named = tilewright.pareto([folder / name for name in ("plain", "wide")])["group"].tolist()
+    assert all("other layers or shapes, network " in name for name in named)
+    (tmp_path / "runs" / "wide" / "workload.json").unlink()
+    networks["wide"].unlink()
+    assert main(["compare", str(folder / "short"), str(folder / "wide")]) == 2
+    said = capsys.readouterr().err
+    assert f"in A; {bits['plain']} in B); more is not known, because the network of at least one" in said
+
+
+def test_a_design_is_compared_with_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the network of the run, without being told; a design in full keeps its name, and its leakage is known."""
+    other = tmp_path / "other.yaml"
+    other.write_text((TINY / "workload/two_layers.yaml").read_text())
+    space = SPACE.replace("two_layers.yaml]", f"two_layers.yaml, {other}]").format(tiny=TINY)
+    (tmp_path / "two.yaml").write_text(space)
+    folder = tmp_path / "two"
+    assert main(["explore", str(tmp_path / "two.yaml"), "-o", str(folder)]) == 0
+    capsys.readouterr()
+    for pair in ((f"{folder}:two-0", runs / "wide"), (runs / "wide", f"{folder}:two-0")):
+        assert main(["compare", *map(str, pair)]) == 0
+        text = capsys.readouterr().out
+        assert ": two-0, two_layers on two-0\n" in text
+        assert "static power is not given" not in text
+    assert main(["compare", f"{folder}:two-0", f"{folder}:two-1"]) == 2
+    assert "the space has several networks: name one of them" in capsys.readouterr().err
+    assert main(["compare", f"{folder}:two-0", str(runs / "wide"), "--network", "other"]) == 2
+    assert "different networks cannot be compared: 'other' and 'two_layers'" in capsys.readouterr().err
+    assert main(["explore", str(tmp_path / "two.yaml"), "-o", str(folder), "--show", "two-2"]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(runs / "wide"), str(folder / "designs" / "two-2" / "two_layers")]) == 0
+    assert "B: two-2/two_layers, two_layers on " in capsys.readouterr().out
 
 
 def test_the_header_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

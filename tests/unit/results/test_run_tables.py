@@ -140,6 +140,7 @@ def test_unfinished_runs_have_a_row_without_figures(tmp_path: Path) -> None:
 def test_the_legend_explains_what_is_there() -> None:
     """Every heading that is no plain word is explained, and `?` only where it is shown."""
     single, multi = run_row("s", single_summary()), run_row("m", multi_summary())
+    assert "corrected energy" not in runs_legend([single | {"model": "corrected"}], [])
     known = single | {"costed_mac_share": 1.0, "costed_operation_share": 1.0}
     text = runs_legend([known], [])
     assert [line.split(":")[0].strip() for line in text.splitlines() if line[:3].strip()] == [
@@ -160,6 +161,24 @@ def test_macs_and_operations_are_two_columns() -> None:
     assert text.splitlines()[1].split()[:4] == ["run", "layers", "[10⁶]", "[10⁶]"]
     row = next(line for line in text.splitlines() if line.split()[0] == "s")
     assert row.split()[1:4] == ["2", "7", "3"]
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    """Changes under the corrected model stand only beside runs of another model; seconds only where clocks differ."""
+    one = single_summary()
+    fixed = one | {"model": "corrected"}
+    assert "corrected" in summary_text({"a": one, "b": one})
+    assert "corrected" not in summary_text({"a": fixed, "b": fixed})
+    rows = {line.split()[0]: line.split() for line in summary_text({"a": one, "b": fixed}).splitlines() if line.strip()}
+    assert rows["b"][-3] == "-"
+    assert rows["a"][-4:-2] != ["-", "-"]
+    slow, fast = (one | {"clock_frequency_mhz": mhz, "latency_s": 1 / mhz} for mhz in (200.0, 800.0))
+    assert "[s]" not in summary_text({"a": slow, "b": slow})
+    assert "[s]" not in summary_text({"a": slow, "b": one})
+    text = summary_text({"a": slow, "b": fast})
+    assert "[s]" in text
+    assert "0.005" in text
+    assert "0.00125" in text
 
 
 def test_text() -> None:
