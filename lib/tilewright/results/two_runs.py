@@ -461,6 +461,11 @@ def _notices(a: RunLedger, b: RunLedger, network: NetworkDifference | None) -> I
     if _has_one_structure(network):
         if not _cost_alike(*runs):
             yield "some layers are in one run only, because the cores run different parts of the network"
+    elif _differ_unexplained(*runs):
+        yield (
+            "different work has costs in the two runs: whether the network, its shapes or only its costed operators"
+            " differ is not known, because the network of at least one run was not found"
+        )
     elif not _is_one_network(*runs):
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
         yield (
