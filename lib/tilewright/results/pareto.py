@@ -431,8 +431,9 @@ def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
     own = dict(point.options)
     keys = dict.fromkeys(key for table in tables for key in table)
     texts = [f"{key} {own.get(key, 'default')}" for key in keys if len({table.get(key) for table in tables}) > 1]
-    if len({other.workload_digest for other in others}) > 1:
-        texts.append(_network_text(point, others))
+    read_alike = [other for other in others if other.model == point.model]
+    if len({other.workload_digest for other in read_alike}) > 1:
+        texts.append(_network_text(point, read_alike))
     return ", ".join(texts) or f"model {point.model}"
 
 
@@ -440,7 +441,7 @@ def _network_text(point: RunPoint, others: Sequence[RunPoint]) -> str:
     """Text that tells the network of a run from networks of the same name: the bits of its operands, and the beginning
     of its digest if the networks differ in more than these bits, or if it is not known in what they differ.
 
-    `others` has one run of each group, including the group of `point`.
+    `others` has one run of each group whose model reads the network in the same way, including the group of `point`.
     """
     bits = f"bits {point.bits}" if point.bits and len({other.bits for other in others}) > 1 else ""
     same_bits = {other.workload_digest for other in others if other.bits == point.bits}

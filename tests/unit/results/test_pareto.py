@@ -127,6 +127,29 @@ def test_only_like_is_compared_with_like() -> None:
     assert [group.difference for group in groups] == ["lpf_limit 6", "lpf_limit 8", ""]
 
 
+def test_groups_of_one_network_are_named_by_what_differs() -> None:
+    """By bits alone where only these differ; by a digest with its reason where more differs, or where it is not known;
+    networks that two models read in two ways are told by the models."""
+    wide = {"workload_digest": "b" * 32, "bits": "W 8, I 16"}
+    plain = replace(run("a", 1, 1, 1), workload_digest="a" * 32, bits="W 8, I 8", structure_digest="s")
+
+    def names(**changes: Any) -> list[str]:
+        return [group.difference for group in compare([plain, replace(plain, **{**wide, **changes})])]
+
+    assert names() == ["bits W 8, I 8", "bits W 8, I 16"]
+    assert names(structure_digest="t") == [
+        "other layers or shapes, network aaaaaaaa (bits W 8, I 8)",
+        "other layers or shapes, network bbbbbbbb (bits W 8, I 16)",
+    ]
+    assert names(structure_digest="") == ["network aaaaaaaa (bits W 8, I 8)", "network bbbbbbbb (bits W 8, I 16)"]
+    assert names(bits=plain.bits)[1] == "other bits, zeros or costed operators, network bbbbbbbb"
+    assert names(bits=plain.bits, structure_digest="t")[1] == "other layers or shapes, network bbbbbbbb"
+    options = {"options": (*plain.options, ("model", "corrected")), "structure_digest": "t", "bits": plain.bits}
+    told = names(model="corrected", **options)
+    assert told[1].endswith("model corrected")
+    assert not any("network" in name for name in told)
+
+
 def test_where_data_are_between_layers_is_said_and_not_mixed() -> None:
     """Every row names the setting; by option or by the mapping file, another setting is another group; and a group that
     leaves out what memories are for says so."""
