@@ -26,7 +26,7 @@ from tilewright.results.sheet import PaperWidth, drawn_for, sheet_inches
 if TYPE_CHECKING:
     from tilewright.designs.answer import Answer
     from tilewright.designs.decision import Decision
-    from tilewright.designs.decision_text import Commands, Statement
+    from tilewright.designs.decision_text import Statement
     from tilewright.designs.decision_trials import MappingBounds
     from tilewright.designs.space import Network, Space
 
@@ -57,12 +57,13 @@ def _decided(
     bounds: bool,
     space: FilePath | None,
     network: str | None,
+    write: bool,
     jobs: int,
 ) -> Decided:
     from tilewright.designs.decision import decision_of
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
-    from tilewright.designs.decision_trials import free_statements
+    from tilewright.designs.decision_trials import free_statements, search_statements, unbounded_statements
     from tilewright.designs.space_reader import read_space
 
     folder = Path(folder)
@@ -78,15 +79,22 @@ def _decided(
     commands = Commands(path, folder, decision.answer.exploration.networks, only)
     with drawn_for(None):  # the reports of the runs below are no part of a paper
         further = [*free_statements(decision, read, commands)]
-        further += _on_mappings(read, decision, commands, folder, objective, bounds, jobs)
+        further += search_statements(decision, read, commands, objective)
+        if bounds and decision.runner_up is not None:
+            decision, statement = _with_bounds(read, decision, folder, objective, jobs)
+            further.append(statement)
+        else:
+            further += unbounded_statements(decision, read, commands, objective)
         further += _next(read, decision, folder, jobs) if advice else []
     made = statements(decision, commands, further)
+    if not write:
+        return Decided(decision, made, ())
     files = folder / TEXT, folder / PAGE
     with holding(folder):
         echo_notices(_left_out(files[0], decision, made))
         write_atomically(files[0], decision_markdown(decision, made))
         write_atomically(files[1], decision_page(decision, made))
-        tables = () if sheet_inches() is None else _table_files(decision, folder)
+        tables = _table_files(decision, folder)
     return Decided(decision, made, (*files, *tables))
 
 
@@ -113,18 +121,26 @@ def _left_out(page: Path, decision: "Decision", made: "Sequence[Statement]") -> 
 
 
 def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
-    """Write the table of the decision. In the table for a paper, an axis with the same value in all rows is not a
+    """Write the table of the decision for a paper. In this table, an axis with the same value in all rows is not a
     column but a note.
+
+    Without a paper, nothing is written, and files of a table with other numbers are removed.
     """
+    from tilewright.base.harmless import csv_text
     from tilewright.designs.results import value_text
     from tilewright.designs.table_files import units_of
+    from tilewright.results.other_widths import remove_files
     from tilewright.results.paper_tables import write_table
 
-    table = decision.table
+    table, path = decision.table, folder / TABLE
+    if sheet_inches() is None:
+        if path.is_file() and path.read_bytes() != csv_text(table).encode():
+            remove_files(folder.glob(f"{path.stem}*"))
+        return ()
     constant = [name for name in decision.answer.exploration.axis_names if table[name].nunique() == 1]
     shown = table.assign(**{name: table[name].map(value_text) for name in constant})
     units = units_of(decision.answer.exploration.measures)
-    return write_table(table, folder / TABLE, for_paper=shown, may_turn=True, usual=units)
+    return write_table(table, path, for_paper=shown, may_turn=True, usual=units)
 
 
 def _show(found: Decided, as_json: bool) -> None:
@@ -164,6 +180,9 @@ def decide(
     network: Annotated[
         str | None, Help("Name of the only network that the decision is for, if the space has several.")
     ] = None,
+    write: Annotated[
+        bool, Help("Write the decision into the folder. With --no-write, the command only prints it.")
+    ] = True,
     jobs: int = 1,
     paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> Decided:
@@ -173,12 +192,13 @@ def decide(
     and its statements; `str(result)` is the text of the decision. With `network`, the decision is for this network
     alone. With `advice`, the chosen design is run in full, and
     single changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the chosen design and the
-    runner-up are searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
-    `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown. Raises
+    runner-up are searched with lower bounds. `space` is the file of the space, if the folder does not name it. Unless
+    `write` is true, the page of the decision is not written, and the files of an earlier decision stay. With `paper`
+    (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown. Raises
     InputError if the folder has no exploration, if no design with results meets all constraints, and if the objective
     compares no designs because the hardware file gives no energies.
     """
-    return _decided(folder, objective, advice, bounds, space, network, jobs)
+    return _decided(folder, objective, advice, bounds, space, network, write, jobs)
 
 
 def _space_path(folder: Path, given: Path | None) -> Path:
@@ -238,23 +258,15 @@ def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Ite
     return next_statements(decision, found)
 
 
-def _on_mappings(
-    space: "Space",
-    decision: "Decision",
-    commands: "Commands",
-    folder: Path,
-    objective: str,
-    bounds: bool,
-    jobs: int,
-) -> "Iterator[Statement]":
-    """Statements on the mappings of the chosen design and the runner-up: how far these mappings can be from the
-    optimum."""
-    from tilewright.designs.decision_trials import bounds_statement, search_statements, unbounded_statements
+def _with_bounds(
+    space: "Space", decision: "Decision", folder: Path, objective: str, jobs: int
+) -> "tuple[Decision, Statement]":
+    """Pair (decision with the values of a search with bounds, statement on the order of the chosen design and the
+    runner-up after this search).
+    """
+    from tilewright.designs.decision_trials import bounds_statement
 
-    yield from search_statements(decision, space, commands, objective)
-    if not bounds or decision.runner_up is None:
-        yield from unbounded_statements(decision, space, commands, objective)
-        return
+    assert decision.runner_up is not None
     if space.is_of_systems or not decision.depends_on_mappings:
         why = "designs have several cores" if space.is_of_systems else "the area does not depend on mappings"
         raise InputError([Problem(f"has no effect, because {why}", path="--bounds")])
@@ -262,7 +274,9 @@ def _on_mappings(
     only = [one for one in space.networks if one.name in decision.answer.exploration.networks]
     runs = [_bounded_runs(space, only, folder, name, objective, jobs) for name in names]
     pairs = [(first[0], second[0]) for first, second in zip(*runs, strict=True)]
-    yield bounds_statement(decision, _bounds_of(decision, names, runs), pairs)
+    found = _bounds_of(decision, names, runs)
+    decision = replace(decision, searched_again=dict(zip(names, (found.choice, found.runner_up), strict=True)))
+    return decision, bounds_statement(decision, found, pairs, space.options.objective)
 
 
 Bounded = tuple[Path, float, float | None]

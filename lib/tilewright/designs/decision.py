@@ -7,7 +7,7 @@ table.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,28 @@ class ChoiceOfNetwork:
     """Value of the objective of the chosen design on the network."""
     excess: float
     """Relative excess of the chosen design over `design` on the network."""
+
+
+@dataclass(frozen=True)
+class NetworkShare:
+    """Part of one network in the summed objective of the chosen design."""
+
+    network: str
+    share: float
+    """Share of the network in the sum over all networks."""
+    without: str
+    """Design that would be chosen if this network were left out of the sums, among the same compared designs."""
+
+
+@dataclass(frozen=True)
+class EqualWeights:
+    """Choice if each network counts equally: the design with the least geometric mean of the objective over the
+    networks.
+    """
+
+    design: str
+    excess: float
+    """Relative excess of the chosen design's geometric mean over the geometric mean of `design`."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +203,22 @@ class Decision:
     """Design that a constraint on results excludes. Its objective is below the objective of the chosen design by at
     least the share LEAST_GAIN. None if there is no such design.
     """
+    shares: tuple[NetworkShare, ...]
+    """Parts of the networks in the objective of the chosen design; () if `alone` is ()."""
+    equal_weights: EqualWeights | None
+    """Choice with equal weights of the networks; None if `alone` is (), or if a value of the objective is 0."""
+    searched_again: Mapping[str, float] = field(default_factory=dict)
+    """Objective after a search with bounds, by name of each design that was searched again."""
+
+    @property
+    def table_note(self) -> str:
+        """Sentences below the table of the decision; '' if there are none."""
+        again = "; ".join(f"{name} {self.measure.text(value)}" for name, value in self.searched_again.items())
+        told = (
+            f"Values are those of the search of the space. After a search with bounds, the {self.measure.words} in"
+            f" {self.measure.unit} is: {again}."
+        )
+        return " ".join(filter(None, [self.answer.table_note, told if again else ""]))
 
     @property
     def front(self) -> Front:
@@ -249,7 +287,7 @@ class Decision:
             found.setdefault(self.runner_up.design.name, (self.runner_up.design, {}))[1]["runner-up"] = []
         for price in self.prices:
             words = self.front.measures[price.measure].words
-            for role, design in (("least", price.best), ("less", price.nearest)):
+            for role, design in (("least", price.best), (f"least {self.measure.words} with less", price.nearest)):
                 if design is not None:
                     found.setdefault(design.name, (design, {}))[1].setdefault(role, []).append(words)
         return tuple(
@@ -284,6 +322,7 @@ def decision_of(answer: Answer, objective: str) -> Decision:
         _fast(rated, ordered, key),
         tuple(_alone(answer, key, int(chosen["index"]))),
         _barred(front, key, float(chosen[key])),
+        *_weights(answer, ordered, key),
     )
     odds = _odds(front, ordered, key) if decision.depends_on_costs else None
     has_equal = decision.runner_up is not None and decision.runner_up.equal > 0
@@ -303,6 +342,11 @@ def decision_object(decision: Decision) -> JsonObject:
         "dominated_by": decision.dominated_by,
         "runner_up": None if runner is None else {"design": runner.design.name, "excess": runner.excess},
         "alone": [{"network": one.network, "design": one.design, "excess": one.excess} for one in decision.alone],
+        "network_shares": {one.network: one.share for one in decision.shares},
+        "equal_weights": None
+        if decision.equal_weights is None
+        else {"design": decision.equal_weights.design, "excess": decision.equal_weights.excess},
+        "searched_again": dict(decision.searched_again),
         "prices": [
             {
                 "measure": one.measure,
@@ -377,6 +421,31 @@ def _alone(answer: Answer, key: str, chosen: int) -> Iterator[ChoiceOfNetwork]:
         value = float(ordered.loc[ordered["index"] == chosen, key].iloc[0])
         least = float(best[key])
         yield ChoiceOfNetwork(front.network, str(best["design"]), least, value, _excess(value, least))
+
+
+def _weights(
+    answer: Answer, ordered: pandas.DataFrame, key: str
+) -> tuple[tuple[NetworkShare, ...], EqualWeights | None]:
+    """Parts of the networks in the objective of the first of the designs `ordered`, and the choice with equal weights
+    of the networks.
+    """
+    if key == AREA_MM2 or len(answer.fronts) == 1:
+        return (), None
+    names, chosen = ordered["design"].tolist(), 0
+    columns = [front.rows.set_index("index")[key].loc[ordered["index"]] for front in answer.fronts[:-1]]
+    values = np.stack([column.to_numpy(dtype=np.float64) for column in columns], axis=1)
+    sums = values.sum(axis=1)
+    if not sums[chosen] > 0:
+        return (), None
+    shares = tuple(
+        NetworkShare(front.network, float(own[chosen] / sums[chosen]), str(names[int((sums - own).argmin())]))
+        for front, own in zip(answer.fronts[:-1], values.T, strict=True)
+    )
+    if not (values > 0).all():
+        return shares, None
+    means = np.log(values).mean(axis=1)
+    best = int(means.argmin())
+    return shares, EqualWeights(str(names[best]), math.expm1(float(means[chosen] - means[best])))
 
 
 def _fast(rated: _Rated, ordered: pandas.DataFrame, key: str) -> FastDesign:

@@ -25,8 +25,8 @@ TENFOLD = 9.0
 """Relative excess from which a factor is written instead of a percentage. It is the excess of a value that is ten times
 as large as another one.
 """
-LARGEST_SHARE = 2.0
-"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest is 1 / LARGEST_SHARE."""
+SHARED_COMMANDS = "Numbers without a command of their own"
+"""Heading above the command that reproduces the statements without a command below them."""
 TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
 
 
@@ -63,7 +63,8 @@ class Commands:
 
     def decide_alone(self, objective: str, network: str) -> str:
         """Command that decides for one of several networks."""
-        return command_line("decide", self.folder, "--objective", objective, "--network", network)
+        words = ("decide", self.folder, "--objective", objective, "--network", network)
+        return command_line(*words, "--no-advice", "--no-write")
 
     def validate(self, design: str) -> tuple[str, str]:
         """Commands that write the hardware file of a design and check it."""
@@ -90,6 +91,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
     made = (
         _choice(decision, commands),
         *_slow_choice(decision, commands),
+        *_shares(decision, commands),
         *_alone(decision, commands),
         *_prices(decision, commands),
         _runner_up(decision, commands),
@@ -111,16 +113,35 @@ def heading(decision: Decision) -> str:
 
 def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
     """Text of a decision for the terminal."""
-    note = ended_lines(filter(None, [decision.answer.table_note]))
+    note = ended_lines(filter(None, [decision.table_note]))
     parts = [ended_lines([heading(decision)]), render(_table(decision)), note]
+    shared = shared_commands(made)
     for topic in TOPICS:
         own = [one for one in made if one.topic == topic]
         if own:
             parts.append(f"\n{topic}\n")
         for one in own:
-            parts += [ended_lines([one.text], "  "), ended_lines(one.commands, "    $ ")]
+            parts += [ended_lines([one.text], "  "), ended_lines(own_commands(one, shared), "    $ ")]
     assumed = ended_lines(decision.answer.assumptions, "  ")
-    return "".join([*parts, f"\n{ASSUMED}\n{assumed}"]).rstrip("\n")
+    parts.append(f"\n{ASSUMED}\n{assumed}")
+    if shared:
+        parts += [f"\n{SHARED_COMMANDS}\n", ended_lines(shared, "    $ ")]
+    return "".join(parts).rstrip("\n")
+
+
+def shared_commands(made: Sequence[Statement]) -> tuple[str, ...]:
+    """Commands of an exploration that are the only command of several statements. Texts have each of them once, after
+    all statements.
+    """
+    alone = [one.commands[0] for one in made if len(one.commands) == 1]
+    explored = dict.fromkeys(command for command in alone if command.startswith(f"{command_line('explore')} "))
+    return tuple(command for command in explored if alone.count(command) > 1)
+
+
+def own_commands(statement: Statement, shared: Sequence[str]) -> tuple[str, ...]:
+    """Commands that texts have below a statement: all of them, or none if its only command is in `shared`."""
+    commands = statement.commands
+    return () if len(commands) == 1 and commands[0] in shared else commands
 
 
 def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
@@ -128,14 +149,16 @@ def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
     heads, rows = table_cells(decision)
     lines = [f"# {markdown(heading(decision))}", ""]
     lines += [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
-    lines += ["", markdown(note)] if (note := decision.answer.table_note) else []
+    lines += ["", markdown(note)] if (note := decision.table_note) else []
+    shared = shared_commands(made)
     for topic in TOPICS:
         own = [one for one in made if one.topic == topic]
         lines += ["", f"## {topic}"] if own else []
         for one in own:
             lines += ["", markdown(one.text)]
-            lines += ["", *(f"    {terminal(command)}" for command in one.commands)] if one.commands else []
+            lines += _markdown_commands(own_commands(one, shared))
     lines += ["", f"## {ASSUMED}", "", *(f"* {markdown(one)}" for one in decision.answer.assumptions)]
+    lines += ["", f"## {SHARED_COMMANDS}", *_markdown_commands(shared)] if shared else []
     return "\n".join(lines) + "\n"
 
 
@@ -164,6 +187,10 @@ def _table(decision: Decision) -> TextTable:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _markdown_commands(commands: Sequence[str]) -> list[str]:
+    return ["", *(f"    {terminal(command)}" for command in commands)] if commands else []
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -214,6 +241,34 @@ def _slow_runner_up(decision: Decision, commands: Commands) -> Iterator[Statemen
     second = None if decision.runner_up is None else decision.runner_up.design
     if second is not None and second.slow:
         yield Statement(RUNNER_UP, _slow_words(second), commands.validate(second.name))
+
+
+def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Statement on the part of each network in the sum, and on the choice if each network counts equally."""
+    if not decision.shares:
+        return
+    words, chosen, weights = decision.measure.words, decision.choice.name, decision.equal_weights
+    ordered = sorted(decision.shares, key=lambda one: -one.share)
+    told = ", ".join(f"{one.network} {_part(one.share)}" for one in ordered)
+    text = f"The choice minimises the sum over the networks. Shares of this sum for {chosen}: {told}."
+    idle = [one.network for one in decision.shares if one.without == chosen]
+    for network in idle if len(idle) < len(decision.shares) else []:
+        text += f" Without {network}, the choice would be the same, so {network} does not influence it."
+    if weights is not None:
+        mean = f"the least geometric mean of the {words} of the networks"
+        if weights.design == chosen or not weights.excess:
+            text += f" {chosen} also has {mean}, in which each network counts equally."
+        else:
+            text += (
+                f" If each network counts equally, {weights.design} is better: it has {mean};"
+                f" that of {chosen} is {share(weights.excess)} larger."
+            )
+    yield Statement(CHOICE, text, (commands.explore(),))
+
+
+def _part(part: float) -> str:
+    """Share of a network, in which only the exact shares 0 and 1 are written as 0.0% and 100.0%."""
+    return samples_text(part)
 
 
 def _alone(decision: Decision, commands: Commands) -> Iterator[Statement]:
@@ -317,11 +372,13 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
     else:
         second = decision.runner_up.design.name
         shares = samples_text(odds.choice), samples_text(odds.runner_up or 0.0)
+        tied = " (a tie counts for both)" if odds.choice + (odds.runner_up or 0.0) > 1 else ""
         row = decision.front.rows.set_index("design").loc[name].to_dict()
         text = (
             f"If only the costs with a range vary ({varied_text(row, decision.objective)} of {name}), {name} has the"
-            f" least {words}{_together(decision)} in {shares[0]} of {SAMPLES:,} samples, and {second} in {shares[1]}."
-            f" {_constant(decision, row)}The {decision.held} stay the same in all samples."
+            f" least {words}{_together(decision)} in {shares[0]} of {SAMPLES:,} samples, and {second} in {shares[1]}"
+            f"{tied}. {_constant(decision, row)}The {decision.held} stay the same in all samples, so this says nothing"
+            f" about better {decision.held}."
         )
         yield Statement(CERTAINTY, text, (commands.explore(),))
 
@@ -406,9 +463,9 @@ def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Sta
         return
     name = decision.choice.name
     loss = _more(price.loss, goal, name) if price.loss else f"the same {goal} as {name}"
-    of = count_of(price.count, "design")
-    text = (
-        f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss}. Of {of} with"
-        f" at least {LEAST_GAIN:.1%} less {words}, {price.nearest.name} has the least {goal}."
-    )
+    least = f"at least {LEAST_GAIN:.1%} less {words}"
+    which = f"No other design has {least}."
+    if price.count > 1:
+        which = f"Of the {price.count:,} designs with {least}, {price.nearest.name} has the least {goal}."
+    text = f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss}. {which}"
     yield Statement(TURN, text, commands.compare(decision.choice.name, price.nearest.name))

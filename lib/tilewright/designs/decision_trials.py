@@ -23,7 +23,7 @@ from tilewright.designs.decision import Decision
 from tilewright.designs.decision_text import CERTAINTY, NEXT, TURN, Commands, Statement, command_line
 from tilewright.designs.free_axes import free_axes, free_sentence
 from tilewright.designs.held_mappings import Outcome
-from tilewright.designs.known_gaps import known_gap, needed_gap, within_gap
+from tilewright.designs.known_gaps import below, known_gap, largest_gap, needed_gap, own_gaps, within_gap
 from tilewright.designs.space import Space
 from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
@@ -193,10 +193,12 @@ class MappingBounds:
     """
 
 
-def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[tuple[Path, Path]]) -> Statement:
+def bounds_statement(
+    decision: Decision, bounds: MappingBounds, pairs: Sequence[tuple[Path, Path]], goal: str
+) -> Statement:
     """Statement on the order of the chosen design and the second best design after a search with bounds.
 
-    `pairs` has the runs of both designs for each network.
+    `pairs` has the runs of both designs for each network. `goal` is the objective of the search of the space.
     """
     assert decision.runner_up is not None
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
@@ -215,8 +217,7 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
     elif bounds.bound > bounds.choice * (1 + _EQUAL):
         text = (
             f"{searched} the order is certain for all mappings that the bounds cover: {first} is"
-            f" {share(gap_to(bounds.choice, bounds.bound))} below the lower bound of {second}. Other designs were not"
-            " searched again."
+            f" {share(gap_to(bounds.choice, bounds.bound))} below the lower bound of {second}."
         )
     else:
         text = (
@@ -225,7 +226,46 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
         )
     if len(decision.answer.exploration.networks) > 1:
         text += " All of this is for the sums over all networks, not for each network."
+    text += f" {_found_again(decision, bounds)}{_others(decision, bounds, goal)}"
     return Statement(CERTAINTY, text, again)
+
+
+def _found_again(decision: Decision, bounds: MappingBounds) -> str:
+    """Sentence with the values before and after the search with bounds."""
+    assert decision.runner_up is not None
+    measure = decision.measure
+    pairs = ((decision.choice, bounds.choice), (decision.runner_up.design, bounds.runner_up))
+    found = " and ".join(
+        f"{design.name} has {measure.text(value)} {measure.unit}"
+        f" ({measure.text(design.measures[decision.objective])} in the space)"
+        for design, value in pairs
+    )
+    return f"With the mappings of this search, {found}."
+
+
+def _others(decision: Decision, bounds: MappingBounds, goal: str) -> str:
+    """Sentence on the designs that were not searched again; '' if there are none."""
+    assert decision.runner_up is not None
+    first, words = decision.choice.name, decision.measure.words
+    searched = (first, decision.runner_up.design.name)
+    count = decision.front.compared_count - len(searched)
+    if not count:
+        return ""
+    told = f" {count_of(count, 'other design')} {'were' if count > 1 else 'was'} not searched again"
+    values = (decision.choice.measures, bounds.choice), (decision.runner_up.design.measures, bounds.runner_up)
+    found = max(gap_to(value, measures[decision.objective]) for measures, value in values)
+    gap = largest_gap(decision, goal)
+    if gap is not None and gap.share > found:
+        most, source = gap.share, "the largest gap that `explore` found on one network"
+    elif found:
+        most, source = found, "the larger saving of this search for the two designs"
+    else:
+        return f"{told}, and how much this search would save for them is not known."
+    number = below(decision, most, bounds.choice, searched)
+    return (
+        f"{told}. If it saved {share(most)} for them ({source}), {_number(number)} of them would"
+        f" have less {words} than {first} after its new search."
+    )
 
 
 def free_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
@@ -233,7 +273,7 @@ def free_statements(decision: Decision, space: Space, commands: Commands) -> Ite
     rows, name = decision.front.rows, decision.choice.name
     index = int(rows.loc[rows["design"] == name, "index"].iloc[0])
     for axis in free_axes(space, index):
-        yield Statement(TURN, free_sentence(axis, name), (commands.explore(),))
+        yield Statement(TURN, free_sentence(axis, name, decision.front, decision.objective), (commands.explore(),))
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
@@ -253,30 +293,51 @@ def _gap_words(decision: Decision, space: Space) -> str:
     """Sentences that compare the margin of the choice with the known gap of the mappings or plans."""
     assert decision.runner_up is not None
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
-    excess, needed = share(decision.runner_up.excess), needed_gap(decision)
-    margin = f"{second} has {excess} more {words} than {first}; {share(needed)} less would make {second} as good."
-    if not decision.runner_up.excess:
+    excess, needed, equal = share(decision.runner_up.excess), needed_gap(decision), decision.runner_up.equal
+    margin = f"{second} has {excess} more {words} than {first}, so {share(needed)} less would reverse the order."
+    if equal:
         margin = f"{second} has as little {words} as {first}."
-    gap = known_gap(decision, space.options.objective)
+    goal = space.options.objective
+    gap = known_gap(decision, goal)
     if gap is None:
         return f"{margin} No gap to the best {words} is known."
+    better = "plans" if space.is_of_systems else "temporal mappings"
+    known = _own_gap_words(decision, goal)
     if gap.is_of_runner_up:
-        known = f"Better plans could give {second} at most {share(gap.share)} less {words}."
+        known += f"Better {better} could give {second} at most {share(gap.share)} less {words}."
     else:
-        known = (
-            f"`explore` found that better temporal mappings could make the {words} of a network at most"
-            f" {share(gap.share)} smaller (largest gap of {count_of(gap.designs, 'design')} of the front)."
+        known += (
+            f"The gap of {second} is not known; the largest gap that `explore` found on one network is"
+            f" {share(gap.share)} (of {count_of(gap.designs, 'design')} of the front)."
         )
     if gap.share >= needed:
         count = within_gap(decision, gap.share)
         others = count_of(decision.front.compared_count - 1, "other design")
+        tied = f", among them {'the one that ties' if equal == 1 else f'the {equal:,} that tie'}," if equal else ""
+        open_order = "better mappings can break the tie" if equal else "this is not below the margin"
         return (
-            f"{margin} {known} This gap is not below {share(needed)}, so the order is not proven: with this gap,"
-            f" {count:,} of {others} could have less {words} than {first}."
+            f"{margin} {known} Therefore the order is not proven, because {open_order}: with such a gap,"
+            f" {_number(count)} of {others}{tied if count else ''} could have less {words} than {first}."
         )
     if gap.is_of_runner_up:
-        return f"{margin} {known} Therefore no better plan of {second} reverses the order."
-    return f"{margin} {known} If the gap of {second} is not larger than this, better mappings do not reverse the order."
+        return f"{margin} {known} Therefore no better {better} of {second} reverse the order."
+    return f"{margin} {known} A gap of {second} that is not larger would not reverse the order."
+
+
+def _number(count: int) -> str:
+    """Number of designs as text."""
+    return f"{count:,}" if count else "none"
+
+
+def _own_gap_words(decision: Decision, goal: str) -> str:
+    """Sentence on the gaps of the chosen design; '' if they are not known."""
+    own = own_gaps(decision, goal, decision.choice.name)
+    if not own:
+        return ""
+    is_single = len(decision.answer.exploration.networks) == 1
+    told = ", ".join(share(gap) if is_single else f"{share(gap)} on {network}" for network, gap in own.items())
+    name, words = decision.choice.name, decision.measure.words
+    return f"Better temporal mappings could give {name} itself at most {told} less {words}. "
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
@@ -287,6 +348,7 @@ def unbounded_statements(decision: Decision, space: Space, commands: Commands, o
     """
     if decision.depends_on_mappings and decision.runner_up is not None:
         text = _gap_words(decision, space)
+        text += "" if space.is_of_systems else " Gaps do not cover spatial mappings that were not searched."
         text += " It was not examined whether better mappings reverse the order of the choice and the runner-up."
         again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)
         yield Statement(CERTAINTY, f"{text} This command examines it." if again else text, again)

@@ -1,13 +1,14 @@
 """Axes of a space that change no cost, so that the value with the best results wins without a price."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from tilewright.base.errors import InputError
 from tilewright.designs.answer import Answer
 from tilewright.designs.effects import best_designs
+from tilewright.designs.front import Front
 from tilewright.designs.laws import Value, value_word
 from tilewright.designs.space import Space
 from tilewright.hardware.core import Core, Memory
@@ -24,6 +25,8 @@ class FreeAxis(NamedTuple):
     """Value of the axis in the design."""
     others: tuple[Value, ...]
     """Other values of the axis, for which the costs are the same."""
+    indexes: tuple[int, ...]
+    """Indexes of the designs with the values `others`, in the same order."""
 
 
 def free_axes(space: Space, index: int) -> Iterator[FreeAxis]:
@@ -38,22 +41,44 @@ def free_axes(space: Space, index: int) -> Iterator[FreeAxis]:
     if own is None or core_area(own).mm2 is None:
         return
     for place, axis in enumerate(space.axes):
-        found = [(value, _core(space, other)) for value, other in _along(space, index, place)]
-        others = [(value, core) for value, core in found if core is not None]
-        if others and all(_cost_the_same(own, core) for _, core in others):
+        found = [(value, other, _core(space, other)) for value, other in _along(space, index, place)]
+        others = [(value, other, core) for value, other, core in found if core is not None]
+        if others and all(_cost_the_same(own, core) for _, _, core in others):
             value = axis.values[space.positions(index)[place]]
-            yield FreeAxis(axis.name, value, tuple(other for other, _ in others))
+            values, indexes, _ = zip(*others, strict=True)
+            yield FreeAxis(axis.name, value, values, indexes)
 
 
-def free_sentence(axis: FreeAxis, design: str) -> str:
-    """Sentence on an axis that changes no cost for a design."""
+def free_sentence(axis: FreeAxis, design: str, front: Front, measure: str) -> str:
+    """Sentence on an axis that changes no cost for a design. `design` has the least value of `measure` among the
+    compared designs of `front`.
+    """
     others = ", ".join(value_word(value) for value in axis.others)
-    return (
-        f"Axis {axis.name} costs nothing in this space. The other values ({others}) give the same area and static power"
-        f" as {design}, if no other axis changes, and the same energy per operation and per word or bit of each memory."
-        f" The value {value_word(axis.value)} of {design} is therefore chosen without a price. If the axis costs"
-        " something in hardware, add this cost to the space, for example with a law."
+    told = (
+        f"Axis {axis.name} costs nothing in this space: {design} and the designs that differ from it only in this axis"
+        f" (value{'s' * (len(axis.others) > 1)} {others}) have the same area and static power, and the same energy per"
+        " operation and per word or bit of each memory."
     )
+    of_design = front.compared.set_index("index")[measure]
+    least, words, value = of_design.min(), front.measures[measure].words, value_word(axis.value)
+    equal = [
+        value_word(other)
+        for other, index in zip(axis.others, axis.indexes, strict=True)
+        if index in of_design.index and of_design[index] == least
+    ]
+    decides = f"the other measures, then the order of the space, chose {value}"
+    if len(equal) == len(axis.others):
+        return f"{told} They also have the same {words}: {decides}."
+    tied = f" {_values(equal)} {'give' if len(equal) > 1 else 'gives'} the same {words}: {decides}." if equal else ""
+    over = "instead of the other values" if equal else f"of {design}"
+    return (
+        f"{told}{tied} The value {value} {over} is therefore chosen without a price; if it has one in hardware, add it"
+        " to the space, for example with a law."
+    )
+
+
+def _values(words: Sequence[str]) -> str:
+    return f"The value{'s' * (len(words) > 1)} {', '.join(words)} also"
 
 
 def with_free_axes(space: Space, answer: Answer) -> Answer:
@@ -65,8 +90,10 @@ def with_free_axes(space: Space, answer: Answer) -> Answer:
     if not best:
         return answer
     _, _, product, _ = answer.overall.measures
-    row = best.get(product, next(iter(best.values())))
-    told = (free_sentence(axis, str(row["design"])) for axis in free_axes(space, int(row["index"])))
+    measure = product if product in best else next(iter(best))
+    row = best[measure]
+    axes = free_axes(space, int(row["index"]))
+    told = (free_sentence(axis, str(row["design"]), answer.overall, measure) for axis in axes)
     return replace(answer, free_notes=tuple(told))
 
 

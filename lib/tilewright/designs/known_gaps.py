@@ -1,5 +1,6 @@
 """Gaps of mappings and plans that `explore` found, for a decision: how far results can be from the best."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +28,9 @@ class KnownGap(NamedTuple):
     designs: int
     """Number of designs whose gaps are known."""
     is_of_runner_up: bool
-    """True if the gap is the gap of the runner-up. If false, it is the largest gap of a design on one network."""
+    """True if the gap is that of the runner-up, for the sums over the networks. Otherwise, it is the largest gap of a
+    design on one network.
+    """
 
 
 def with_known_gaps(exploration: Exploration, folder: Path) -> Exploration:
@@ -53,24 +56,51 @@ def with_known_gaps(exploration: Exploration, folder: Path) -> Exploration:
 
 
 def known_gap(decision: Decision, goal: str) -> KnownGap | None:
-    """Gap of the runner-up's plan or, for designs of one core, the largest gap of the mappings of a design. None if no
-    gap of the decision's objective is known. `goal` is the objective of the search; gaps of mappings hold only for this
-    objective.
+    """Gap of the runner-up's plan or mappings or, if this gap is not known, the largest gap of the mappings of a design
+    on one network. `goal` is the objective of the search, for which the gaps of mappings hold. None if no gap of the
+    decision's objective is known.
     """
     assert decision.runner_up is not None
     energy, latency, product, _ = decision.front.measures
     columns = dict(zip((energy, latency, product), PLAN_GAPS, strict=True))
-    rows = decision.front.compared
+    rows, name = decision.front.compared, decision.runner_up.design.name
     if PLAN_GAPS[0] in rows and decision.objective in columns:
-        row = rows[rows["design"] == decision.runner_up.design.name].iloc[0]
+        row = rows[rows["design"] == name].iloc[0]
         return KnownGap(float(row[columns[decision.objective]]), len(rows), is_of_runner_up=True)
+    largest, own = largest_gap(decision, goal), own_gaps(decision, goal, name)
+    if largest is None or len(own) < len(decision.answer.exploration.networks):
+        return largest
+    table = decision.answer.exploration.table
+    values = table[table["design"] == name].set_index("network")[decision.objective]
+    bound = sum(float(values[network]) * (1 - share) for network, share in own.items())
+    return KnownGap(gap_to(bound, decision.runner_up.design.measures[decision.objective]), 1, is_of_runner_up=True)
+
+
+def largest_gap(decision: Decision, goal: str) -> KnownGap | None:
+    """Largest gap of the mappings of a design on one network. `goal` is the objective of the search. None if no gap of
+    the decision's objective is known.
+    """
+    known = _gaps(decision, goal)
+    if known is None or known.empty:
+        return None
+    return KnownGap(float(known[MAPPING_GAP].max()), int(known["index"].nunique()), is_of_runner_up=False)
+
+
+def own_gaps(decision: Decision, goal: str, design: str) -> dict[str, float]:
+    """Gaps of the mappings of one design, by network; only networks on which the gap is known."""
+    known = _gaps(decision, goal)
+    if known is None:
+        return {}
+    rows = known[known["design"] == design]
+    return {str(network): float(gap) for network, gap in zip(rows["network"], rows[MAPPING_GAP], strict=True)}
+
+
+def _gaps(decision: Decision, goal: str) -> pandas.DataFrame | None:
+    """Rows with a known gap of mappings. None if the gaps are not those of the decision's objective."""
     table = decision.answer.exploration.table
     if MAPPING_GAP not in table or goal != decision.objective_name:
         return None
-    known = table[table[MAPPING_GAP].notna()]
-    if known.empty:
-        return None
-    return KnownGap(float(known[MAPPING_GAP].max()), int(known["index"].nunique()), is_of_runner_up=False)
+    return table[table[MAPPING_GAP].notna()]
 
 
 def needed_gap(decision: Decision) -> float:
@@ -84,6 +114,13 @@ def within_gap(decision: Decision, share: float) -> int:
     """Number of compared designs that would be better than the chosen design if their objective fell by the share
     `share`.
     """
+    return below(decision, share, decision.choice.measures[decision.objective], (decision.choice.name,))
+
+
+def below(decision: Decision, share: float, limit: float, without: Sequence[str]) -> int:
+    """Number of compared designs whose objective would be below `limit`, if it were smaller by the share `share`. The
+    designs named `without` do not count.
+    """
     rows = decision.front.compared
-    others: pandas.Series = rows.loc[rows["design"] != decision.choice.name, decision.objective]
-    return int((others * (1 - share) < decision.choice.measures[decision.objective]).sum())
+    others: pandas.Series = rows.loc[~rows["design"].isin(without), decision.objective]
+    return int((others * (1 - share) < limit).sum())

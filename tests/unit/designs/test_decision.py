@@ -3,9 +3,12 @@
 import html
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +30,7 @@ from tilewright.designs.decision_text import (
     share,
     statements,
 )
-from tilewright.designs.decision_trials import MappingBounds, bounds_statement
+from tilewright.designs.decision_trials import MappingBounds, bounds_statement, unbounded_statements
 from tilewright.designs.front_odds import part_columns
 from tilewright.designs.known_gaps import KnownGap, known_gap, needed_gap, within_gap
 from tilewright.designs.page import explore_page
@@ -119,7 +122,8 @@ def test_trades_are_the_nearest_designs(seed: int, objective: str) -> None:
         assert less[name][objective] == pytest.approx(min(one[objective] for one in less.values()), rel=1e-12)
         assert f"has {share(1 - less[name][measure] / chosen[measure])} less {own} and" in found[0]
         assert (more(loss, goal) if loss > 1e-12 else f"the same {goal}") in found[0]
-        assert re.search(rf"Of {len(less)} designs? with", found[0])
+        which = rf"Of the {len(less)} designs with" if len(less) > 1 else "No other design has at least 0.1% less"
+        assert which in found[0]
         assert not any(text.startswith(f"No compared design has less {own} ") for text in texts(decision, PRICE))
 
 
@@ -209,7 +213,10 @@ def test_samples_of_costs() -> None:
     decision = decision_of(answer, "EDP")
     assert decision.odds is not None
     assert (decision.odds.choice, decision.odds.runner_up) == (1.0, 0.0)
-    assert "design-0 has the least EDP in 100.0% of 100,000 samples" in texts(decision, CERTAINTY)[0]
+    assert (
+        "design-0 has the least EDP in 100.0% of 100,000 samples, and design-1 in 0.0%."
+        in texts(decision, CERTAINTY)[0]
+    )
     assert texts(decision_of(answer, "latency"), CERTAINTY)[0].startswith("Energies and areas do not change")
     # Of 5 pJ, 1 pJ has a range; of the others, 1.25 pJ are of the array. Of 6 pJ of the other design, 2 pJ have one.
     said = texts(decision, CERTAINTY)[0]
@@ -250,17 +257,116 @@ def test_each_network_alone(seed: int, objective: str) -> None:
         assert f"Only {network} is compared, of 2 networks of the space" in " ".join(again.answer.assumptions)
 
 
+SPACE: Any = SimpleNamespace(options=SimpleNamespace(objective="EDP"), is_of_systems=False)
+"""What the statements on gaps need of a space."""
+
+
+def with_gaps(answer: Answer, gaps: Sequence[float]) -> Decision:
+    """Decision by EDP if `explore` found these gaps, one for each row of the table."""
+    known = replace(answer.exploration, table=answer.exploration.table.assign(mapping_gap=gaps))
+    return decision_of(replace(answer, exploration=known), "EDP")
+
+
+def gap_text(decision: Decision) -> str:
+    """Text of the statement on the gaps of mappings."""
+    (statement,) = unbounded_statements(decision, SPACE, commands_of(decision.answer), "EDP")
+    return statement.text
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.04, 0.06, 0.3, 0.6])
 def test_gaps_against_the_margin(gap: float) -> None:
     """The order is not proven if the gap is not below what the runner-up needs; others within the gap are counted."""
     answer = answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0, 140.0, 300.0)]))
-    known = replace(answer.exploration, table=answer.exploration.table.assign(mapping_gap=[np.nan, gap, 0.0, np.nan]))
-    decision = decision_of(replace(answer, exploration=known), "EDP")
-    found = known_gap(decision, "EDP")
-    assert found == KnownGap(gap, 2, is_of_runner_up=False)
+    decision = with_gaps(answer, [0.01, np.nan, gap, np.nan])
+    largest = max(gap, 0.01)
+    assert known_gap(decision, "EDP") == KnownGap(largest, 2, is_of_runner_up=False)
     assert known_gap(decision, "latency") is None
     assert needed_gap(decision) == pytest.approx(1 - 100 / 105)
-    assert within_gap(decision, gap) == sum(energy * (1 - gap) < 100 for energy in (105, 140, 300))
+    within = sum(energy * (1 - largest) < 100 for energy in (105, 140, 300))
+    assert within_gap(decision, largest) == within
+    text = gap_text(decision)
+    assert "Better temporal mappings could give design-0 itself at most 1.0% less EDP." in text
+    assert (
+        f"The gap of design-1 is not known; the largest gap that `explore` found on one network is {largest:.1%}"
+        in text
+    )
+    is_open = largest >= 1 - 100 / 105
+    assert (f"with such a gap, {within} of 3 other designs could have less EDP" in text) == is_open
+    assert ("would not reverse the order" in text) != is_open
+
+
+@pytest.mark.parametrize("gap", [0.02, 0.3])
+def test_gap_of_the_runner_up_comes_first(gap: float) -> None:
+    """The gap of the runner-up itself counts, not a larger gap of another design: for the sum over the networks."""
+    rows = [costs(energy, 10.0, 1.0) for energy in (100.0, 50.0, 104.0, 51.0, 300.0, 300.0)]
+    decision = with_gaps(answer_of(exploration(rows, ("one", "two"))), [0.1, 0.2, gap, 0.0, 0.9, 0.9])
+    found = known_gap(decision, "EDP")
+    assert found is not None
+    assert found.is_of_runner_up
+    assert found.share == pytest.approx(gap * 104 / 155)
+    text = gap_text(decision)
+    assert "could give design-0 itself at most 10.0% on one, 20.0% on two less EDP." in text
+    assert f"Better temporal mappings could give design-1 at most {found.share:.1%} less EDP." in text
+    assert "90.0%" not in text
+    assert ("no better temporal mappings of design-1 reverse the order" in text) == (gap * 104 < 5)
+    assert ("not proven" in text) == (gap * 104 >= 5)
+
+
+def test_ties_are_told_as_ties() -> None:
+    """Equal designs are among those that could be better; shares of samples above 1 in total are explained."""
+    part = CostPart("", "sram", 1.0, 0.0, 0.5, 2.0)
+    rows = [costs(energy, 10.0, 1.0) | part_columns((part,), 10.0) for energy in (5.0, 5.0, 5.0, 9.0)]
+    decision = with_gaps(answer_of(exploration(rows)), [0.1, np.nan, np.nan, np.nan])
+    text = gap_text(decision)
+    assert "design-1 has as little EDP as design-0." in text
+    assert "better mappings can break the tie" in text
+    assert "2 of 3 other designs, among them the 2 that tie, could have less EDP than design-0" in text
+    assert "less than 0.1%" not in text
+    assert "design-1 in 100.0% (a tie counts for both)." in texts(decision, CERTAINTY)[0]
+
+
+@pytest.mark.parametrize(("seed", "objective"), CASES)
+def test_networks_in_the_sum(seed: int, objective: str) -> None:
+    """The share of each network, whether it influences the choice, and the choice by the geometric mean."""
+    answer = random_answer(seed)
+    decision, networks = decision_of(answer, objective), answer.exploration.networks
+    if len(networks) == 1 or objective == "area":
+        assert decision.shares == ()
+        return
+    table, compared = answer.exploration.table, {*answer.overall.compared["design"]}
+    latency = "latency_s" if Plain.of(answer).is_in_time else "latency_cycles"
+    values = {"energy": table["energy_pj"], "latency": table[latency], "EDP": table["energy_pj"] * table[latency]}
+    own = {(row["design"], row["network"]): float(values[objective][place]) for place, row in table.iterrows()}
+    name = decision.choice.name
+    (text,) = (text for text in texts(decision, CHOICE) if "Shares of this sum" in text)
+    for one, other in (networks, networks[::-1]):
+        assert f"{one} {own[name, one] / (own[name, one] + own[name, other]):.1%}" in text
+        is_same = own[name, other] <= min(own[design, other] for design in compared)
+        others_same = own[name, one] <= min(own[design, one] for design in compared)
+        assert (f"Without {one}, the choice would be the same" in text) == (is_same and not others_same)
+    means = {design: math.prod(own[design, network] for network in networks) ** 0.5 for design in compared}
+    best = min(means, key=lambda design: means[design])
+    if means[name] > means[best] * (1 + 1e-12):
+        assert f"{best} is better: it has the least geometric mean" in text
+        assert f"that of {name} is {share(means[name] / means[best] - 1)} larger." in text
+    else:
+        assert f"{name} also has the least geometric mean" in text
+
+
+def test_designs_that_bounds_leave_out() -> None:
+    """After a search with bounds, the other designs are counted that would pass the choice with as much saved."""
+    answer = answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0, 108.0, 140.0)]))
+    for gap, saved, count in ((0.01, 0.2, 1), (0.5, 0.5, 2)):
+        decision = with_gaps(answer, [gap, np.nan, np.nan, np.nan])
+        text = bounds_statement(decision, MappingBounds(900.0, 840.0, None), [], "EDP").text
+        source = (
+            "the largest gap that `explore` found on one network" if gap == 0.5 else "the larger saving of this search"
+        )
+        assert f"2 other designs were not searched again. If it saved {saved:.1%} for them ({source}" in text
+        assert f"{count} of them would have less EDP than design-0 after its new search" in text
+    again = replace(decision, searched_again={"design-0": 900.0})
+    for page in (decision_text(again, ()), decision_markdown(again, ()), decision_page(again, ())):
+        assert "After a search with bounds, the EDP in " in html.unescape(page)
 
 
 @pytest.mark.parametrize("networks", [("one",), ("one", "two")])
@@ -346,6 +452,11 @@ def test_equal_designs_are_told() -> None:
 def test_bounds_of_mappings(values: tuple[float, float, float | None], said: str) -> None:
     """A bound above the choice proves the order; a bound below leaves it open; a smaller value turns it."""
     decision = decision_of(answer_of(exploration([costs(5.0, 2.0, 1.0), costs(6.0, 2.0, 1.0)])), "EDP")
-    statement = bounds_statement(decision, MappingBounds(*values), [(Path("a"), Path("b"))])
+    statement = bounds_statement(decision, MappingBounds(*values), [(Path("a"), Path("b"))], "EDP")
     assert said in statement.text
+    unit = decision.measure.unit
+    found = [decision.measure.text(value) for value in (values[0], values[1], 10.0, 12.0)]
+    assert f"design-0 has {found[0]} {unit} ({found[2]} in the space)" in statement.text
+    assert f"design-1 has {found[1]} {unit} ({found[3]} in the space)" in statement.text
+    assert "not searched again" not in statement.text
     assert statement.commands == ("tilewright compare a b",)

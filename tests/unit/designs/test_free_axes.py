@@ -68,6 +68,7 @@ def test_explore_and_decide_say_it() -> None:
     (statement,) = free_statements(decision, space, commands_of(answer))
     index = int(answer.overall.rows.set_index("design").loc[decision.choice.name, "index"])
     (axis,) = free_axes(space, index)
-    assert statement.text == free_sentence(axis, decision.choice.name)
+    assert statement.text == free_sentence(axis, decision.choice.name, answer.overall, decision.objective)
+    assert f"The value {axis.value} of {decision.choice.name} is therefore chosen without a price" in statement.text
     assert answer.free_notes == (statement.text,)
     assert statement.text in answer_text(answer)
