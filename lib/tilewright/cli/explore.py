@@ -363,11 +363,15 @@ def _told_before(space: "Space", output: Path | None) -> str:
 
 
 def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
-    """Progress bar that counts designs."""
+    """Progress bar that counts the designs that meet the constraints checked before evaluation."""
     from tilewright.designs.parts import shards_of
     from tilewright.search.progress import search_progress
 
-    total = len(space) if shard is None else shards_of(space)[shard].end - shards_of(space)[shard].first
+    if shard is None:
+        total = space.count_allowed()
+    else:
+        part = shards_of(space)[shard]
+        total = space.allowed_in(range(part.first, part.end))
     return search_progress(total, space.name, shown, unit="designs", least=1)
 
 

@@ -132,7 +132,10 @@ def end_sentence(front: Front, ends: Sequence[AxisEnd]) -> str:
     end = f"from {value_text(first.before)} to {value_text(first.value)}, its {which} value"
     told = f"Axis {first.axis} may end too early: {end}, {falls}."
     further = ", ".join(map(value_text, first.following))
-    return f"{told} Values to try next: {further}." if further else told
+    if not further:
+        why = "no larger value continues" if first.is_largest else "no smaller positive value continues"
+        return f"{told} No value to try next: {why} the series of its values."
+    return f"{told} Values to try next: {further}."
 
 
 def _weak_sentence(front: Front, weak: WeakAxis) -> str:
@@ -191,18 +194,25 @@ def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
 
     If the series has at least three values and equal steps, the next values continue the series with this step.
     Otherwise, they continue the series with the ratio of its last two values. The result ends before the first number
-    that is not positive. If the last value is an integer, the result also ends before the first fraction.
+    that is not positive. If the last value is an integer, the result also ends before the first fraction. If the ratio
+    already gives a fraction as the first value, the values continue with the last step instead.
     """
     numbers = [number for number, _ in ordered]
     last, value = ordered[-1]
     steps = {after - before for before, after in pairwise(numbers)}
+    by_step = [last + place * (last - numbers[-2]) for place in range(1, NEXT_VALUES + 1)]
+    by_ratio = [last * (last / numbers[-2]) ** place for place in range(1, NEXT_VALUES + 1)] if numbers[-2] else []
     is_even = len(steps) == 1 and len(numbers) > 2
+    return _values(by_step if is_even else by_ratio, last, value) or _values(by_step, last, value)
+
+
+def _values(numbers: Sequence[Fraction], last: Fraction, value: Value) -> tuple[Value, ...]:
+    """Numbers in the form of `value`, which has the number `last`: those before the first number that is not positive,
+    or that cannot be written in this form.
+    """
     found: list[Value] = []
-    for place in range(1, NEXT_VALUES + 1):
-        number = last + place * next(iter(steps)) if is_even else last * (last / numbers[-2]) ** place
-        if number <= 0:
-            break
-        written = _written(number / last, value)
+    for number in numbers:
+        written = _written(number / last, value) if number > 0 and last else None
         if written is None:
             break
         found.append(written)

@@ -308,7 +308,7 @@ def _gap_words(decision: Decision, space: Space) -> str:
     else:
         known += (
             f"The gap of {second} is not known; the largest gap that `explore` found on one network is"
-            f" {share(gap.share)} (of {count_of(gap.designs, 'design')} of the front)."
+            f" {share(gap.share)} (of {count_of(gap.designs, 'design')})."
         )
     if gap.share >= needed:
         count = within_gap(decision, gap.share)

@@ -62,6 +62,24 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
     )
 
 
+def marked_designs(front: Front) -> dict[str, str]:
+    """Designs that a figure for a paper marks, and that samples of the front contain: name -> roles of the design.
+
+    They are the design with the least value of each objective, and the designs with the least and the second-least EDP,
+    which `decide` chooses and names as runner-up. Of equal designs, the other measures decide, and then the index.
+    """
+    known = known_measures(front)
+    product = [*front.measures][2]
+    keys = [key for key in known if key in (*front.objectives, product)]
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        by = [key, *(one for one in known if one != key), "index"]
+        names = front.compared.sort_values(by, kind="stable")["design"].tolist()
+        for name, role in zip(names, ("least", "second-least") if key == product else ("least",), strict=False):
+            found.setdefault(str(name), []).append(f"{role} {front.measures[key].words}")
+    return {name: " and ".join(roles) for name, roles in found.items()}
+
+
 def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
     """Effects of the axes that have more than one value among the compared designs.
 

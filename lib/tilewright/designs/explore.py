@@ -38,7 +38,7 @@ from tilewright.search.store import Store
 def assumptions(space: Space) -> tuple[str, ...]:
     """Assumptions under which the designs of a space are compared, one sentence each."""
     options = space.options
-    model = f"Model profile {options.model}: energies and areas come from the hardware file and its laws."
+    model = f"Model profile {options.model}: energies and areas come from {_sources(space)}."
     mapping = "" if space.mapping is None else " with the choices that the mapping file fixes"
     count = _spatial_count(options)
     tried = f"at most {count_of(count, 'spatial mapping')}" if count else "all spatial mappings"
@@ -62,6 +62,27 @@ def assumptions(space: Space) -> tuple[str, ...]:
         _kept(options),
         "Layers run one after another; the costs of a network are the sums of the costs of its layers.",
     )
+
+
+def _sources(space: Space) -> str:
+    """Words on the sources of energies and areas: the hardware file, the laws of the space, the library of costs."""
+    settings = [setting for axis in space.axes for own in axis.settings for setting in own]
+    uses_library = _has_library_cost(space.base) or any(
+        _COST in path or _has_library_cost(value) for path, value in settings
+    )
+    file = "the hardware file and the laws of the space" if space.laws else "the hardware file"
+    return f"{file} and, for memories with the key `{_COST}`, from the library of costs" if uses_library else file
+
+
+_COST = "cost"
+"""Key of a memory that takes its energies and its area from the library of costs."""
+
+
+def _has_library_cost(value: Any) -> bool:
+    """True if a part of a hardware file contains a memory with costs from the library."""
+    if isinstance(value, dict):
+        return _COST in value or any(map(_has_library_cost, value.values()))
+    return isinstance(value, list) and any(map(_has_library_cost, value))
 
 
 def _how(options: CoreSearchOptions) -> str:
@@ -193,7 +214,8 @@ def make_shards(
 ) -> Iterator[tuple[SpacePart, ShardContent]]:
     """Evaluate shards. Yields a pair (shard, its content) for each shard, in the order of `shards`.
 
-    Each call of `advance` adds to the number of designs that are done. `sharing` counts the work that designs share.
+    Each call of `advance` adds to the number of designs that are done, among those that meet the constraints checked
+    before evaluation. `sharing` counts the work that designs share.
     Designs that `kept` has are not evaluated again, and each block of designs that is done is added to `kept`. The
     results depend on none of `jobs`, `sharing` and `kept`.
     """
@@ -211,7 +233,7 @@ def make_shards(
                     sharing.add(counts, Sharing())
                     if kept is not None:
                         kept.keep(shard, block.start, own)
-                advance(len(block))
+                advance(space.allowed_in(block))
                 designs += own
             yield shard, content_of(space, designs)
 
@@ -238,7 +260,7 @@ def complete(
 
     Each shard is written as soon as it is done. The designs of an unfinished shard are kept, too. If `only` is None,
     files of shards that no longer belong to the space are deleted. Each call of `advance` adds to the number of designs
-    that are done.
+    that are done, as in `make_shards`.
     """
     digests = ShardDigests(space)
     states = shard_states(space, digests, folder, only)
@@ -248,7 +270,7 @@ def complete(
         for path in (folder / SHARDS).iterdir():
             if path.suffix in (".parquet", ".jsonl") and path.stem not in names:
                 path.unlink()
-    advance(sum(shard.end - shard.first for shard in states.fresh))
+    advance(sum(space.allowed_in(range(shard.first, shard.end)) for shard in states.fresh))
     kept = KeptDesigns(folder / SHARDS, states.digests)
     for shard, content in make_shards(source, space, states.missing, jobs, advance, sharing, kept):
         write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)

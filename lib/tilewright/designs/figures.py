@@ -15,10 +15,10 @@ from tilewright.base.harmless import visible
 from tilewright.base.measures import AREA_MM2
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
-from tilewright.designs.effects import effects, known_measures
+from tilewright.designs.effects import effects, known_measures, marked_designs
 from tilewright.designs.effects_figure import effect_figure
 from tilewright.designs.figure_texts import SUBTITLE_INCHES, assumed_line, assumption_lines, axis_unit, titled_figure
-from tilewright.designs.front import Front, drawn_rows, order_of_sample, spread
+from tilewright.designs.front import STEPS, Front, drawn_rows, order_of_sample, spread
 from tilewright.designs.results import file_word
 from tilewright.designs.tables import front_line
 from tilewright.results.figure_files import figure_style, save_figure
@@ -107,7 +107,7 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     designs in the plot. A figure for a paper has no list: it marks the designs of `marked_designs`.
     """
     y, x = _two_measures(front)
-    listed = spread(front.members, MOST_LISTED)
+    listed = spread(front.members, MOST_LISTED, [*marked_designs(front)])
     measures = [*dict.fromkeys((*front.objectives, y, x))]
     lines = _front_lines(front, len(drawn), len(listed)) + assumption_lines(answer)
     cells = [*_cells(answer, front, listed, measures)]
@@ -144,43 +144,6 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     return figure
 
 
-def _entries(front: Front, drawn: pandas.DataFrame, x: str, y: str) -> list[Line2D]:
-    """Entries of the legend of a figure for a paper: the marks that the figure has, and the sizes of the smallest and
-    of the largest drawn area.
-    """
-    found = legend_entries([front.measures[key].words for key in (y, x)], LINE_COLOUR, len(drawn) > MANY_POINTS)
-    if not (drawn["unmet"] == "").all():
-        cross: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 4, "color": OTHER_COLOUR}
-        found.append(Line2D([], [], label="constraint not met", **cross))
-    diamond: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": MARK_POINTS_SQUARED**0.5}
-    style = {"markeredgecolor": DIAMOND["edgecolor"], "markeredgewidth": DIAMOND["linewidth"]}
-    found.append(Line2D([], [], markerfacecolor="none", label="named in the caption", **diamond, **style))
-    if AREA_MM2 in front.objectives[2:]:
-        areas = [float(drawn[AREA_MM2].min()), float(drawn[AREA_MM2].max())]
-        sizes = _sizes(front, pandas.DataFrame({AREA_MM2: areas}), drawn)
-        found += size_entries([*zip(sizes.tolist(), areas, strict=True)])
-    return found
-
-
-def marked_designs(front: Front) -> dict[str, str]:
-    """Roles of the designs that a figure for a paper marks, by name of the design.
-
-    These are the designs with the least value of an objective, and the two designs with the least EDP. `decide` chooses
-    the first of the two, and calls the second the runner-up. Of equal designs, the other measures decide, and then the
-    index.
-    """
-    known = known_measures(front)
-    product = [*front.measures][2]
-    keys = [key for key in known if key in (*front.objectives, product)]
-    found: dict[str, list[str]] = {}
-    for key in keys:
-        by = [key, *(one for one in known if one != key), "index"]
-        names = front.compared.sort_values(by, kind="stable")["design"].tolist()
-        for name, role in zip(names, ("least", "second-least") if key == product else ("least",), strict=False):
-            found.setdefault(str(name), []).append(f"{role} {front.measures[key].words}")
-    return {name: " and ".join(roles) for name, roles in found.items()}
-
-
 def _two_measures(front: Front) -> tuple[str, str]:
     """Pair (measure on the vertical axis, measure on the horizontal axis): the first two objectives. If there is only
     one objective, another measure is added.
@@ -201,7 +164,7 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
             f"drawn: {drawn:,} of {len(front.rows):,} designs: the front and a random sample of the other designs"
         )
     if listed < len(front.members):
-        lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, at equal steps along it")
+        lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, {STEPS}")
     return [*lines, *filter(None, [front.note])]
 
 

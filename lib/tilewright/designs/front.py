@@ -169,10 +169,22 @@ def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
     return np.where(values.max(axis=1) > 0, words, "")
 
 
-def spread(members: pandas.DataFrame, most: int) -> pandas.DataFrame:
-    """Sample of at most `most` rows, spread evenly over the front. It includes both ends of the front."""
-    places: Sequence[int] = np.linspace(0, len(members) - 1, min(most, len(members))).round().astype(int).tolist()
-    return members.iloc[list(places)]
+STEPS = "the best designs, and others at equal steps along it"
+"""Words on the rows of a sample of a front (`spread`)."""
+
+
+def spread(members: pandas.DataFrame, most: int, named: Sequence[str] = ()) -> pandas.DataFrame:
+    """Sample of at most `most` rows, spread evenly over the front. It includes both ends of the front, and the designs
+    with the names `named` as far as they are on the front: each of them takes the place of the nearest other row.
+    """
+    last = len(members) - 1
+    places: list[int] = np.linspace(0, last, min(most, len(members))).round().astype(int).tolist()
+    fixed = {0, last, *np.flatnonzero(members["design"].isin(named)).tolist()}
+    for wanted in sorted(fixed - {*places}):
+        free = [place for place in places if place not in fixed]
+        if free:
+            places[places.index(min(free, key=lambda place: abs(place - wanted)))] = wanted
+    return members.iloc[sorted(places)]
 
 
 SAMPLE_SEED = 0

@@ -1,4 +1,4 @@
-"""Gaps of the mappings of designs on the front: how much better the best mappings could be."""
+"""Gaps of the mappings of the best designs of a space: how much better the best mappings could be."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,14 @@ import pandas
 
 from tilewright.base.errors import count_of
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.objectives import DECISIONS, OBJECTIVES
 from tilewright.base.proof import Bounded
 from tilewright.cost.record import LayerRecord
 from tilewright.designs.answer import Answer
 from tilewright.designs.columns import MAPPING_GAP
+from tilewright.designs.effects import best_first, known_measures
 from tilewright.designs.evaluate import NetworkEvaluator
-from tilewright.designs.front import spread
+from tilewright.designs.front import Front
 from tilewright.designs.results import OK
 from tilewright.designs.space import Space
 from tilewright.hardware.core import Accelerator, Core
@@ -27,7 +28,7 @@ from tilewright.search.summary import bound_of_run
 from tilewright.workload.source import parse_workload
 
 MOST_BOUNDED = 3
-"""Largest number of designs on the front for which lower bounds are computed.
+"""Largest number of designs for which lower bounds are computed.
 
 The bounds of one design take as long as the evaluation of about twenty designs. The reason is that the evaluations of
 several designs share most of their work.
@@ -35,8 +36,8 @@ several designs share most of their work.
 
 
 def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
-    """Answer with the column MAPPING_GAP for at most MOST_BOUNDED designs on the front, and with a sentence on the
-    column.
+    """Answer with the column MAPPING_GAP for at most MOST_BOUNDED designs (`_bounded_designs`), and with a sentence on
+    the column.
 
     The answer is unchanged if designs have several cores, or if the space asks for no bounds.
     """
@@ -47,8 +48,8 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
         or answer.overall.members.empty
     ):
         return answer
-    members = answer.overall.members
-    chosen = spread(members, MOST_BOUNDED)["index"].tolist()
+    bounded = _bounded_designs(answer.overall, options.objective)
+    chosen = bounded["index"].tolist()
     table = answer.exploration.table
     gaps = pandas.Series(np.nan, table.index)
     for network in space.networks:
@@ -64,8 +65,50 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
     if not known:
         return answer
     exploration = replace(answer.exploration, table=table.assign(**{MAPPING_GAP: gaps}))
-    told = _sentence(space, len(chosen), len(members), known)
-    return replace(answer, exploration=exploration, mapping_notes=(told,))
+    told = _sentence(space, bounded["design"].tolist(), known)
+    return replace(answer, exploration=exploration, mapping_notes=(told + _lead(answer.overall, options, max(known)),))
+
+
+def _bounded_designs(front: Front, goal: str) -> pandas.DataFrame:
+    """Rows of the designs for which lower bounds are computed: the two compared designs with the least objective of the
+    search, between which a decision is made, and then designs of the front at equal steps along it.
+    """
+    key = _measure(front, goal)
+    first = front.compared.iloc[:0] if key is None else best_first(front, key).iloc[:2]
+    first = first.iloc[:MOST_BOUNDED]
+    others = front.members[~front.members["index"].isin(first["index"])]
+    left = MOST_BOUNDED - len(first)
+    if len(others) > left:
+        places = np.linspace(0, len(others) - 1, left + 2)[1:-1].round().astype(int)
+        others = others.iloc[places.tolist()]
+    return pandas.concat([first, others])
+
+
+def _measure(front: Front, goal: str) -> str | None:
+    """Column of the measure that the objective `goal` of the search minimises; None if it is no known measure."""
+    key = dict(zip(DECISIONS, front.measures, strict=True)).get(goal)
+    return key if key in known_measures(front) else None
+
+
+def _lead(front: Front, options: SearchOptions, gap: float) -> str:
+    """Sentence that compares the lead of the best design with the largest gap; '' if there is no second design."""
+    key = _measure(front, options.objective)
+    if key is None or not front.is_whole or len(front.compared) < 2:
+        return ""
+    ordered = best_first(front, key)
+    values, words = ordered[key].to_numpy(dtype=np.float64), front.measures[key].words
+    first, second = ordered["design"].tolist()[:2]
+    excess = float(values[1] / values[0] - 1)
+    more = f"{excess:.1%} above" if excess >= 0.0005 else "less than 0.1% above" if excess else "equal to"
+    told = f" The {words} of the second-best design, {second}, is {more} that of {first}"
+    within = int((values[1:] * (1 - gap) < values[0]).sum())
+    if not within:
+        return f"{told}: no other design has so little that such a gap would make it the best."
+    verb = "has" if within == 1 else "have"
+    return (
+        f"{told}: {within:,} of {count_of(len(values) - 1, 'other design')} {verb} so little that such a gap would make"
+        " it the best, so mappings can change which design is the best."
+    )
 
 
 def bound_of_design(
@@ -98,21 +141,15 @@ def _placed(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: st
         yield known[key], repeats
 
 
-def _sentence(space: Space, designs: int, members: int, gaps: list[float]) -> str:
-    """Sentence on the gaps between the mappings of designs on the front and the lower bounds.
+def _sentence(space: Space, designs: Sequence[str], gaps: list[float]) -> str:
+    """Sentence on the gaps between the mappings of `designs` and the lower bounds.
 
-    `designs` is the number of designs for which bounds were computed. `members` is the number of designs on the front.
     `gaps` has one gap per pair of a design and a network.
     """
     options = space.options
-    which = (
-        f"{designs} of the {count_of(members, 'design')} on the front, at equal steps along it"
-        if designs < members
-        else f"the {count_of(members, 'design')} on the front"
-    )
     pairs = f" ({len(gaps)} pairs of a design and a network)" if len(space.networks) > 1 else ""
     return (
-        f"Gaps of the mappings of {which}{pairs}: with the spatial mappings that were searched and any temporal"
-        f" mappings, the {options.objective} of a network could be at most {max(gaps):.1%} smaller (largest gap); the"
-        f" median of the gaps is {statistics.median(gaps):.1%}."
+        f"Gaps of the mappings of {', '.join(designs)}{pairs}: with the spatial mappings that were searched and any"
+        f" temporal mappings, the {options.objective} of a network could be at most {max(gaps):.1%} smaller (largest"
+        f" gap); the median of the gaps is {statistics.median(gaps):.1%}."
     )

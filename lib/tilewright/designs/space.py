@@ -359,6 +359,12 @@ class Space:
         allowed = self._allowed_combinations()
         return int(allowed.sum()) * (len(self) // allowed.size)
 
+    def allowed_in(self, indexes: Iterable[int]) -> int:
+        """Number of designs among `indexes` that `count_allowed` counts."""
+        if not self.laws and not self.constraints_before:
+            return len([*indexes])
+        return sum(self._is_allowed(self.positions(index)) for index in indexes)
+
     def size_text(self) -> str:
         """Text with the number of designs, which is shown before evaluation."""
         allowed, networks = self.count_allowed(), count_of(len(self.networks), "network")

@@ -193,8 +193,10 @@ class _Reader:
                 row_names=row_names,
             )
             self._check_first_design(space)
-        elif mapping:
-            problems.attempt(read_mapping, mapping)
+        else:
+            self._check_settings(axes)
+            if mapping:
+                problems.attempt(read_mapping, mapping)
         return space
 
     # files, cores and networks ----------------------------------------------------------------------------------------
@@ -471,6 +473,31 @@ class _Reader:
         elif mapping is not None:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
 
+    def _check_settings(self, axes: Sequence[Axis]) -> None:
+        """Report the problems that the first value of each axis causes at the paths that the axis sets. This is for
+        spaces that cannot be built because of other problems."""
+        if self.base is None:
+            return
+        chosen = {axis.name: axis for axis in axes if axis.settings}
+        settings = [setting for axis in chosen.values() for setting in axis.settings[0]]
+        document = replace(self.base, data=with_values(self.base.data, settings))
+        of_settings = Problems(document)
+        of_settings.attempt(accelerator_of, document)
+        places = {
+            document.dotted(setter.path): setter.place
+            for setter in self.axes.setters
+            if setter.axis in chosen and setter.choice in ("", chosen[setter.axis].values[0])
+        }
+        for problem in of_settings.found:
+            place = next((where for path, where in places.items() if _is_within(problem.path, path)), None)
+            if place is not None:
+                self.problems.found.append(self._at(place, problem, f"{problem.path}: {problem.message}"))
+
+    def _at(self, place: KeyPath, problem: Problem, message: str) -> Problem:
+        """Copy of a problem in the hardware file of a design, at a place in the space file, with another message."""
+        file, line, where = self.document.place_of(place)
+        return replace(problem, message=message, file=file, line=line, path=where)
+
     def _notice_faults_of_base(self, space: Space, document: YamlDocument) -> None:
         """Report a notice for each wrong value in the base that the space replaces, and that therefore has no
         effect."""
@@ -515,9 +542,7 @@ class _Reader:
         for problem in found:
             place = next((where for path, where in places.items() if _is_within(problem.path, path)), None)
             if place is not None:
-                file, line, where = self.document.place_of(place)
-                message = f"{problem.path} of design {name}: {problem.message}"
-                problem = replace(problem, message=message, file=file, line=line, path=where)
+                problem = self._at(place, problem, f"{problem.path} of design {name}: {problem.message}")
             elif problem not in of_base.found:
                 problem = replace(problem, message=f"{problem.message}, in design {name}")
             self.problems.found.append(self._of_base(problem) if place is None else problem)

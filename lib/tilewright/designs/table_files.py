@@ -18,7 +18,8 @@ from tilewright.designs.columns import (
     OF_ALL,
     ON_FRONT,
 )
-from tilewright.designs.front import Front, spread
+from tilewright.designs.effects import marked_designs
+from tilewright.designs.front import STEPS, Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY
 from tilewright.designs.results import ALL_NETWORKS, OK, Measure, file_word
 from tilewright.designs.tables import MOST_ROWS
@@ -105,7 +106,8 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     table, stem = front_table(answer), folder / FRONT_STEM
     columns, told = _columns_in_paper(answer), _front_notes(answer)
     notes = (*told.values(), *answer.assumptions)
-    parts = {network: spread(table[table["network"] == network], MOST_ROWS) for network in told}
+    named = {front.network: [*marked_designs(front)] for front in answer.fronts}
+    parts = {network: spread(table[table["network"] == network], MOST_ROWS, named[network]) for network in told}
     shown = pandas.concat(parts.values()) if parts else table
     units = units_of(answer.exploration.measures)
     written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes, usual=units)
@@ -138,7 +140,7 @@ def _front_notes(answer: Answer) -> dict[str, str]:
 
 def _picked(count: int) -> str:
     """Words on the rows of a front in a table for a paper: '' if all `count` designs have a row."""
-    return f", of which {MOST_ROWS} at equal steps along it have a row" if count > MOST_ROWS else ""
+    return f", of which {MOST_ROWS} have a row: {STEPS}" if count > MOST_ROWS else ""
 
 
 def _as_parquet(table: pandas.DataFrame, stem: Path) -> Path:

@@ -14,8 +14,8 @@ from tilewright.designs.columns import (
     ON_FRONT,
     PLAN_GAPS,
 )
-from tilewright.designs.effects import best_designs
-from tilewright.designs.front import Front, spread
+from tilewright.designs.effects import best_designs, marked_designs
+from tilewright.designs.front import STEPS, Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
 from tilewright.designs.held_costs import constant_shares
 from tilewright.designs.results import ENERGY, USE_MEASURES
@@ -75,14 +75,18 @@ def _counts(answer: Answer) -> str:
 def _best(answer: Answer) -> str:
     front = answer.overall
     has_odds = FRONT_PROBABILITY in front.rows
-    headings = (*_headings(front), *(("stays\nbest",) if has_odds else ()))
+    headings = (*_headings(front), *(("best in\nsamples",) if has_odds else ()))
     table = text_table(f"Best designs, {front.network}", ("least", "design", "values"), headings)
     for key, row in best_designs(front):
         values = values_text(row, answer.exploration.value_names)
         measures = [measure.text(row[m]) for m, measure in front.measures.items()]
         stays = [samples_text(best_probability(front, key))] if has_odds else []
         table.add_row(front.measures[key].words, row["design"], values, *measures, *stays)
-    note = ended_lines(filter(None, [answer.table_note]))
+    samples = (
+        f"best in samples: share of {SAMPLES:,} samples of the costs with a range in which the design has the least"
+        " value. Mappings stay the same in all samples, so this says nothing about better mappings."
+    )
+    note = ended_lines(filter(None, [answer.table_note, samples if has_odds else ""]))
     return render(table) + note if table.row_count else ""
 
 
@@ -93,19 +97,17 @@ def _front(answer: Answer) -> str:
         return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
     headings = (*_headings(front), *_range_headings(front))
     has_slow = are_slow(front.compared).any()
-    table = text_table("", ("design", "values", "largest terms"), headings)
-    for row in spread(members, MOST_ROWS).to_dict("records"):
-        terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
-        values = values_text(row, answer.exploration.axis_names)
+    table = text_table("", ("design", "values", "largest part of\nenergy / latency"), headings)
+    rows, axes = spread(members, MOST_ROWS, [*marked_designs(front)]), answer.exploration.axis_names
+    fixed = tuple(name for name in axes if rows[name].nunique() == 1 and len(rows) > 1)
+    for row in rows.to_dict("records"):
+        terms = " / ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
+        values = values_text(row, tuple(name for name in axes if name not in fixed))
         measures = [measure.text(row[key]) for key, measure in front.measures.items()]
         table.add_row(row["design"], values, terms, *measures, *_range_cells(row, has_slow))
-    more = (
-        f"{MOST_ROWS} of the {len(members):,} designs on the front, at equal steps along it\n"
-        if len(members) > MOST_ROWS
-        else ""
-    )
-    legend = "largest terms: the largest part of the energy, then the largest part of the latency"
-    notes = ended_lines(line for line in (legend, answer.table_note, front.note, odds_line(front)) if line)
+    more = f"{MOST_ROWS} of the {len(members):,} designs on the front: {STEPS}\n" if len(members) > MOST_ROWS else ""
+    same = f"in all rows: {values_text(rows.iloc[0].to_dict(), fixed)}" if fixed else ""
+    notes = ended_lines(line for line in (same, answer.table_note, front.note, odds_line(front)) if line)
     return ended_lines([front_line(front)]) + render(table) + more + notes
 
 

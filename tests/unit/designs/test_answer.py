@@ -164,7 +164,7 @@ def test_a_long_front_is_spread_over_the_text() -> None:
     """Twenty rows, both ends among them, and how many there are."""
     rows = [{"energy_pj": 1e6 * n, "latency_cycles": 1e3 - n, "area_mm2": 1.0} for n in range(1, 101)]
     text = answer_text(answer_of(exploration(rows)))
-    assert "20 of the 100 designs on the front, at equal steps along it" in text
+    assert "20 of the 100 designs on the front: the best designs, and others at equal steps along it" in text
     assert "design-0 " in text
     assert "design-99 " in text
     assert "no design has results" in answer_text(answer_of(exploration([])))

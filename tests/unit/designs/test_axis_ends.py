@@ -76,7 +76,9 @@ def test_a_constraint_is_not_the_end_of_an_axis() -> None:
     [
         ((8, 16, 32), (64, 128), (4, 2)),
         ((8, 16, 24), (32, 40), ()),
-        ((100, 150), (225,), ()),
+        ((100, 150), (225,), (50,)),
+        ((12, 16, 24, 32), (40, 48), (9,)),
+        ((16, 24, 36, 48, 64), (80, 96), (8,)),
         ((0.25, 0.5), (1.0, 2.0), (0.125, 0.0625)),
         (("2 GB/s", "4 GB/s"), ("8 GB/s", "16 GB/s"), ("1 GB/s", "0.5 GB/s")),
         (("512 B", "1 KiB"), ("2 KiB", "4 KiB"), ("256 B", "128 B")),
@@ -86,7 +88,9 @@ def test_a_constraint_is_not_the_end_of_an_axis() -> None:
     ],
 )
 def test_values_that_continue_an_axis(values: tuple[Any, ...], largest: Any, smallest: Any) -> None:
-    """By ratio or by equal steps, in the unit of the last value; whole numbers stay whole, and none is negative."""
+    """By ratio, by equal steps, or by the last step if the ratio gives a fraction; in the unit of the last value, whole
+    numbers stay whole, and none is negative. If no value follows, the sentence says so.
+    """
     axes = {"rows": values, "sram": ("1 KiB",)}
     for is_up, expected in ((True, largest), (False, smallest)):
         order = list(values)
@@ -95,6 +99,9 @@ def test_values_that_continue_an_axis(values: tuple[Any, ...], largest: Any, sma
         )
         found = [one for one in axis_ends(overall(made), axes) if one.measure == "energy_pj"]
         assert [one.following for one in found] == ([] if expected is None else [expected])
+        for sentence in (one for one in axis_sentences(overall(made), axes) if "may end too early" in one):
+            assert ("Values to try next" in sentence) == bool(expected)
+            assert ("No value to try next: no smaller positive value continues" in sentence) == (not expected)
 
 
 def test_axes_that_hardly_matter() -> None:

@@ -93,7 +93,7 @@ def test_the_figure_of_many_designs_says_what_it_draws(monkeypatch: pytest.Monke
     front = answer.overall
     texts = texts_of(front_figure(answer, front, front.rows.iloc[:40]))
     assert "drawn: 40 of 53 designs: the front and a random sample of the other designs" in texts
-    assert "numbered: 5 of the 17 designs on the front, at equal steps along it" in texts
+    assert "numbered: 5 of the 17 designs on the front, the best designs, and others at equal steps along it" in texts
 
 
 def test_the_figure_of_effects_has_a_panel_for_each_axis_and_objective() -> None:

@@ -47,7 +47,9 @@ def test_gaps_are_those_of_map(objective: str, engine: str) -> None:
     table = space_table(answer)
     rows = table[table["mapping_gap"].notna()]
     assert 0 < len(rows) <= MOST_BOUNDED
-    assert rows["pareto"].all()
+    key = {"EDP": "edp_pj_cycles", "latency": "latency_cycles"}[objective]
+    first, second = table.sort_values([key, "energy_pj"])["design"].tolist()[:2]
+    assert {first, second} <= {*rows["design"]}
     for row in rows.to_dict("records"):
         given = {**space.options.as_dict(), "bounds": engine == "loma"}
         run = tilewright.map(
@@ -64,14 +66,27 @@ def test_gaps_are_those_of_map(objective: str, engine: str) -> None:
     assert sentence in answer_text(answer)
 
 
-def test_the_sentence_says_which_designs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some of the front, evenly spread, where it has more designs than are bounded."""
-    monkeypatch.setattr(mapping_gaps, "MOST_BOUNDED", 2)
+@pytest.mark.parametrize("most", [2, 3, 9])
+def test_the_sentence_says_which_designs(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two designs between which a decision is made, then designs of the front; and whether their order is open."""
+    monkeypatch.setattr(mapping_gaps, "MOST_BOUNDED", most)
     _, answer = answered(objective="latency")
-    members = len(answer.overall.members)
-    assert members > 2
-    start = f"Gaps of the mappings of 2 of the {members} designs on the front, at equal steps along it"
-    assert answer.mapping_notes[0].startswith(start)
+    rows = answer.overall.compared.sort_values(["latency_cycles", "energy_pj"])
+    members = {*answer.overall.members["design"]}
+    assert len(members) == 3
+    table = answer.exploration.table
+    known = {*table.loc[table["mapping_gap"].notna(), "design"]}
+    first, second, *_ = rows["design"]
+    assert known <= {*members, first, second}
+    assert len(known) == min(most, len({*members, first, second}))
+    (sentence,) = answer.mapping_notes
+    assert sentence.startswith(f"Gaps of the mappings of {first}, {second}")
+    assert all(name in sentence for name in known)
+    values, gap = rows["latency_cycles"].to_numpy(), table["mapping_gap"].max()
+    assert f"The latency of the second-best design, {second}, is" in sentence
+    within = int((values[1:] * (1 - gap) < values[0]).sum())
+    assert (f"{within} of {len(rows) - 1} other designs ha" in sentence) == bool(within)
+    assert ("no other design has so little" in sentence) == (not within)
 
 
 def test_no_bounds_if_none_are_wanted() -> None:

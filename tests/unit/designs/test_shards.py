@@ -59,6 +59,20 @@ def table_of(data: dict[str, Any], jobs: int = 1) -> str:
     return space_table(answer_of(explore.explored(data, read_space(data), jobs, ignore))).to_csv(index=False)
 
 
+def test_progress_counts_the_designs_that_are_evaluated(tmp_path: Path) -> None:
+    """Designs that constraints exclude before evaluation are neither in the total nor in the steps."""
+    data = space_data(tmp_path)
+    space, counts = read_space(data), [0, 0]
+    for number in range(2):  # the second time, all shards are up to date
+
+        def advance(count: int, number: int = number) -> None:
+            counts[number] += count
+
+        explore.complete(data, space, tmp_path / "out", 1, advance)
+    assert counts == [space.count_allowed()] * 2
+    assert space.allowed_in(range(len(space))) == space.count_allowed() < len(space)
+
+
 def complete(data: dict[str, Any], folder: Path) -> list[int]:
     """Make what is missing; the numbers of the shards that were made."""
     space = read_space(data)

@@ -314,6 +314,24 @@ def test_everything_at_once(tmp_path: Path) -> None:
     assert [int(message.partition(" ")[0]) for message in found] == [1, 2, 3, 5, 6, 7, 9, 10, 12, 13, 13, 14]
 
 
+def test_what_axes_set_is_checked_beside_other_mistakes(tmp_path: Path) -> None:
+    """A key that no memory has and a wrong unit, although a constraint, another axis and a key are wrong, too."""
+    text = f"""
+        bits: 16
+        axes:
+          rows: {{path: {ROWS}, values: [4], to: 3}}
+          room: {{path: memories.sram.sizes, values: [1 MiB]}}
+          clock: {{path: clock_frequency, values: [600 MHzz]}}
+          kind: {{choices: {{a: {{memories.sram.sise: 1 MiB}}}}}}
+        constraints: [area <= 3]
+    """
+    found = told(tmp_path, text)
+    assert [int(message.partition(" ")[0]) for message in found] == [1, 3, 4, 5, 6, 7]
+    assert "axes.room.path: memories.sram.sizes: unknown key (did you mean 'size'?)" in found[2]
+    assert "axes.clock.path: clock_frequency: unknown unit 'MHzz'" in found[3]
+    assert "memories.sram.sise: unknown key (did you mean 'size'?)" in found[4]
+
+
 def test_keys_that_stand_twice(tmp_path: Path) -> None:
     """Two axes of a name, of which one would be lost."""
     found = told(tmp_path, f"axes:\n  rows: {{path: {ROWS}, values: [4]}}\n  rows: {{path: {ROWS}, values: [8]}}\n")

@@ -1,15 +1,29 @@
 """Tables of fronts for a paper: the rows that the terminal shows."""
 
+import random
 from pathlib import Path
 
 import pandas
 from tilewright.designs.answer import answer_of
+from tilewright.designs.effects import marked_designs
 from tilewright.designs.front import spread
 from tilewright.designs.table_files import write_front_tables
 from tilewright.designs.tables import MOST_ROWS, answer_text
 from tilewright.results.sheet import drawn_for
 
 from tests.unit.designs.conftest import exploration
+
+
+def test_named_designs_have_a_row() -> None:
+    """For each subset of named designs: all of them and both ends are in the sample, which keeps its size and order."""
+    members = pandas.DataFrame({"design": [f"d-{place}" for place in range(31)]})
+    draw = random.Random(1)
+    for _ in range(50):
+        named = draw.sample(members["design"].tolist(), draw.randint(0, 6))
+        found = spread(members, 8, [*named, "of another front"])
+        assert {*named, "d-0", "d-30"} <= {*found["design"]}
+        assert found.index.tolist() == sorted({*found.index})
+        assert len(found) == 8
 
 
 def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
@@ -28,10 +42,13 @@ def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
         name = front.network.replace(" ", "_")
         lines = (tmp_path / f"front-{name}.md").read_text().splitlines()
         found = [line.split("|")[1].strip() for line in lines if line.startswith("| design-")]
-        assert found == spread(front.members, MOST_ROWS)["design"].tolist()
-        note = f"{count} designs on the front in energy, latency, area, of which {MOST_ROWS} at equal steps"
+        assert found == spread(front.members, MOST_ROWS, [*marked_designs(front)])["design"].tolist()
+        note = (
+            f"{count} designs on the front in energy_pj, latency_cycles, area_mm2, of which {MOST_ROWS} have a row: the"
+            " best designs, and others at equal steps along it"
+        )
         assert any(note in line for line in lines)
     told = answer_text(answer)
-    assert all(name in told for name in spread(answer.overall.members, MOST_ROWS)["design"])
+    assert all(name in told for name in marked_designs(answer.overall))
     assert sum(line.startswith("| ") for line in (tmp_path / "front.md").read_text().splitlines()) == 3 * MOST_ROWS + 1
     assert len(pandas.read_csv(tmp_path / "front.csv")) == 3 * count
