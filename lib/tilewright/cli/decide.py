@@ -63,7 +63,12 @@ def _decided(
     from tilewright.designs.decision import decision_of
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
-    from tilewright.designs.decision_trials import free_statements, search_statements, unbounded_statements
+    from tilewright.designs.decision_trials import (
+        base_statements,
+        free_statements,
+        search_statements,
+        unbounded_statements,
+    )
     from tilewright.designs.space_reader import read_space
 
     folder = Path(folder)
@@ -78,7 +83,7 @@ def _decided(
     only = network if network is not None and len(read.networks) > 1 else ""
     commands = Commands(path, folder, decision.answer.exploration.networks, only)
     with drawn_for(None):  # the reports of the runs below are no part of a paper
-        further = [*free_statements(decision, read, commands)]
+        further = [*base_statements(decision, read, commands), *free_statements(decision, read, commands)]
         further += search_statements(decision, read, commands, objective)
         if bounds and decision.runner_up is not None:
             decision, statement = _with_bounds(read, decision, folder, objective, jobs)
@@ -308,7 +313,9 @@ def _bounded_runs(
     found = []
     for network in networks:
         run = folder / BOUNDS / name / network.name
-        mapped = map_workload(network.file, hardware, mapping, options, output=run, jobs=jobs)
+        mapped = map_workload(
+            network.file, hardware, mapping, options, output=run, network_options=network.options, jobs=jobs
+        )
         bound = mapped.summary.get("certificate", {}).get("run", {}).get("lower_bound")
         value = OBJECTIVES_OF_SEARCH[objective].value(mapped.summary[ENERGY_PJ], mapped.summary[LATENCY_CYCLES])
         found.append((run, float(value), bound))

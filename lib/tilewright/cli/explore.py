@@ -253,20 +253,17 @@ def _answered(
     return answer
 
 
-def _annotated(space: "Space", found: "Exploration", error_bars: str | None) -> "Answer":
-    """Answer to an exploration, with two sentences that need the space: on the gaps of mappings, and on axes without a
-    cost. If `error_bars` is a class of machines, the answer also has error bars.
+def _annotated(space: "Space", found: "Exploration") -> "Answer":
+    """Answer to an exploration, with the sentences that need the space: gaps of mappings, axes without a cost, and the
+    base of the space.
     """
     from tilewright.designs.answer import answer_of
+    from tilewright.designs.base_design import with_base_design
     from tilewright.designs.free_axes import with_free_axes
     from tilewright.designs.mapping_gaps import with_mapping_gaps
 
     answer = with_free_axes(space, with_mapping_gaps(space, answer_of(found)))
-    if not error_bars:
-        return answer
-    from tilewright.designs.error_bars import with_error_bars
-
-    return with_error_bars(answer, error_bars)
+    return with_base_design(space, answer)
 
 
 def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict: bool) -> "Exploration":

@@ -25,18 +25,18 @@ def run_design(space: "Space", index: int, network: "Network", hardware: Path, r
 
     mapping = NO_MAPPING if space.mapping is None else space.mapping
     if isinstance(space.options, SystemOptions):
-        _run_system(space.options, network.file, hardware, mapping, run)
+        _run_system(space.options, network, hardware, mapping, run)
     elif isinstance(space.options, FusedSystemOptions):
         _run_plan(space, index, network, hardware, mapping, run)
     else:
         from tilewright.cli.map import map_workload
 
-        map_workload(network.file, hardware, mapping, space.options, output=run)
+        map_workload(network.file, hardware, mapping, space.options, output=run, network_options=network.options)
     check(run, output=run / CHECKS)
     report(run)
 
 
-def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping: Any, run: Path) -> None:
+def _run_system(options: "SystemOptions", network: "Network", hardware: Path, mapping: Any, run: Path) -> None:
     """Run the verbs for several cores one after another: `cns`, `cost`, `allocate` and `schedule`."""
     from tilewright.base.objectives import Goal
     from tilewright.cli.allocate import allocate
@@ -49,7 +49,8 @@ def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping
     from tilewright.search.options import CnSearchOptions
 
     settings = _named(options, ScheduleSettings)
-    nodes = cns(network, hardware, mapping, output=run, **_named(options, TilingOptions))
+    tiling = _named(options, TilingOptions)
+    nodes = cns(network.file, hardware, mapping, output=run, network_options=network.options, **tiling)
     costs = cost(nodes, output=run / COSTS, **_named(options, CnSearchOptions))
     search = _named(options, AllocationParameters)
     found = allocate(costs, output=run, **search, **settings)
@@ -67,7 +68,7 @@ def _run_plan(space: "Space", index: int, network: "Network", hardware: Path, ma
 
     found = ShardMaker(space).blocks.plan(index, network.name).details
     make_folder(run)
-    write_fusion(run, Descriptions(hardware, network.file, mapping), found, True)
+    write_fusion(run, Descriptions(hardware, network.file, mapping, network.options), found, True)
 
 
 def _named(options: Parameters, kind: type[Parameters]) -> dict[str, Any]:

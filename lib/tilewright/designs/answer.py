@@ -72,6 +72,8 @@ class Answer:
     """Number of all designs of the space. It includes designs without rows: excluded designs, designs that are not
     evaluated yet, and designs that a certificate shows to be on no front.
     """
+    base_notes: tuple[str, ...] = ()
+    """Sentence on the design with the values of the hardware file (`base_design`)."""
     free_notes: tuple[str, ...] = ()
     """Sentences on axes that change no cost (`free_axes`)."""
     mapping_notes: tuple[str, ...] = ()
@@ -122,8 +124,8 @@ class Answer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All sentences on access times, axes, mappings, plans and error bars, in the order of the printed summary."""
-        return (*self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes, *self.error_notes)
+        """All sentences on the base, access times, axes, mappings and plans, in the order of the printed summary."""
+        return (*self.base_notes, *self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes)
 
     @property
     def excluded(self) -> int:

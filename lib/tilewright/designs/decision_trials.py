@@ -17,10 +17,11 @@ from tilewright.designs.advice_text import (
     pair_words,
     share,
 )
+from tilewright.designs.base_design import base_sentence
 from tilewright.designs.changes import ENERGY, FileChange
 from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, NEXT, TURN, Commands, Statement, command_line
+from tilewright.designs.decision_text import CERTAINTY, CHOICE, NEXT, TURN, Commands, Statement, command_line
 from tilewright.designs.free_axes import free_axes, free_sentence
 from tilewright.designs.held_mappings import Outcome
 from tilewright.designs.known_gaps import below, known_gap, largest_gap, needed_gap, own_gaps, within_gap
@@ -274,6 +275,14 @@ def free_statements(decision: Decision, space: Space, commands: Commands) -> Ite
     index = int(rows.loc[rows["design"] == name, "index"].iloc[0])
     for axis in free_axes(space, index):
         yield Statement(TURN, free_sentence(axis, name, decision.front, decision.objective), (commands.explore(),))
+
+
+def base_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
+    """Statement that compares the design with the values of the hardware file with the choice; none if there is no such
+    design.
+    """
+    if text := base_sentence(space, decision.front, decision.objective):
+        yield Statement(CHOICE, text, (commands.explore(),))
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:

@@ -51,17 +51,27 @@ def assumptions(space: Space) -> tuple[str, ...]:
         f"mapping with the least {options.objective} that {_how(options)}{mapping}. {open_to_search} tries {tried}."
     )
     of_nodes = f"For each computation node on each core: the {search}"
+    bits = (*_bits(space),)
     if isinstance(options, SystemOptions):
-        return model, of_nodes, *_of_systems(options)
+        return model, *bits, of_nodes, *_of_systems(options)
     if isinstance(options, FusedSystemOptions):
-        return model, of_nodes, *_of_plans(options)
+        return model, *bits, of_nodes, *_of_plans(options)
     return (
         model,
+        *bits,
         f"For each layer: the {search}",
         *fixed_unit_lines(space),
         _kept(options),
         "Layers run one after another; the costs of a network are the sums of the costs of its layers.",
     )
+
+
+def _bits(space: Space) -> Iterator[str]:
+    """Sentence on the bits of operands, if the space sets them."""
+    bits = dict(pair for network in space.networks for pair in network.options.bits)
+    if bits:
+        told = ", ".join(f"{operand} {count}" for operand, count in bits.items())
+        yield f"Bits of operands: {told}. Other operands have the same bits as in a run without `bits`."
 
 
 def _sources(space: Space) -> str:

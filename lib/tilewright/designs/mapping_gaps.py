@@ -53,7 +53,7 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
     table = answer.exploration.table
     gaps = pandas.Series(np.nan, table.index)
     for network in space.networks:
-        workload = parse_workload(network.file, model=options.model)
+        workload = parse_workload(network.file, model=options.model, options=network.options)
         evaluator = NetworkEvaluator(workload, space.mapping, options, bounds=True)
         rows = table[(table["network"] == network.name) & table["index"].isin(chosen) & (table["status"] == OK)]
         for place, row in rows.iterrows():

@@ -44,7 +44,8 @@ def made_of(space: Space, step: str) -> dict[str, Any]:
     inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
     if space.mapping is not None:
         inputs["mapping"] = input_digest(space.mapping)
-    return provenance(step, inputs, stated_options(space.options))
+    bits = {network.name: dict(network.options.bits) for network in space.networks if network.options.bits}
+    return provenance(step, inputs, stated_options(space.options) | ({"bits": bits} if bits else {}))
 
 
 COSTS_SCHEMA = "tilewright/family-costs"

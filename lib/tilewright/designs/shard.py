@@ -82,15 +82,19 @@ class ShardMaker:
         if isinstance(options, FusedSystemOptions):
             from tilewright.designs.fused_systems import NETWORK_MODEL, FusedEvaluator
 
-            return FusedEvaluator(parse_workload(network.file, model=NETWORK_MODEL), self.space.mapping, options)
+            return FusedEvaluator(
+                parse_workload(network.file, model=NETWORK_MODEL, options=network.options), self.space.mapping, options
+            )
         if isinstance(options, SystemOptions):
             from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
 
-            workload = parse_workload(network.file, model=NETWORK_MODEL)
+            workload = parse_workload(network.file, model=NETWORK_MODEL, options=network.options)
             return SystemEvaluator(workload, self.space.mapping, options, self.sharing)
         from tilewright.designs.evaluate import NetworkEvaluator
 
-        return NetworkEvaluator(parse_workload(network.file, model=options.model), self.space.mapping, options)
+        return NetworkEvaluator(
+            parse_workload(network.file, model=options.model, options=network.options), self.space.mapping, options
+        )
 
     def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
         """Pairs (rows, constraint), one per design.

@@ -21,6 +21,7 @@ from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanEffort, PlanSchedule
 from tilewright.search.options import CnSearchOptions, SearchOptions
+from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,6 +148,8 @@ class Network:
 
     name: str
     file: Path
+    options: NetworkOptions = NetworkOptions()  # noqa: RUF009  immutable
+    """Options with which an ONNX file is read: the bits of its operands."""
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,9 @@ class SpaceFile(TableModel):
     networks: Networks
     """Networks that every design runs: a table from name to path, or a list of paths. In a list, each network is named
     after its file."""
+    bits: dict[Name, PositiveCount] = Field(default={})
+    """Bits of operands of the networks, which must be ONNX files: a table from operands (weights, activations, partial;
+    also for one operator type or operator, such as Conv.weights) to bits."""
     axes: dict[Name, AxisEntry] = Field(default={})
     """Axes by name. All combinations of their values are designs; the last axis varies fastest."""
     laws: dict[Name, AnyValue] = Field(default={})

@@ -24,7 +24,10 @@ def unused_of_networks(space: Space) -> list[str]:
     """
     told = Problems()
     model = MODEL if space.is_of_systems else space.options.model
-    read = [told.attempt(parse_workload, network.file, model=model, notices=told.notices) for network in space.networks]
+    read = [
+        told.attempt(parse_workload, one.file, model=model, options=one.options, notices=told.notices)
+        for one in space.networks
+    ]
     told.finish()
     index = space.first_allowed()
     if index is None:

@@ -7,8 +7,15 @@ from typing import Any
 
 import pandas
 import pytest
+import tilewright
+import yaml
 from tilewright.cli.main import main
+from tilewright.cli.map import map_workload
+from tilewright.designs.design_cost import NO_MAPPING
 from tilewright.designs.kept_designs import KeptDesigns
+from tilewright.designs.space_reader import read_space
+from tilewright.search.options import SearchOptions
+from tilewright.workload.network_options import NetworkOptions
 
 pytestmark = pytest.mark.usefixtures("unpainted")
 
@@ -78,6 +85,53 @@ def test_an_interruption_tells_the_best_design_so_far(
     table = pandas.read_csv(out / "space.csv")
     assert len(table) == 6
     assert table[table["index"] < 4].sort_values("energy_pj")["design"].iloc[0] == "lanes-3"
+
+
+def test_bits_of_operands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A space with `bits` has the costs of `map` with these bits, also in the run that --show makes; other bits make
+    the results out of date, and wrong bits are refused.
+    """
+    root, out = TINY.parents[2] / "config", tmp_path / "out"
+    space: dict[str, Any] = {
+        "accelerator": str(root / "hardware" / "systolic" / "systolic.yaml"),
+        "networks": [str(root / "workload" / "bert_tiny.onnx")],
+        "bits": {"activations": 4, "MatMul.weights": 2},
+        "axes": {"rows": {"path": "operational_array.sizes.0", "values": [16]}},
+        "options": {"lpf_limit": 3, "bounds": False, "nb_spatial_mappings_generated": 1},
+    }
+    path = tmp_path / "bits.yaml"
+    path.write_text(yaml.safe_dump(space, sort_keys=False))
+    table = tilewright.explore(path, out)
+    assert main(["explore", str(path), "-o", str(out), "--show", "bits-0"]) == 0
+    run = json.loads((out / "designs" / "bits-0" / "bert_tiny" / "summary.json").read_text())["payload"]
+    assert run["energy_pj"] == table["energy_pj"].iloc[0]
+    bits = NetworkOptions(bits=(("activations", 4), ("MatMul.weights", 2)))
+    options = read_space(path).options
+    assert isinstance(options, SearchOptions)
+    hardware = out / "designs" / "bits-0" / "hardware.yaml"
+    mapped = map_workload(space["networks"][0], hardware, NO_MAPPING, options, network_options=bits)
+    assert mapped.summary["energy_pj"] == table["energy_pj"].iloc[0]
+    plain = tilewright.explore(space | {"bits": {}})
+    assert plain["energy_pj"].iloc[0] > table["energy_pj"].iloc[0]
+    capsys.readouterr()
+    path.write_text(yaml.safe_dump(space | {"bits": {"activations": 8}}, sort_keys=False))
+    assert main(["explore", str(path), "-o", str(out), "--gather"]) == 0
+    said = capsys.readouterr()
+    assert "1 of 1 shards are not complete or out of date" in said.err
+    assert "Bits of operands: activations 8." in said.out
+    layers = str(TINY / "workload" / "two_layers.yaml")
+    wrong = {"bits": {"activation": 16, "weights": 0, "partial": 4096}, "networks": [layers]}
+    path.write_text(yaml.safe_dump(space | wrong, sort_keys=False))
+    assert main(["validate", str(path)]) == 2
+    said = capsys.readouterr()
+    for fault in (
+        "bits.activation: ",
+        "did you mean 'activations'?",
+        "bits.weights: ",
+        "bits.partial: wrong number of bits, got 4096",
+        "networks[0]: `bits` applies only to ONNX files",
+    ):
+        assert fault in said.err + said.out
 
 
 def test_json_is_the_front(space: Path, capsys: pytest.CaptureFixture[str]) -> None:

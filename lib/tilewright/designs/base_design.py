@@ -1,0 +1,103 @@
+"""Design of a space that has the values of the hardware file itself, for the comparison with the best design."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright.base.errors import KeyPath
+from tilewright.base.units import FieldError, parse_size_bits
+from tilewright.designs.advice_text import share
+from tilewright.designs.answer import Answer
+from tilewright.designs.effects import best_first
+from tilewright.designs.front import Front
+from tilewright.designs.space import Space
+
+MOST_TRIED = 10_000
+"""Largest number of combinations of axis values that are tried. There are several if only laws use an axis."""
+
+
+def base_design(space: Space) -> int | None:
+    """Index of the design whose values are all those of the hardware file; None if there is no such design, or if too
+    many would have to be tried.
+    """
+    fitting = [
+        [position for position, settings in enumerate(axis.settings) if _are_of_base(space, settings)]
+        for axis in space.axes
+    ]
+    tried = itertools.islice(itertools.product(*fitting), MOST_TRIED)
+    if space.rows is None:
+        indexes: Iterator[int] = (_index(space, positions) for positions in tried)
+    else:
+        known = {row: index for index, row in reversed([*enumerate(space.rows)])}
+        indexes = (known[positions] for positions in tried if positions in known)
+    return next((index for index in indexes if _are_of_base(space, space.outline(index).settings)), None)
+
+
+def base_sentence(space: Space, front: Front, measure: str) -> str:
+    """Sentence that compares the design with the values of the hardware file with the design that has the least
+    `measure`; '' if there is no such design, or if it is not compared.
+    """
+    index = base_design(space)
+    rows = best_first(front, measure)
+    own = rows[rows["index"] == index]
+    if own.empty:
+        return ""
+    best, base, unit = rows.iloc[0], own.iloc[0], front.measures[measure]
+    excess = float(base[measure] / best[measure] - 1) if best[measure] else 0.0
+    of_best = (
+        "the least of all compared designs" if not excess else f"{share(excess)} more than that of {best['design']}"
+    )
+    told = (
+        f"{base['design']} has the values of the hardware file without changes: its {unit.words} is"
+        f" {unit.text(base[measure])} {unit.unit}, {of_best}."
+    )
+    if space.mapping is None:
+        told += (
+            " The space has no mapping file, so a run of the hardware file with a mapping file of its own has other"
+            " costs."
+        )
+    return told
+
+
+def with_base_design(space: Space, answer: Answer) -> Answer:
+    """Answer with a sentence that compares the design with the values of the hardware file with the design that has the
+    least EDP over all networks. The answer is unchanged if not all compared designs have rows.
+    """
+    if not answer.overall.is_whole or answer.overall.compared.empty:
+        return answer
+    _, _, product, _ = answer.overall.measures
+    told = base_sentence(space, answer.overall, product)
+    return replace(answer, base_notes=(told,) if told else ())
+
+
+def _index(space: Space, positions: Sequence[int]) -> int:
+    """Index of the design with these positions on the axes."""
+    index = 0
+    for axis, position in zip(space.axes, positions, strict=True):
+        index = index * len(axis.values) + position
+    return index
+
+
+def _are_of_base(space: Space, settings: Sequence[tuple[KeyPath, Any]]) -> bool:
+    return all(_is_equal(_value_at(space.base, path), value) for path, value in settings)
+
+
+def _value_at(data: Any, path: KeyPath) -> Any:
+    """Value at a path; None if there is none."""
+    for key in path:
+        try:
+            data = data[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """True if two values of a hardware file are equal. Sizes with other units, such as 1 KiB and 8192, are equal."""
+    if one == other:
+        return True
+    try:
+        return one is not None and other is not None and parse_size_bits(one) == parse_size_bits(other)
+    except (FieldError, TypeError, ValueError):
+        return False
