@@ -357,7 +357,8 @@ def unbounded_statements(decision: Decision, space: Space, commands: Commands, o
     """
     if decision.depends_on_mappings and decision.runner_up is not None:
         text = _gap_words(decision, space)
-        text += "" if space.is_of_systems else " Gaps do not cover spatial mappings that were not searched."
-        text += " It was not examined whether better mappings reverse the order of the choice and the runner-up."
+        if not space.is_of_systems and known_gap(decision, space.options.objective) is not None:
+            text += " These gaps cover only the spatial mappings that were searched."
+        text += " It was not examined whether other mappings reverse the order of the choice and the runner-up."
         again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)
         yield Statement(CERTAINTY, f"{text} This command examines it." if again else text, again)

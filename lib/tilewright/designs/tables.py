@@ -97,7 +97,7 @@ def _front(answer: Answer) -> str:
         return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
     headings = (*_headings(front), *_range_headings(front))
     has_slow = are_slow(front.compared).any()
-    table = text_table("", ("design", "values", "largest part of\nenergy / latency"), headings)
+    table = text_table("", ("design", "values", "largest parts"), headings)
     rows, axes = spread(members, MOST_ROWS, [*marked_designs(front)]), answer.exploration.axis_names
     fixed = tuple(name for name in axes if rows[name].nunique() == 1 and len(rows) > 1)
     for row in rows.to_dict("records"):
@@ -107,7 +107,8 @@ def _front(answer: Answer) -> str:
         table.add_row(row["design"], values, terms, *measures, *_range_cells(row, has_slow))
     more = f"{MOST_ROWS} of the {len(members):,} designs on the front: {STEPS}\n" if len(members) > MOST_ROWS else ""
     same = f"in all rows: {values_text(rows.iloc[0].to_dict(), fixed)}" if fixed else ""
-    notes = ended_lines(line for line in (same, answer.table_note, front.note, odds_line(front)) if line)
+    legend = "largest parts: of the energy / of the latency"
+    notes = ended_lines(line for line in (legend, same, answer.table_note, front.note, odds_line(front)) if line)
     return ended_lines([front_line(front)]) + render(table) + more + notes
 
 
