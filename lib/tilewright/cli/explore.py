@@ -253,9 +253,9 @@ def _answered(
     return answer
 
 
-def _annotated(space: "Space", found: "Exploration") -> "Answer":
-    """Answer to an exploration, with the sentences that need the space: gaps of mappings, axes without a cost, and the
-    base of the space.
+def _annotated(space: "Space", found: "Exploration", error_bars: str | None) -> "Answer":
+    """Answer to an exploration, with three sentences that need the space: on the gaps of mappings, on axes without a
+    cost, and on the base of the space. If `error_bars` is a class of machines, the answer also has error bars.
     """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.base_design import with_base_design
@@ -263,7 +263,12 @@ def _annotated(space: "Space", found: "Exploration") -> "Answer":
     from tilewright.designs.mapping_gaps import with_mapping_gaps
 
     answer = with_free_axes(space, with_mapping_gaps(space, answer_of(found)))
-    return with_base_design(space, answer)
+    answer = with_base_design(space, answer)
+    if not error_bars:
+        return answer
+    from tilewright.designs.error_bars import with_error_bars
+
+    return with_error_bars(answer, error_bars)
 
 
 def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict: bool) -> "Exploration":

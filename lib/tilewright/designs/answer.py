@@ -124,8 +124,11 @@ class Answer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All sentences on the base, access times, axes, mappings and plans, in the order of the printed summary."""
-        return (*self.base_notes, *self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes)
+        """All sentences on the base, access times, axes, mappings, plans and error bars, in the order of the printed
+        summary.
+        """
+        found = (*self.base_notes, *self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes)
+        return (*found, *self.error_notes)
 
     @property
     def excluded(self) -> int:

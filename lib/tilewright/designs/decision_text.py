@@ -27,6 +27,8 @@ as large as another one.
 """
 SHARED_COMMANDS = "Numbers without a command of their own"
 """Heading above the command that reproduces the statements without a command below them."""
+LARGEST_SHARE = 2.0
+"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest is 1 / LARGEST_SHARE."""
 TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
 
 

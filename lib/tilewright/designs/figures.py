@@ -144,6 +144,24 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     return figure
 
 
+def _entries(front: Front, drawn: pandas.DataFrame, x: str, y: str) -> list[Line2D]:
+    """Entries of the legend of a figure for a paper: the marks that the figure has, and the sizes of the smallest and
+    of the largest drawn area.
+    """
+    found = legend_entries([front.measures[key].words for key in (y, x)], LINE_COLOUR, len(drawn) > MANY_POINTS)
+    if not (drawn["unmet"] == "").all():
+        cross: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 4, "color": OTHER_COLOUR}
+        found.append(Line2D([], [], label="constraint not met", **cross))
+    diamond: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": MARK_POINTS_SQUARED**0.5}
+    style = {"markeredgecolor": DIAMOND["edgecolor"], "markeredgewidth": DIAMOND["linewidth"]}
+    found.append(Line2D([], [], markerfacecolor="none", label="named in the caption", **diamond, **style))
+    if AREA_MM2 in front.objectives[2:]:
+        areas = [float(drawn[AREA_MM2].min()), float(drawn[AREA_MM2].max())]
+        sizes = _sizes(front, pandas.DataFrame({AREA_MM2: areas}), drawn)
+        found += size_entries([*zip(sizes.tolist(), areas, strict=True)])
+    return found
+
+
 def _two_measures(front: Front) -> tuple[str, str]:
     """Pair (measure on the vertical axis, measure on the horizontal axis): the first two objectives. If there is only
     one objective, another measure is added.
