@@ -163,7 +163,8 @@ class DescribedRun:
         """
         if self.digests.get(kind) in (None, digest):
             return ""
-        return f"is not the {kind} of the run in {self.folder}: it is another file, or it was changed after the run"
+        said = f"is not the {kind} of the run in {self.folder}: it is another file, or it was changed after the run"
+        return f"{said}, or it was read with other options, such as --bits" if kind == WORKLOAD else said
 
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
         """Problems, one for each input that was not found. `found` has the path of each kind of input, or None.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
@@ -22,10 +23,11 @@ def identity_of_network(network: Workload) -> str:
 
 
 def _without_sources(network: Workload) -> JsonObject:
-    data: JsonObject = encode(network)
+    data: Any = encode(network)
     for tensor in data["tensors"]:
         del tensor["precision_source"]
-    return data
+    found: JsonObject = data
+    return found
 
 
 def structure_of_network(network: Workload) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli import described_run
-from tilewright.cli.described_run import HARDWARE, DescribedRun, hardware_digest
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest
 from tilewright.pipeline.sources import parse_accelerator
 
 CORE = Path("config/hardware/zigzag/tpu_like.yaml").read_text()
@@ -69,3 +69,14 @@ def test_files_with_other_names_are_not_parsed(name: str, tmp_path: Path, monkey
     monkeypatch.setattr(described_run, "hardware_digest", counted)
     assert run.hardware_file() == file
     assert parsed == [file]
+
+
+def test_another_network_can_be_the_same_file_read_otherwise() -> None:
+    """The message on a network names the options; those on hardware and mapping do not, as no option changes them."""
+    run = DescribedRun(Path("run"), dict.fromkeys((HARDWARE, MAPPING, WORKLOAD), "1"), "core", "net", "corrected")
+    assert run.contradiction(WORKLOAD, "2").endswith(
+        "changed after the run, or it was read with other options, such as --bits"
+    )
+    for kind in (HARDWARE, MAPPING):
+        assert run.contradiction(kind, "2").endswith("or it was changed after the run")
+        assert run.contradiction(kind, "1") == ""
