@@ -16,7 +16,7 @@ POINTS_AN_INCH = 72.27
 _LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
 _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
-BREAKING_GAIN = 1.25
+BREAKING_GAIN = 1.1
 """Factor by which the scaled text must be larger if names are broken than if they are not."""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
