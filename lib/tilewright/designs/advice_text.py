@@ -158,7 +158,7 @@ def _files(advices: Advices) -> str:
         if lines and not any(lines):
             missing.append(
                 f"No lines of the {kind} file: it was not found in `config`, in the folder above the run or in the"
-                f" working folder; name it with --{kind} FILE."
+                f" working folder; --{kind} FILE names it."
             )
     return "".join(
         [

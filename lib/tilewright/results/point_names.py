@@ -8,6 +8,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from tilewright.base.harmless import visible
+
 NAME_POINTS, GAP_POINTS = 6.0, 2.0
 """Size of the text, and gap between a point and its name, in points."""
 SAME_POINTS = 3.0
@@ -42,7 +44,7 @@ def place_names(
     taken = [text.get_window_extent(drawn) for text in panel.texts]
     lines = np.concatenate([np.empty((0, 2)), *_line_places(panel)])
     found: list[str] = []
-    for number, (centre, radius, name) in enumerate(zip(centres, radii, names, strict=True)):
+    for number, (centre, radius, name) in enumerate(zip(centres, radii, map(visible, names), strict=True)):
         if len(found) == most:
             break
         if any(np.hypot(*(centre - other)) < SAME_POINTS for other in centres[:number]):

@@ -310,7 +310,8 @@ def compare(world: World) -> None:
 
 def new(world: World) -> None:
     """A folder with a hostile name, networks with hostile names, and choices that are none."""
-    world.run("new", world.out("new"), "--network", EVIL_WORDS, "--network", world.single[5])
+    world.run("new", world.out("new"), "--network", EVIL_WORDS, code=2)
+    world.run("new", world.out("new"), "--network", world.single[5])
     world.run("validate", *(world.out(f"new/{kind}.yaml") for kind in ("hardware", "mapping")))
     world.run("new", world.out("new"), code=2)
     world.run(

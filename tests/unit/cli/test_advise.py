@@ -82,7 +82,7 @@ def test_missing_lines_have_a_reason(
     quick = ["advise", str(run), "--no-search", "--no-mapping-changes"]
     told = _output(quick, capsys)
     assert told.count("No lines of the hardware file") == 1
-    assert "name it with --hardware FILE." in told
+    assert "--hardware FILE names it." in told
     told = _output([*quick, "--hardware", str(HARDWARE)], capsys)
     assert "No lines" not in told
     assert f"Line numbers are those of {HARDWARE}" in told

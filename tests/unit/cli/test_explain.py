@@ -217,7 +217,7 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     of_layers = [sum(part.cycles for part in tilewright.explain(run, layer).chain) for layer in found.layers]
     assert sum(of_layers) == found.run.latency_cycles
     assert main(["explain", str(run), *GIVEN]) == 2
-    assert "is not used for a run on several cores" in capsys.readouterr().err
+    assert "is not used: bottlenecks of a run on several cores" in capsys.readouterr().err
 
 
 def test_a_core_that_runs_a_part_of_the_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,7 @@ def test_bits_of_operands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     path.write_text(yaml.safe_dump(space | {"bits": {"activations": 8}}, sort_keys=False))
     assert main(["explore", str(path), "-o", str(out), "--gather"]) == 0
     said = capsys.readouterr()
-    assert "1 of 1 shards are not complete or out of date" in said.err
+    assert "1 of 1 shards are incomplete or out of date" in said.err
     assert "Bits of operands: activations 8." in said.out
     layers = str(TINY / "workload" / "two_layers.yaml")
     wrong = {"bits": {"activation": 16, "weights": 0, "partial": 4096}, "networks": [layers]}

@@ -27,7 +27,7 @@ def test_the_most_units_of_any_entry_are_told(tmp_path: Path) -> None:
     """The factors along a side are multiplied; the largest product of all entries counts; it is an assumption of the
     answer."""
     (line,) = lines_of(tmp_path, ENTRIES)
-    assert "layers with these loops use at most 12 units along D1, 5 units along D2." in line
+    assert "Layers with these loops use at most 12 units along D1, 5 units along D2 in every design." in line
     assert line.endswith(", but their registers count when the memory for data between layers is chosen.")
     (line,) = lines_of(tmp_path, ENTRIES, options={"exploit_data_locality": False})
     assert line.endswith("never compute for these layers.")

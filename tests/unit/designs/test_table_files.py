@@ -44,7 +44,7 @@ def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
         found = [line.split("|")[1].strip() for line in lines if line.startswith("| design-")]
         assert found == spread(front.members, MOST_ROWS, [*marked_designs(front)])["design"].tolist()
         note = (
-            f"{count} designs on the front in energy_pj, latency_cycles, area_mm2, of which {MOST_ROWS} have a row: the"
+            f"{count} designs on the front in energy, latency, area, of which {MOST_ROWS} have a row: the"
             " best designs, and others at equal steps along it"
         )
         assert any(note in line for line in lines)

@@ -16,6 +16,7 @@ OTHER_PROGRAMS = {
     "lib/tilewright/main_stage/theirs.py": "runs scripts of users",
     "lib/tilewright/workload/onnx/resolution/inference_child.py": "infers shapes for another process",
     "lib/tilewright_evidence/court/document.py": "needs the results of measurements",
+    "lib/tilewright_evidence/court/error_table.py": "needs the results of measurements",
     "lib/tilewright_evidence/court/eyeriss_search.py": "prints a comparison with measurements",
     "lib/tilewright_evidence/court/make_sample.py": "needs the results of measurements",
     "tools/compare_numbers.py": "compares results",

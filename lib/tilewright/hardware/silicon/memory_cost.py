@@ -115,7 +115,7 @@ class SramCost:
     """True if the CACTI table has exactly this memory."""
 
 
-_LEAST_SMALLER = 0.01
+_LEAST_SMALLER = 0.02
 """Smallest share by which a memory with wider words must be smaller for a remark."""
 _BEYOND = "is beyond the table"
 """Words of each step that extrapolates."""

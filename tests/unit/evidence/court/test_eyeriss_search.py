@@ -47,7 +47,11 @@ def test_sets_fill_the_array() -> None:
     [
         (("alexnet", "CONV4"), (2, 11), "'psum_spad' cannot have a loop over G"),  # groups within a unit
         (("alexnet", "CONV4"), (7, 8), "'buffer' cannot have a loop over OY"),  # sums of several strips wait
-        (("vgg16", "CONV4-2"), (8, 9), "loop_order C, OY, B, G"),  # images before strips
+        (
+            ("vgg16", "CONV4-2"),
+            (8, 9),
+            "loop_order in the hardware file, inner to outer: C, OY, B, G",
+        ),  # images before strips
     ],
 )
 def test_other_orders_break_the_rules(key: tuple[str, str], swapped: tuple[int, int], said: str) -> None:
