@@ -390,6 +390,10 @@ def _legend(figure: NotedFigure, width: float) -> float:
     return float(box.height) / figure.dpi + MARGIN_INCHES + GAP_INCHES / 2
 
 
+UNBROKEN_SPACE = "\N{NO-BREAK SPACE}"
+"""Space within a unit while a label is wrapped, so that no line ends in the unit."""
+
+
 def _fit_labels(panel: _Panel) -> None:
     """Make all names and numbers of axes readable: turn overlapping names, leave out overlapping numbers, and wrap long
     labels.
@@ -398,7 +402,8 @@ def _fit_labels(panel: _Panel) -> None:
         width, height = _inches(axes)
         for label, room in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
             text = _UNIT.sub(_unbroken, label.get_text().replace("\n", " "))
-            label.set_text(textwrap.fill(text, max(12, int(room * 1.15 / CHARACTER_INCHES)), break_long_words=False))
+            wrapped = textwrap.fill(text, max(12, int(room * 1.15 / CHARACTER_INCHES)), break_long_words=False)
+            label.set_text(wrapped.replace(UNBROKEN_SPACE, " "))
     axis = panel.first.xaxis
     if isinstance(axis.get_major_locator(), FixedLocator):
         if _overlap(axis):
@@ -410,7 +415,7 @@ def _fit_labels(panel: _Panel) -> None:
 
 def _unbroken(unit: re.Match[str]) -> str:
     """Unit in which no line can end."""
-    return unit[0].replace(" ", "\N{NO-BREAK SPACE}")
+    return unit[0].replace(" ", UNBROKEN_SPACE)
 
 
 def _inches(axes: Axes) -> tuple[float, float]:
