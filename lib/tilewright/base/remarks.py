@@ -1,6 +1,7 @@
 """Remarks on numbers of input files: `tilewright validate` prints each of them, other verbs a line that counts them."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from tilewright.base.errors import Remark, count_of
 
@@ -9,17 +10,15 @@ def folded(notices: Iterable[str]) -> list[str]:
     """Notices in which one line replaces the remarks on a file, if there are several. The line counts the remarks and
     names the command that prints them. It takes the place of the first remark.
     """
-    remarks: dict[str, dict[str, None]] = {}
     told = list(notices)
-    for one in told:
-        if isinstance(one, Remark):
-            remarks.setdefault(one.file, {})[one] = None
-    found: dict[str, None] = {}
-    for one in told:
-        is_folded = isinstance(one, Remark) and len(remarks[one.file]) > 1
-        found[_line(one.file, len(remarks[one.file])) if is_folded and isinstance(one, Remark) else one] = None
-    return list(found)
+    remarks = dict.fromkeys(one for one in told if isinstance(one, Remark))
+    counts = Counter(one.file for one in remarks)
+    return list(dict.fromkeys(_line(one, counts) for one in told))
 
 
-def _line(file: str, count: int) -> str:
+def _line(notice: str, counts: Mapping[str, int]) -> str:
+    """Notice itself, or the line that replaces it. `counts` has the number of remarks on each file."""
+    if not isinstance(notice, Remark) or counts[notice.file] < 2:
+        return notice
+    file, count = notice.file, counts[notice.file]
     return f"{file}: {count_of(count, 'remark')} on costs from the library; `tilewright validate {file}` prints them"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
@@ -17,7 +17,7 @@ from tilewright.cli.run_networks import network_difference
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import Argument, Help, Paper, verb
 from tilewright.results.sheet import PaperWidth
-from tilewright.search.options import MachineClass
+from tilewright.search.options import MACHINE_CLASSES
 
 if TYPE_CHECKING:
     import pandas
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tilewright.results.order_turn import UncertainNumber
     from tilewright.results.two_runs import RunComparison
 
-CLASSES = get_args(MachineClass)
 STEM = "comparison"
 """Name of the written files without their suffix."""
 
@@ -190,7 +189,8 @@ def compare(
         str,
         Help(
             "Class of the machines of both runs, or CLASS_A,CLASS_B: also tell the probability that A is faster than B,"
-            f" from the measured errors of predictions for machines of the class. Classes: {', '.join(CLASSES)}.",
+            " from the measured errors of predictions for machines of the class. Classes:"
+            f" {', '.join(MACHINE_CLASSES)}.",
             metavar="CLASS",
         ),
     ] = "",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
@@ -29,7 +29,7 @@ from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, Tell, silent, verb
 from tilewright.results.sheet import PaperWidth
-from tilewright.search.options import MachineClass
+from tilewright.search.options import MACHINE_CLASSES
 
 if TYPE_CHECKING:
     import pandas
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 PAGE, CSV = "explore.html", "space.csv"
-CLASSES = get_args(MachineClass)
 SpaceDescription = FilePath | dict[str, Any]
 """Path of the file of a space, or its content."""
 DESIGNS, HARDWARE = SHOWN_DESIGNS, HARDWARE_OF_DESIGN
@@ -151,7 +150,7 @@ def explore(
     strict: bool = False,
     error_bars: Annotated[
         str | None,
-        OneOf(CLASSES),
+        OneOf(MACHINE_CLASSES),
         Help("Class of the machines of all designs: also make error bars on latencies, from measured errors."),
     ] = None,
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,

@@ -283,7 +283,7 @@ def _with_error_bars(mapped: "MappedWorkload", problem: "NetworkProblem", chosen
         return mapped
     from tilewright.results.error_bars.bars import ERROR_BARS, bars_of_records
 
-    hardware = input_digests(problem)["hardware"]
+    hardware = content_digest(encode(problem.accelerator))
     bars = bars_of_records(mapped.records, mapped.summary, hardware, chosen.error_bars)
     return replace(mapped, summary={**mapped.summary, ERROR_BARS: bars})
 

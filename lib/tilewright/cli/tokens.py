@@ -182,8 +182,7 @@ def _notices_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator
     whose widths the energy of an operation does not belong. Raises InputError for unknown names in the file.
     """
     from tilewright.mapping.file_checks import document_behind
-    from tilewright.mapping.notices import unit_energy_notices
-    from tilewright.mapping.runnable import can_run
+    from tilewright.mapping.notices import unit_energy_notices_of_cores
     from tilewright.mapping.source import names_unknown_to
     from tilewright.mapping.unused_entries import note_unused_on
 
@@ -192,10 +191,7 @@ def _notices_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator
         problems.found += names_unknown_to(mapping, accelerator.cores[0], network, file)
     problems.finish()
     note_unused_on(problems, mapping, network, accelerator.cores)
-    for core in {core.name: core for core in accelerator.cores}.values():
-        layers = [node.layer for node in network.nodes if node.layer is not None and can_run(core, node)]
-        problems.notices += unit_energy_notices(layers, core, hardware)
-    return problems.notices
+    return [*problems.notices, *unit_energy_notices_of_cores(network.nodes, accelerator.cores, hardware)]
 
 
 def _on_one(

@@ -20,7 +20,7 @@ from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.axis_ends import LEAST_GAIN, AxisEnd, axis_ends
 from tilewright.designs.columns import ACCESS_CYCLES, DOMINATED_BY, USES
-from tilewright.designs.effects import best_first, known_measures
+from tilewright.designs.effects import best_first, excess_over, known_measures
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY, least_probability
 from tilewright.designs.results import Measure, energy_parts
@@ -396,17 +396,12 @@ def _check(answer: Answer, key: str) -> None:
         raise InputError([Problem(message, path="objective", value="area", allowed="energy, latency, EDP")])
 
 
-def _excess(value: float, least: float) -> float:
-    """Relative excess of a value over the least value."""
-    return value / least - 1 if value != least else 0.0
-
-
 def _runner_up(rated: _Rated, ordered: pandas.DataFrame, key: str) -> RunnerUp | None:
     if len(ordered) < 2:
         return None
     values = ordered[key].to_numpy(dtype=np.float64)
     others = values[1:]
-    excess = _excess(float(values[1]), float(values[0]))
+    excess = excess_over(float(values[1]), float(values[0]))
     close = int((others <= values[0] * (1 + CLOSE)).sum())
     return RunnerUp(rated.of(ordered.iloc[1]), excess, int((others == values[0]).sum()), close)
 
@@ -420,7 +415,7 @@ def _alone(answer: Answer, key: str, chosen: int) -> Iterator[ChoiceOfNetwork]:
         best = ordered.iloc[0]
         value = float(ordered.loc[ordered["index"] == chosen, key].iloc[0])
         least = float(best[key])
-        yield ChoiceOfNetwork(front.network, str(best["design"]), least, value, _excess(value, least))
+        yield ChoiceOfNetwork(front.network, str(best["design"]), least, value, excess_over(value, least))
 
 
 def _weights(
@@ -452,7 +447,9 @@ def _fast(rated: _Rated, ordered: pandas.DataFrame, key: str) -> FastDesign:
     rows = ordered[~are_slow(ordered)]
     if rows.empty:
         return FastDesign(None, 0, 0.0)
-    return FastDesign(rated.of(rows.iloc[0]), len(rows), _excess(float(rows[key].iloc[0]), float(ordered[key].iloc[0])))
+    return FastDesign(
+        rated.of(rows.iloc[0]), len(rows), excess_over(float(rows[key].iloc[0]), float(ordered[key].iloc[0]))
+    )
 
 
 def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> Price:
@@ -463,10 +460,10 @@ def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> 
     return Price(
         measure,
         rated.of(best),
-        _excess(chosen, float(best[measure])),
+        excess_over(chosen, float(best[measure])),
         None if nearest is None else rated.of(nearest),
         0.0 if nearest is None else 1 - float(nearest[measure]) / chosen,
-        0.0 if nearest is None else _excess(float(nearest[key]), float(ordered[key].iloc[0])),
+        0.0 if nearest is None else excess_over(float(nearest[key]), float(ordered[key].iloc[0])),
         len(less),
     )
 

@@ -251,7 +251,7 @@ def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:
         return
     words, chosen, weights = decision.measure.words, decision.choice.name, decision.equal_weights
     ordered = sorted(decision.shares, key=lambda one: -one.share)
-    told = ", ".join(f"{one.network} {_part(one.share)}" for one in ordered)
+    told = ", ".join(f"{one.network} {samples_text(one.share)}" for one in ordered)
     text = f"The choice minimises the sum over the networks. Shares of this sum for {chosen}: {told}."
     idle = [one.network for one in decision.shares if one.without == chosen]
     for network in idle if len(idle) < len(decision.shares) else []:
@@ -266,11 +266,6 @@ def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:
                 f" that of {chosen} is {share(weights.excess)} larger."
             )
     yield Statement(CHOICE, text, (commands.explore(),))
-
-
-def _part(part: float) -> str:
-    """Share of a network, in which only the exact shares 0 and 1 are written as 0.0% and 100.0%."""
-    return samples_text(part)
 
 
 def _alone(decision: Decision, commands: Commands) -> Iterator[Statement]:

@@ -62,6 +62,11 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
     )
 
 
+def excess_over(value: float, least: float) -> float:
+    """Relative excess of a value over the least value."""
+    return value / least - 1 if value != least else 0.0
+
+
 def marked_designs(front: Front) -> dict[str, str]:
     """Designs that a figure for a paper marks, and that samples of the front contain: name -> roles of the design.
 

@@ -12,9 +12,10 @@ from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import DECISIONS, OBJECTIVES
 from tilewright.base.proof import Bounded
 from tilewright.cost.record import LayerRecord
+from tilewright.designs.advice_text import share
 from tilewright.designs.answer import Answer
 from tilewright.designs.columns import MAPPING_GAP
-from tilewright.designs.effects import best_first, known_measures
+from tilewright.designs.effects import best_first, excess_over, known_measures
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.front import Front
 from tilewright.designs.results import OK
@@ -98,8 +99,8 @@ def _lead(front: Front, options: SearchOptions, gap: float) -> str:
     ordered = best_first(front, key)
     values, words = ordered[key].to_numpy(dtype=np.float64), front.measures[key].words
     first, second = ordered["design"].tolist()[:2]
-    excess = float(values[1] / values[0] - 1)
-    more = f"{excess:.1%} above" if excess >= 0.0005 else "less than 0.1% above" if excess else "equal to"
+    excess = excess_over(float(values[1]), float(values[0]))
+    more = f"{share(excess)} above" if excess else "equal to"
     told = f" The {words} of the second-best design, {second}, is {more} that of {first}"
     within = int((values[1:] * (1 - gap) < values[0]).sum())
     if not within:

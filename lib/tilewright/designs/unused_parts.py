@@ -6,8 +6,7 @@ from tilewright.base.errors import Problems
 from tilewright.designs.space import Space
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.file_checks import document_behind
-from tilewright.mapping.notices import unit_energy_notices
-from tilewright.mapping.runnable import can_run
+from tilewright.mapping.notices import unit_energy_notices_of_cores
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.unused_entries import note_unused_on
 from tilewright.pipeline.stages.multi.items import MODEL
@@ -35,9 +34,7 @@ def unused_of_networks(space: Space) -> list[str]:
     nodes = tuple(node for network in read if network is not None for node in network.nodes)
     hardware = space.design(index).hardware
     cores = parse_accelerator(hardware).cores
-    for core in {core.name: core for core in cores}.values():
-        layers = [node.layer for node in nodes if node.layer is not None and can_run(core, node)]
-        told.notices += unit_energy_notices(layers, core, hardware)
+    told.notices += unit_energy_notices_of_cores(nodes, cores, hardware)
     if space.mapping is None:
         return told.notices
     mapping = parse_mapping(space.mapping)

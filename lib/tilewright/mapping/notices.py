@@ -13,7 +13,8 @@ from tilewright.hardware.attributes import UNIT_ENERGY_BITS, figure
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import Mapping
-from tilewright.workload.graph import Workload
+from tilewright.mapping.runnable import can_run
+from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 TooSmall = tuple[str, str, int]
@@ -100,6 +101,18 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
         )
         problems.notice(("operational_array", "input_precision"), told)
     return problems.notices
+
+
+def unit_energy_notices_of_cores(nodes: Iterable[WorkloadNode], cores: Iterable[Core], source: object) -> list[str]:
+    """Notices of `unit_energy_notices` for the layers that each core can run. Cores of one name count once. `source` is
+    the source from which the cores were read.
+    """
+    known = list(nodes)
+    found: list[str] = []
+    for core in {core.name: core for core in cores}.values():
+        layers = [node.layer for node in known if node.layer is not None and can_run(core, node)]
+        found += unit_energy_notices(layers, core, source)
+    return found
 
 
 def unit_energy_notices(layers: Iterable[Layer], core: Core, source: object) -> list[str]:

@@ -6,7 +6,7 @@ Each class holds the parameters of a stage, with the defaults of zigzag-dse 3.9.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from tilewright.base.errors import Problem
 from tilewright.base.objectives import OBJECTIVES, Chance, Goal, Objective
@@ -31,6 +31,8 @@ MOST_STARTS = 64
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
 MachineClass = Literal["host-driven-array", "sequenced-array", "many-core", "row-stationary", "any"]
 """Classes of machines with measured errors of predictions (`results.error_bars`)."""
+MACHINE_CLASSES: tuple[str, ...] = get_args(MachineClass)
+"""Names of the classes of machines."""
 CHOICES = ("latency_slack", "energy_slack", "deadline_ms", "energy_budget")
 """Options that choose a point of the Pareto front of a network."""
 SLACK = Told(allowed="a percentage of 0% or more, such as 2%")

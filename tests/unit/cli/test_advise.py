@@ -77,7 +77,7 @@ def test_changes_that_are_made_together_cost_what_is_told(
 def test_missing_lines_have_a_reason(
     run: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the files of a run are not found, one line for each kind names the option that gives the file."""
+    """One line for each kind of file of a run that is not found names the option that gives the file."""
     monkeypatch.chdir(tmp_path)
     quick = ["advise", str(run), "--no-search", "--no-mapping-changes"]
     told = _output(quick, capsys)

@@ -219,7 +219,9 @@ def test_bits_of_one_network_are_compared(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_design_is_compared_with_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the network of the run, without being told; a design in full keeps its name, and its leakage is known."""
+    """A design is compared in the network of the run, without being told; a design in full keeps its name, and its
+    leakage is known.
+    """
     other = tmp_path / "other.yaml"
     other.write_text((TINY / "workload/two_layers.yaml").read_text())
     space = SPACE.replace("two_layers.yaml]", f"two_layers.yaml, {other}]").format(tiny=TINY)

@@ -103,7 +103,7 @@ def test_wrong_choices_are_told_at_once(tmp_path: Path) -> None:
 def test_a_configuration_is_valid_here_and_in_the_project(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where `new` ran, and in the folder of the project, in which `make run` reads it."""
+    """The configuration is valid where `new` ran, and in the folder of the project, in which `make run` reads it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "net.onnx").write_bytes(Path(NETWORK).read_bytes())
     assert main(["new", "mine", "--network", "net.onnx"]) == 0

@@ -88,8 +88,8 @@ def test_a_constraint_is_not_the_end_of_an_axis() -> None:
     ],
 )
 def test_values_that_continue_an_axis(values: tuple[Any, ...], largest: Any, smallest: Any) -> None:
-    """By ratio, by equal steps, or by the last step if the ratio gives a fraction; in the unit of the last value, whole
-    numbers stay whole, and none is negative. If no value follows, the sentence says so.
+    """Values continue an axis by ratio, by equal steps, or by the last step if the ratio gives a fraction; in the unit
+    of the last value, whole numbers stay whole, and none is negative. If no value follows, the sentence says so.
     """
     axes = {"rows": values, "sram": ("1 KiB",)}
     for is_up, expected in ((True, largest), (False, smallest)):

@@ -27,7 +27,7 @@ def source_of(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("sheet", [False, True])
 def test_the_design_has_the_hardware_of_the_file(sheet: bool, tmp_path: Path) -> None:
-    """By a plain comparison of all hardware files; sizes with a unit and in bits are equal."""
+    """The index equals that of a plain comparison of all hardware files; sizes with a unit and in bits are equal."""
     base = read_space(source_of()).base
     lanes, sizes = [2, 4, 8], ["2 MiB", "1 MiB"]
     axes: dict[str, Any] = {"lanes": {"path": "operational_array.sizes.0"}, "size": {"path": SIZE}}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,12 @@ import numpy.typing as npt
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.cost.waiting import WAITING_TERMS
 from tilewright.results.bottlenecks import ARRAY, CAUSE_OF_TERM, IDLE_UNITS, MOVING_DATA, WAITING
-from tilewright.search.options import MachineClass
+from tilewright.search.options import MACHINE_CLASSES
 
 Values = npt.NDArray[np.float64]
 TABLE = Path(__file__).with_name("errors.csv")
 """File with the table."""
-HOST_DRIVEN, SEQUENCED, MANY_CORE, ROW_STATIONARY, ANY = get_args(MachineClass)
+HOST_DRIVEN, SEQUENCED, MANY_CORE, ROW_STATIONARY, ANY = MACHINE_CLASSES
 CLASSES: Mapping[str, str] = {
     HOST_DRIVEN: "one array to which a host or driver sends each command, such as Gemmini",
     SEQUENCED: "one large array with a program of a compiler, such as a TPU",
