@@ -93,7 +93,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['distinct_layers']} distinct,"
         f" {_tried(mapped)})"
     )
-    from tilewright.results.error_bars.bars import bar_lines
+    from tilewright.results.error_bars.bars_text import bar_lines
     from tilewright.results.front_text import front_lines
     from tilewright.results.proof_text import proof_lines
     from tilewright.results.run_text import (
@@ -281,7 +281,8 @@ def _with_error_bars(mapped: "MappedWorkload", problem: "NetworkProblem", chosen
     """Result with error bars in its summary, if the options ask for them."""
     if not chosen.error_bars:
         return mapped
-    from tilewright.results.error_bars.bars import ERROR_BARS, bars_of_records
+    from tilewright.results.error_bars.bars import bars_of_records
+    from tilewright.results.error_bars.bars_text import ERROR_BARS
 
     hardware = content_digest(encode(problem.accelerator))
     bars = bars_of_records(mapped.records, mapped.summary, hardware, chosen.error_bars)

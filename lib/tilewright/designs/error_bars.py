@@ -14,7 +14,8 @@ from tilewright.designs.answer import Answer
 from tilewright.designs.columns import EXPECTED
 from tilewright.designs.results import OK, latency_parts
 from tilewright.designs.space import Space
-from tilewright.results.error_bars.bars import PAGE, SHARE, energy_line, errors_text
+from tilewright.results.error_bars.bars import SHARE, energy_line, errors_text
+from tilewright.results.error_bars.bars_text import PAGE
 from tilewright.results.error_bars.draws import PredictedRun, ends, faster_share, predicted_run, time_samples
 from tilewright.results.error_bars.faster import faster_text, unmeasured_model
 from tilewright.results.error_bars.table import Values, check_class, error_table

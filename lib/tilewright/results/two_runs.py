@@ -17,7 +17,7 @@ from tilewright.base.units import energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.batch_turn import BatchTurn, batch_lines, batch_object
 from tilewright.results.certain_order import order_notice
-from tilewright.results.error_bars.bars import ERROR_BARS
+from tilewright.results.error_bars.bars_text import ERROR_BARS
 from tilewright.results.error_bars.faster import faster_lines
 from tilewright.results.held_costs import ranged_pj
 from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object

@@ -159,7 +159,8 @@ class OneCoreRun(Findings):
     def _totals(self, item: AuditItem) -> Made:
         """Comparison of the stored summary with a summary that is computed again from the stored records."""
         from tilewright.pipeline.stages.run import summed_again
-        from tilewright.results.error_bars.bars import ERROR_BARS, bars_of_records
+        from tilewright.results.error_bars.bars import bars_of_records
+        from tilewright.results.error_bars.bars_text import ERROR_BARS
         from tilewright.results.error_bars.table import check_class
 
         stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload

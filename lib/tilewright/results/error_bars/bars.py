@@ -1,6 +1,6 @@
-"""Error bars of a run: its numbers as JSON values, and the sentences on them."""
+"""Error bars of a run, as JSON values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import exp
 from typing import Any
 
@@ -17,12 +17,8 @@ from tilewright.results.error_bars.draws import (
 )
 from tilewright.results.error_bars.table import LEAST_ROWS, WHOLE, ErrorCell, error_table
 from tilewright.results.records import layers_in_order
-from tilewright.results.text_tables import share_text
 
-ERROR_BARS = "error_bars"
-"""Key of the error bars in a summary."""
 SHARE = HIGH - LOW
-PAGE = "docs/accuracy.md#error-bars"
 
 
 def bars_of_records(
@@ -83,43 +79,3 @@ def energy_line(device_class: str, power: ErrorCell | None) -> str:
         "the energy has no error bars: only the power of a chip without its DRAM is measured,"
         f" {low:.2f} to {high:.2f} times the prediction ({SHARE:.0%} of {power.rows} rows of {', '.join(power.sets)})"
     )
-
-
-def bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the error bars in the summary of a run; no lines if it has none."""
-    found = summary.get(ERROR_BARS)
-    if found is None:
-        return
-    yield f"error bars of {found['share']:.0%}, class {found['class']}: a machine takes {bar_text(found, summary)}"
-    yield from source_lines(found)
-
-
-def bar_text(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """Text on the ends of a bar. `found` has the error bars, and `summary` the clock, if one is known."""
-    low, predicted, high = (found[f"{name}_cycles"] for name in ("low", "predicted", "high"))
-    told = f"{cycles_text(low)} to {cycles_text(high)} cycles"
-    if mhz := summary.get("clock_frequency_mhz"):
-        told += f" ({low / mhz * 1e-6:.3g} to {high / mhz * 1e-6:.3g} s)"
-    return f"{told}, {low / predicted:.2f} to {high / predicted:.2f} times the prediction"
-
-
-def cycles_text(cycles: float) -> str:
-    """Number of cycles with three significant digits."""
-    return f"{float(f'{cycles:.3g}'):,.0f}" if cycles >= 100 else f"{cycles:.3g}"
-
-
-def source_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the errors from which a bar is made, and on the energy."""
-    parts = "; ".join(_limit_text(one) for one in found["limits"])
-    yield f"errors by what limits a layer ({PAGE}): {parts}"
-    if not found["has_waiting_keys"]:
-        yield (
-            "no layer waits for calls, commands or requests, so the errors are those of predictions without such keys"
-            " (docs/model.md#waiting)"
-        )
-    yield found["energy"]
-
-
-def _limit_text(one: Mapping[str, Any]) -> str:
-    share = share_text(one["latency_share"], 1.0)
-    return f"{one['limit']}: {count_of(one['layers'], 'layer')} with {share} of the latency, {one['errors']}"

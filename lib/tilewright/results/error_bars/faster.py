@@ -6,7 +6,8 @@ from typing import Any
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import CORRECTED
-from tilewright.results.error_bars.bars import bar_text, bars_of_run, source_lines
+from tilewright.results.error_bars.bars import bars_of_run
+from tilewright.results.error_bars.bars_text import bar_text, source_lines
 from tilewright.results.error_bars.draws import faster_share, predicted_of_ledger, time_samples
 from tilewright.results.error_bars.table import check_class
 from tilewright.results.run_ledger import RunLedger

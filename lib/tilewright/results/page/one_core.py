@@ -13,7 +13,7 @@ from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.bottlenecks import Bottlenecks, cause_words, waited_for
 from tilewright.results.bottlenecks_text import has_causes, memory_words
-from tilewright.results.error_bars.bars import bar_lines
+from tilewright.results.error_bars.bars_text import bar_lines
 from tilewright.results.front_text import front_lines, front_table, point_roles
 from tilewright.results.loop_nest import loop_nest_text
 from tilewright.results.page.columns import (

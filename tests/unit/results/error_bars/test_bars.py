@@ -10,7 +10,7 @@ import yaml
 from tilewright.base.errors import InputError
 from tilewright.cli.main import main
 from tilewright.cli.run_ledgers import ledger_at
-from tilewright.results.error_bars.bars import cycles_text
+from tilewright.results.error_bars.bars_text import cycles_text
 from tilewright.results.error_bars.draws import ends, predicted_of_ledger, predicted_run, time_samples
 from tilewright.results.error_bars.faster import classes_of, faster_text
 from tilewright.results.error_bars.table import ANY, CLASSES, error_table

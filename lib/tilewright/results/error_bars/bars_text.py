@@ -1,0 +1,54 @@
+"""Lines on the error bars in the summary of a run.
+
+Every verb that prints a run calls them, so this module imports neither the table of errors nor pandas.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tilewright.base.errors import count_of
+from tilewright.results.text_tables import share_text
+
+ERROR_BARS = "error_bars"
+"""Key of the error bars in a summary."""
+PAGE = "docs/accuracy.md#error-bars"
+
+
+def bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines on the error bars in the summary of a run; no lines if it has none."""
+    found = summary.get(ERROR_BARS)
+    if found is None:
+        return
+    yield f"error bars of {found['share']:.0%}, class {found['class']}: a machine takes {bar_text(found, summary)}"
+    yield from source_lines(found)
+
+
+def bar_text(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    """Text on the ends of a bar. `found` has the error bars, and `summary` the clock, if one is known."""
+    low, predicted, high = (found[f"{name}_cycles"] for name in ("low", "predicted", "high"))
+    told = f"{cycles_text(low)} to {cycles_text(high)} cycles"
+    if mhz := summary.get("clock_frequency_mhz"):
+        told += f" ({low / mhz * 1e-6:.3g} to {high / mhz * 1e-6:.3g} s)"
+    return f"{told}, {low / predicted:.2f} to {high / predicted:.2f} times the prediction"
+
+
+def cycles_text(cycles: float) -> str:
+    """Number of cycles with three significant digits."""
+    return f"{float(f'{cycles:.3g}'):,.0f}" if cycles >= 100 else f"{cycles:.3g}"
+
+
+def source_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Lines on the errors from which a bar is made, and on the energy."""
+    parts = "; ".join(_limit_text(one) for one in found["limits"])
+    yield f"errors by what limits a layer ({PAGE}): {parts}"
+    if not found["has_waiting_keys"]:
+        yield (
+            "no layer waits for calls, commands or requests, so the errors are those of predictions without such keys"
+            " (docs/model.md#waiting)"
+        )
+    yield found["energy"]
+
+
+def _limit_text(one: Mapping[str, Any]) -> str:
+    share = share_text(one["latency_share"], 1.0)
+    return f"{one['limit']}: {count_of(one['layers'], 'layer')} with {share} of the latency, {one['errors']}"
