@@ -10,6 +10,7 @@ FACE = (
     "canvas",
     "checks",
     "error_bars.bars",
+    "error_bars.bars_text",
     "error_bars.draws",
     "error_bars.faster",
     "error_bars.table",
