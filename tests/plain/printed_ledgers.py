@@ -19,7 +19,7 @@ BY_FILE = re.compile(
     rf"the best generated spatial mappings would avoid (?P<cycles>[\d,]+) of these cycles"
     rf" \((?P<share>{SHARE}) of the latency\)"
 )
-FULL_TO = re.compile(r"share of the units that work along each side of the array, while it computes: (.+)")
+FULL_TO = re.compile(r"share of working units along each side of the array, while the array computes: (.+)")
 PLACE = re.compile(r"mapping\.yaml:\d+ \(")
 MICRO = 1e6
 Energies = dict[tuple[str, str], dict[str, float]]

@@ -2,8 +2,8 @@
 
 The spatial stall of a layer (cycles lost to idle units) has two parts. The first part is caused by a mapping file that
 fixes the spatial mapping. Without this file, the search would find a spatial mapping that avoids these cycles. The
-second part is caused by sizes, so that even the best spatial mapping has it: loops are too short, loop sizes are not
-multiples of the sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
+second part remains even with the best spatial mapping: loops are too short, loop sizes are not multiples of the sizes
+of the sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
 
 The module also writes these causes as text for the terminal.
 """
@@ -43,7 +43,7 @@ class SideUse(NamedTuple):
     lanes: float
     """Number of working units along the side, on average over the passes."""
     fixed_lanes: int | None
-    """Lanes that the mapping file asks for along this side; None if the file fixes no loops along the side."""
+    """Number of lanes that the mapping file fixes along this side; None if the file fixes no loops along the side."""
 
     @property
     def is_fixed(self) -> bool:
@@ -52,7 +52,7 @@ class SideUse(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the units along the side that work, 0 to 1."""
+        """Share of working units along the side, from 0 to 1."""
         return self.lanes / self.units
 
 
@@ -88,8 +88,8 @@ class ArrayUses:
     layers: tuple[LayerArrayUse, ...]
     """Layers in execution order."""
     places: Table[tuple[str, str], str] = field(default_factory=dict)
-    """Place (file and line) in the mapping file that fixes the loops along an array dimension, as text. The keys are
-    pairs (name of the entry in the mapping file, array dimension). Only texts for users need these places.
+    """Text with the file and the line at which an entry of the mapping file fixes the loops along an array dimension.
+    The keys are pairs (name of the entry, array dimension). Only texts for users need these lines.
     """
 
     @property
@@ -109,10 +109,10 @@ class ArrayUses:
 
     @property
     def never_full(self) -> dict[str, int]:
-        """Largest number of lanes for which the mapping file asks, by array dimension.
+        """Largest number of lanes that the mapping file fixes in any layer, by array dimension.
 
-        An array dimension is listed only if the file fixes its lanes in every layer, and always to fewer lanes than the
-        dimension has units.
+        An array dimension is listed only if the file fixes its lanes in every layer, and fixes fewer lanes in each of
+        them than the dimension has units.
         """
         found = {}
         for name, units in self.units.items():
@@ -300,8 +300,8 @@ class _Row:
     """
 
     def cells(self) -> list[str]:
-        """Texts, one for each side of the array: the loops along the side, and the mean share of the side's units that
-        work.
+        """Texts, one for each side of the array: the loops along the side, and the mean share of working units along
+        it.
         """
         total = math.fsum(weight for weight, _ in self.weights)
         shares = [math.fsum(weight * shares[k] for weight, shares in self.weights) for k in range(len(self.sides))]
@@ -309,8 +309,8 @@ class _Row:
 
 
 def array_text(uses: ArrayUses, latency_cycles: float) -> str:
-    """Text on the causes of idle units and on the share of the units that work along each side of the array. '' if the
-    spatial stalls are below LEAST_SHARE of `latency_cycles`.
+    """Text on the causes of idle units, and on the share of working units along each side of the array. The text is ''
+    if the spatial stalls are below LEAST_SHARE of `latency_cycles`.
     """
     stall = math.fsum(one.stall_cycles for one in uses.layers)
     if stall < LEAST_SHARE * latency_cycles:

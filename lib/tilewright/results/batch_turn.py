@@ -49,8 +49,9 @@ class BatchTurn:
 
     @property
     def before(self) -> int | None:
-        """Batch before `turned` that does not reverse the order: the nearest searched batch between the present batch
-        and `turned`, or the present batch itself. None if no batch reverses the order.
+        """Last batch on the way from the present batch to `turned` that does not reverse the order: the nearest
+        searched batch to `turned` or, if no batch between the two was searched, the present batch. None if no batch
+        reverses the order.
         """
         if self.turned is None:
             return None

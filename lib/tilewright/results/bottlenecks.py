@@ -44,14 +44,14 @@ WAITING: str = "calls and commands"
 WAITING: calls and commands take time (docs/model.md#waiting).
 """
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS, CALL: WAITING, COMMAND: WAITING}
-"""Cause of some terms of the latency; all other terms are caused by data movement."""
+"""Causes of terms of the latency, by term. All terms that are not listed are caused by data movement."""
 ALL = "all"
 """Term of the row with the total in `totals_table`."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
 
 class Share(NamedTuple):
-    """Part of the energy (pJ) or latency (cycles) of a run. Fields that do not apply are ''."""
+    """Part of the energy (in pJ) or of the latency (in cycles) of a run. Fields that do not apply are ''."""
 
     quantity: str
     """Quantity: ENERGY or LATENCY."""
@@ -60,8 +60,8 @@ class Share(NamedTuple):
     memory: str
     port: str
     operand: str
-    """Operand whose data are accessed. For the energy of data that move between memories: `link` or `memory`, the part
-    that uses the energy.
+    """Operand whose data are accessed. For moved data of a run on several cores, this field has `link` or `memory`: the
+    kind of part that uses the energy.
     """
     direction: str
     value: float
@@ -246,9 +246,9 @@ def bottlenecks_of(
 
 
 def limit_words(limit: PortLimit | None) -> str:
-    """Short text that names the port or set of ports that limits (`PortLimit.named`). If several ports save equally
-    many cycles, the text names the first and counts the others. The text is "no port" if no port or set limits, and
-    NOTHING if `limit` is None.
+    """Short text that names the limiting port or set of ports (`PortLimit.named`). If several ports save equally many
+    cycles, the text names the first and counts the others. The text is "no port" if there is no limiting port or set,
+    and NOTHING if `limit` is None.
     """
     if limit is None:
         return NOTHING
@@ -337,10 +337,14 @@ def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
             row |= {"gain_cycles": limit.gain_cycles(limit.limiting)}
         rows.append(row)
     none = sum(not limit.is_limited_by_one for limit in found.limits.values())
-    notes = [f"a port limits a layer if doubling its width saves most, and at least {LEAST_SHARE:.0%} of the latency."]
+    notes = [
+        "the port that limits a layer saves most cycles if its width is doubled, and saves at least"
+        f" {LEAST_SHARE:.0%} of the latency."
+    ]
     if none:
         notes.append(
-            f"no single port limits {none} of {len(found.limits)} layers: their rows have no cycles of a port."
+            f"no single port limits {none} of {len(found.limits)} layers: the rows of these layers have no cycles of a"
+            " port."
         )
     notes += [
         "stall cycles below 0 are slack: the port has this many cycles to spare, and the array does not wait for it."
@@ -421,8 +425,9 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """Port that causes the temporal stall of the layer: its stall is equally long. Of several such ports, the first in
-    the hardware file is returned. None if the layer has no temporal stall, or if no port has a stall of this length.
+    """Port that causes the temporal stall of the layer: the port with a stall of the same length. If there are several
+    such ports, the first in the hardware file is returned. None if the layer has no temporal stall, or if no port has a
+    stall of this length.
     """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)

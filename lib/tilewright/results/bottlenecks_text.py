@@ -33,13 +33,13 @@ DIRECTION_WORDS = {
     "fh": "written, from above",
 }
 AT_ANY_WIDTH = (
-    f"and ports of any width would save less than {LEAST_SHARE:.0%} of their latency: each transfer takes at least one"
+    f"and ports of any width would save less than {LEAST_SHARE:.0%} of the latency: each transfer takes at least one"
     " cycle, and the transfers of a port take turns"
 )
-"""Words on layers that wait for data although the widths of the ports do not limit them."""
+"""Words on layers that wait for data and that wider ports would not make faster."""
 _LIMITED_BY = (
-    "limited by: the kind of cycles with most of the latency of the layer, then the port whose double width saves most,"
-    " and this change of the latency; it can be far below the share, because other ports then limit the layer"
+    "limited by: the kind of cycles with most of the layer's latency, and its share; then the port whose doubled width"
+    " saves most, and the saving. The saving can be far below the share, because other ports then limit the layer"
 )
 """Legend of the column `limited by` of layers."""
 _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
@@ -173,7 +173,10 @@ def _together(limit: PortLimit) -> str:
 
 
 def _left_out(small: int) -> list[str]:
-    rule = f"a port limits a layer if doubling its width saves most, and at least {LEAST_SHARE:.0%} of the latency"
+    rule = (
+        "the port that limits a layer saves most cycles if its width is doubled, and saves at least"
+        f" {LEAST_SHARE:.0%} of the latency"
+    )
     return [
         rule,
         *([f"{count_of(small, 'other port')} would save less than {LEAST_SHARE:.0%} of the latency"] if small else []),
@@ -189,7 +192,9 @@ def _layers_without_port(found: Bottlenecks) -> list[str]:
 
 
 def _waiting_at_any_width(found: Bottlenecks) -> Iterator[str]:
-    """Line on the layers in which the array waits for data at any width of the ports. No line if there are none."""
+    """Line on the layers in which the array waits for data even if ports are very wide. No line if there are no such
+    layers.
+    """
     waited = {layer: _stall_cycles(found, layer) for layer, limit in found.limits.items() if limit.is_beyond_width}
     waiting = {layer: own for layer, own in waited.items() if saves_enough(own, found.total(LATENCY, layer))}
     if not waiting:

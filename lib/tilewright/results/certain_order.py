@@ -1,5 +1,4 @@
-"""Certainty of the order of two runs: a text says whether a mapping that the searches did not find could reverse the
-order.
+"""Certainty of the order of two runs: whether a mapping that the searches did not find could reverse this order.
 
 A search with bounds gives a lower bound of the objective of a run. The bound holds for all mappings that it covers
 (docs/proofs.md#bound-of-a-network). If the lower bound of one run is above the objective of the other run, the order is

@@ -24,7 +24,9 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""Value of a cell whose column does not apply, because the object of the row (such as a run) lacks the property."""
+"""Value of a column that does not apply to the object of the row (such as a run), because the object lacks this
+property.
+"""
 
 
 @dataclass(frozen=True)

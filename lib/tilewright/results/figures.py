@@ -79,7 +79,9 @@ PART_STYLES = (
     ("#F0E442", "xxxx"),
 )
 PAPER_LAYER_INCHES, MOST_LAYER_INCHES = 0.15, 0.9
-"""Widths of a layer in inches: the smallest in a figure for a paper, and the largest of a layer with one bar."""
+"""Limits for the width of a layer, in inches: the smallest width in a figure for a paper, and the largest width of a
+layer with one bar.
+"""
 ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
 EDP_UNIT: Unit = (1e12, "J cycles")
 """Unit of EDP. It is the same for all sizes, so that numbers in figures can be compared with those in tables and texts.
@@ -499,5 +501,7 @@ def _add_latency_legend(
 
 
 def _is_different(latency: float, corrected: float) -> bool:
-    """True if the latency under the corrected model differs so much from that of the run that it is marked."""
+    """True if the latency under the corrected model differs enough from the latency of the run to be marked in the
+    figure.
+    """
     return abs(corrected - latency) > DIFFERENCE_SHOWN * latency

@@ -1,4 +1,4 @@
-"""Texts on the part of an energy whose costs have a range, and on the part whose costs have no range.
+"""Texts on two parts of an energy: the part from costs with a range, and the part from costs without a range.
 
 Costs with a range vary in samples; costs without a range stay the same. Each share of samples is therefore printed
 together with one of these texts.
@@ -20,7 +20,7 @@ REST_OF_TOTAL = "all other energy"
 
 
 def ranged_pj(run: UncertainRun) -> float:
-    """Part of a run's energy, in pJ, whose costs have a range."""
+    """Part of a run's energy that comes from costs with a range, in pJ."""
     return sum(part.energy_pj for part in run.parts)
 
 

@@ -1,8 +1,8 @@
 """Figure of the memory hierarchy of a core: memories above the array, with an arrow for each operand between them.
 
 Every memory operand has a vertical lane, and a memory spans the lanes of its operands. Memories of the same generation
-share a row: the longest chain of memories from each of them down to the array has the same length. If two memories of a
-row would overlap, one of them gets a row of its own.
+share a row. The generation of a memory is the length of the longest chain of memories from it down to the array. If two
+memories of a row would overlap, one of them gets a row of its own.
 """
 
 import itertools
@@ -33,7 +33,7 @@ CHIP_SIZE_INCHES = (0.34, 0.14)
 ARRAY_INCHES = 0.62
 _UNITS = re.compile(r"(?<=\d) (b/cycle|pJ|mm²|instances|[KMGT]i?B|B)\b")
 MOST_ORDERED_LANES = 6
-"""Largest number of operands for which all orders from left to right are tried in the figure."""
+"""Largest number of operands for which the figure tries all orders from left to right."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,9 @@ def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, ...]:
 
 def lane_order(core: Core) -> tuple[str, ...]:
     """Memory operands in the order in which the figure shows them, from left to right. The operands of each memory
-    stand side by side as far as possible. Of equally good orders, the first in lexicographic order of positions in the
-    hardware file is taken. With more than MOST_ORDERED_LANES operands, the order is that of the hardware file.
+    stand side by side as far as possible. Of equally good orders, the first in lexicographic order is taken; operands
+    are compared by their positions in the hardware file. With more than MOST_ORDERED_LANES operands, the order is that
+    of the hardware file.
     """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:

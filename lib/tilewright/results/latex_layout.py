@@ -17,12 +17,12 @@ _LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
 _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
 BREAKING_GAIN = 1.1
-"""Factor by which the scaled text must be larger if names are broken than if they are not."""
+"""Least gain for which names are broken: the scaled text must become larger by at least this factor."""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
-"""Piece of a text that may end a line, if lines may end within a name. A number such as `-1.4%` is one part."""
+"""Pattern of a piece of text after which a line may end if names may be broken. A number like `-1.4%` is one piece."""
 _WORD = re.compile(r"[^ ]* ?")
-"""Piece of a text that may end a line, if lines may not end within a name."""
+"""Pattern of a piece of text after which a line may end if names may not be broken."""
 _QUANTITY = re.compile(r"[\d.,]+ \S+")
 """Number with its unit, which is never broken."""
 

@@ -46,9 +46,12 @@ One unit is `factor` times the unit in which the column is stored.
 Units = Mapping[str, tuple[float, str]]
 """Units by ending of a column name, as pairs (factor, unit)."""
 USUAL_UNITS: Units = {"_pj": (1e6, "µJ"), "_pj_cycles": (1e12, "J cycles")}
-"""Units of the terminal and of the figures. A table for a paper has them, too, if its numbers are readable in them."""
+"""Units of the terminal and of the figures. A table for a paper has the same units if its numbers are readable in them.
+"""
 MOST_UNITS = 1e5
-"""Limit of the largest number of a column in a unit that is chosen for the smallest number."""
+"""Upper limit for readable numbers: a unit is not readable if the largest number of the column reaches this limit in
+it.
+"""
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
 """Rule for the decimals of a column. The largest number of the column shows at least DIGITS digits, and the smallest
 number at least LEAST_DIGITS digits. There are never more than MOST_DECIMALS decimals.
@@ -207,8 +210,8 @@ def write_table(
     With `may_turn`, rows and columns of the LaTeX table are exchanged if this makes its text larger.
 
     `for_paper` is the table for the paper; if it is None, the table of the CSV file is used. If `columns` are given,
-    the table for the paper has only these columns. `notes` are sentences below the table for the paper.
-    `usual` are its units, if its numbers are readable in them.
+    the table for the paper has only these columns. `notes` are sentences below the table for the paper. `usual` are the
+    units of this table, if its numbers are readable in these units.
     """
     write_csv(table, path)
     return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn, usual))
@@ -269,7 +272,7 @@ def _same(table: "pandas.DataFrame") -> dict[str, str]:
     """Text columns in which all rows have the same text: name of the column -> text. {} for a table with fewer than two
     rows.
 
-    If all text columns of the table have one text each, the first of them is left out of the result, so that the table
+    If this holds for all text columns of the table, the first of them is left out of the result, so that the table
     keeps one text column.
     """
     if len(table) < 2:
@@ -322,8 +325,8 @@ def readable_unit(
 
     A unit is readable if the largest value is at least 1 and below MOST_UNITS in this unit, and the smallest value
     above 0 shows LEAST_DIGITS digits. The result is the unit `usual` if it is readable, and otherwise the largest
-    readable unit. If no unit is readable, only the largest value decides: it is at least 1 in the unit. If it is below
-    1 in every unit, the smallest unit is taken.
+    readable unit. If no unit is readable, the result is the largest unit in which the largest value is at least 1 or,
+    if there is none, the smallest unit.
     """
     largest = max(values, default=0.0)
     smallest = min((value for value in values if value), default=0.0)

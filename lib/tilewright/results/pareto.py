@@ -155,13 +155,15 @@ class ComparableRuns:
 
     @property
     def warning_lines(self) -> tuple[str, ...]:
-        """Lines of text that forbid a conclusion about the architectures, such as on different process nodes."""
+        """Lines of text on differences that forbid a conclusion about the architectures, such as different process
+        nodes.
+        """
         return tuple(cause.line for cause in self.unlike if cause.kind in WARNED)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Lines of text under a table or a figure of the group: warnings, assumptions, notes and the advantage that is
-        ignored.
+        """Lines of text under a table or a figure of the group: warnings, assumptions, notes, and the ignored advantage
+        of larger memories (`warning`).
         """
         return (*self.warning_lines, *self.lines_below)
 
@@ -220,8 +222,9 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
-    """Pairs (name of an option, its value as text). Exception: a mapping file can override the option
-    `exploit_data_locality`. If the memories in which data stay between layers are known, they replace this option.
+    """Pairs (name of an option, its value as text). There is one exception: a mapping file can override the option
+    `exploit_data_locality`. The memories in which data stay between layers therefore replace this option if they are
+    known.
     """
     for key, value in options.items():
         if key != "exploit_data_locality" or between_layers == NOT_SAID:
@@ -438,8 +441,9 @@ def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
 
 
 def _network_text(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Text that tells the network of a run from networks of the same name: the bits of its operands, and the beginning
-    of its digest if the networks differ in more than these bits, or if it is not known in what they differ.
+    """Text that distinguishes the network of a run from other networks of the same name. It has the bits of the
+    operands if these bits differ, and the beginning of the digest of the network if more than the bits differs, or if
+    the difference is not known.
 
     `others` has one run of each group whose model reads the network in the same way, including the group of `point`.
     """

@@ -223,8 +223,8 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def draw_stairs(axes: Axes, points: Sequence[tuple[float, float]], colour: str, zorder: float) -> None:
-    """Draw the line between the places that a point of the front dominates and the other places. `points` must be
-    sorted by x. The line goes on to the edges of the plot, so that it is visible for a single point, too.
+    """Draw the border of the area that the points of the front dominate. `points` must be sorted by x. The line
+    continues to the edges of the plot, so that it is visible even for a single point.
     """
     stairs = list(lower_left(points))
     right, top = axes.get_xlim()[1], axes.get_ylim()[1]
@@ -233,8 +233,9 @@ def draw_stairs(axes: Axes, points: Sequence[tuple[float, float]], colour: str, 
 
 
 def legend_entries(objectives: Sequence[str], line_colour: str, are_filled: bool = False) -> list[Line2D]:
-    """Entries of a legend for the marks of a front: discs on the front, other discs, and the line. `objectives` are the
-    names of the two drawn measures. `are_filled` is true if the other discs are light discs instead of circles.
+    """Entries of a legend for the marks of a plot: points on the front, points that are not on the front, and the line.
+    `objectives` are the names of the two drawn measures. Points that are not on the front are circles or, if
+    `are_filled` is true, light discs.
     """
     other = {"markerfacecolor": lighter(OTHER_COLOUR, 0.5), "markeredgecolor": "none"}
     circle = {"markerfacecolor": "none", "markeredgecolor": OTHER_COLOUR}

@@ -9,7 +9,7 @@ from tilewright.hardware.core import DIGITAL, Core, Memory
 from tilewright.hardware.system import on_chip_memories
 
 LIBRARY_SRAM = "sram "
-"""Beginning of the names of laws in the library of costs that describe an SRAM with one port for reads and writes."""
+"""Prefix of the names of all cost laws for an SRAM with one port for reads and writes."""
 BY_HAND = "hardware file"
 """Source of costs that the hardware file gives as numbers."""
 

@@ -13,11 +13,11 @@ from tilewright.base.harmless import visible
 NAME_POINTS, GAP_POINTS = 6.0, 2.0
 """Size of the text, and gap between a point and its name, in points."""
 SAME_POINTS = 3.0
-"""Distance in points below which two points look like one. Only the first of them gets its name."""
+"""Distance below which two points of a plot look like one, in points of type. Only the first of the two gets a name."""
 SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 """Sides of a point on which its name can be, as pairs (right, up). The preferred side comes first."""
 LINE_STEPS = 200
-"""Number of places on a line that a name must not cover."""
+"""Number of places on each line for which it is checked that no name covers them."""
 
 
 def place_names(
@@ -67,7 +67,7 @@ def place_names(
 
 
 def _put(text: Text, side: tuple[int, int], radius: float) -> None:
-    """Move a name to a side of its point, whose marker has a radius in points."""
+    """Move a name to a side of its point. `radius` is the radius of the marker of the point, in points of type."""
     right, up = side
     reach = (radius + GAP_POINTS) * (1.0 if 0 in side else 0.75)
     text.set(

@@ -42,7 +42,7 @@ class PortName(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """Latency of a mapping with some ports WIDER times as wide and all else unchanged."""
+    """Latency of a mapping if some ports are WIDER times as wide and all else is unchanged."""
 
     ports: tuple[PortName, ...]
     latency_cycles: float
@@ -71,8 +71,8 @@ class PortLimit:
     None if a single port saves LEAST_SHARE, if no such set was found, or if no sets were tried.
     """
     unlimited_cycles: float | None = None
-    """Latency if all ports are UNLIMITED times as wide; None if doubled widths save LEAST_SHARE, or if it was not
-    computed.
+    """Latency if all ports are UNLIMITED times as wide. None if doubled widths already save LEAST_SHARE of the latency,
+    or if this latency was not computed.
     """
 
     @property
@@ -101,9 +101,9 @@ class PortLimit:
     def named(self) -> Widened | None:
         """Port, or set of ports, that is presented as the limit in reports.
 
-        The candidates are the port `limiting` and the set `together`. The first of these four that exists is the
-        result: `limiting` if it saves LEAST_SHARE of the latency; `together` if it saves this share; `limiting`;
-        `together`. None if there is no candidate.
+        If the port `limiting` saves LEAST_SHARE of the latency, it is the result; otherwise, if the set `together`
+        saves this share, the set is the result. If neither saves so much, the result is `limiting` or, if there is no
+        such port, `together`. None if there is no such set either.
         """
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
@@ -121,7 +121,7 @@ class PortLimit:
 
     @property
     def is_beyond_width(self) -> bool:
-        """True if ports of any width are known to save less than LEAST_SHARE of the latency."""
+        """True if it is known that even UNLIMITED widths of all ports save less than LEAST_SHARE of the latency."""
         most = self.unlimited_cycles
         if most is None or math.isinf(most):
             return False
@@ -238,7 +238,8 @@ def port_names(core: Core) -> list[PortName]:
 
 
 def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER) -> Core:
-    """Core with some ports `factor` times as wide. All else is unchanged, also the energy of an access to a word."""
+    """Core with some ports `factor` times as wide. All else is unchanged, including the energy of an access to a word.
+    """
     wider = set(ports)
     memories = []
     for memory in core.memories:

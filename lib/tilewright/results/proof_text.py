@@ -12,13 +12,13 @@ from tilewright.base.proof import SpatialMappings, covered_text, gap_to
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
-"""Threshold for `price_line`, as a share of the energy or latency. The line has the number only of a larger decrease.
-Otherwise, it says that the value is within this share of the least value found.
+"""Threshold for `price_line`, as a share of the energy or latency. A decrease above the threshold is stated as a
+number. Otherwise, the line says that the value is within this share of the least value found.
 """
 
 SMALLEST_RISE = 0.0001
-"""Smallest gap, and smallest increase of the objective in `near_line`, that is stated as a number. Both are shares. A
-smaller one is stated as less than 0.01%.
+"""Smallest share that is stated as a number, for gaps and for the increase of the objective in `near_line`. A smaller
+share is stated as less than 0.01%.
 """
 
 QUICK_BOUNDS = ("loma", "salsa")
@@ -26,8 +26,8 @@ QUICK_BOUNDS = ("loma", "salsa")
 
 
 GIVEN, GREEDY = SpatialMappings(), "greedy"
-"""Spatial mappings that a search covers if the mapping file gives them, and the memory allocation that follows the rule
-of zigzag-dse.
+"""GIVEN: the spatial mappings that a search covers if the mapping file fixes them. GREEDY: name of the memory
+allocation that follows the rule of zigzag-dse.
 """
 
 
@@ -98,8 +98,8 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _uncovered_lines(proof: Mapping[str, Any]) -> Iterator[str]:
-    """Line on mappings that the search left out and that can therefore be better, with the command that tries them; no
-    line if the proofs cover all of them.
+    """Line on mappings that the search left out, which can be better than those found, and on the commands that try
+    them. No line if the proofs cover all mappings.
     """
     left_out, covers = [], proof.get("covers", ())
     if any(one.startswith(GIVEN.text) for one in covers):
@@ -115,7 +115,7 @@ def _uncovered_lines(proof: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _others_give(gap: float) -> str:
-    """Words on the largest gap of a proof: the share by which other mappings can be better."""
+    """Words on the largest gap of the proofs: other mappings can be better by at most this share."""
     if not gap:
         return "no other mappings give less"
     return f"other mappings give {f'at most {gap:.2%}' if gap >= SMALLEST_RISE else 'less than 0.01%'} less"

@@ -45,8 +45,8 @@ def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = No
 
 
 def merged_layers(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
-    """Layers of the network, in which one placed layer represents all layers that are equal. It has the place and the
-    name of the first of them.
+    """Layers of the network, with equal layers merged into one placed layer. A merged layer has the place and the name
+    of the first layer that it represents.
     """
     found: dict[tuple[int, int], list[PlacedLayer]] = {}
     for layer in layers:

@@ -38,8 +38,8 @@ def _maker(file: ReportFile) -> Any:
 def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
     """Write a file of a report. Returns the paths of the file itself and of further files of the same figure or table.
 
-    If `content` is None, no file is written, and the result is (). Files of an earlier run with this name are removed
-    if only some runs have such a file (`file.of_some_runs`). Otherwise, they stay.
+    If `content` is None, no file is written, and the result is (). If only some runs have the file
+    (`file.of_some_runs`), files of this name from an earlier run are then removed; otherwise, they stay.
     """
     if content is None:
         if file.of_some_runs:  # of an earlier run in this folder

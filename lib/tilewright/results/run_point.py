@@ -34,8 +34,8 @@ class RunPoint:
     assumes: str = ""
     """Assumptions behind the energy, latency and area of the run."""
     assumes_file: str = ""
-    """File with a column `assumes` that has these assumptions for many results, such as all designs of a space; '' if
-    there is none.
+    """File whose column `assumes` has the assumptions for many results, such as all designs of a space; '' if there is
+    no such file.
     """
     cost_parts: tuple[CostPart, ...] = ()
     """Parts of the run's energy and area whose costs have a range."""
@@ -61,8 +61,8 @@ class RunPoint:
     knows_free_work: bool = True
     """False if it is not known which operators have costs, as for a design of a space."""
     structure_digest: str = ""
-    """Digest of the network without the bits and the zeros of its operands; '' if it was not needed, or if the network
-    is not found.
+    """Digest of the network without the bits and the zeros of its operands; '' if the digest was not needed, or if the
+    network was not found.
     """
     costs: HardwareCosts | None = None
     """Costs of the parts of the core; None if they are unknown, as for runs on several cores."""

@@ -1,4 +1,4 @@
-"""Tables over several runs: a table for programs with a row for each run, and a text table for the terminal with the
+"""Tables of several runs: a table for programs, with a row for each run; and a text table for the terminal, with the
 runs on several cores and their baselines.
 """
 

@@ -54,8 +54,8 @@ _WHY = {"not modelled": "the model has no layers for them", "not run by the core
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Line on layers for which the stages returned several mappings; no line if there are no such layers. Only the best
-    mapping of such a layer is counted. The line also names a reduction: if this stage is put right below the stage
-    `Workload`, it returns only the best mapping.
+    mapping of such a layer is counted. The line also names a stage that, put right below the stage `Workload`, returns
+    only the best mapping (a reduction).
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
@@ -196,8 +196,8 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on the option `exploit_data_locality` of one run. If the option is on, they tell its
-    effect; if it is off, the effect that it would have.
+    """Lines for the terminal on the option `exploit_data_locality` of one run. If the option is on, the lines state its
+    effect; if it is off, they state the effect that it would have.
     """
     locality = summary.get("data_locality")
     if locality is None or not locality["layers"]:

@@ -1,7 +1,7 @@
 """Order of two runs under a changed number, after new searches of the mappings of both runs for each value of the
 number.
 
-With mappings that suit the changed number, the order can reverse at another value.
+If the mappings are adapted to the changed number, the order can reverse at another value than with unchanged mappings.
 """
 
 import math

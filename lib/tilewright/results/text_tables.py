@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TERMINAL_WIDTH = 120
 NOTHING = "-"
-WORKING_SHARES = "share of the units that work along each side of the array, while it computes"
+WORKING_SHARES = "share of working units along each side of the array, while the array computes"
 """Title of a list with the share of working units for each side of the array."""
 SMALLEST_SHOWN = 0.001
 

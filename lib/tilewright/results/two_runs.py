@@ -104,7 +104,7 @@ class RunComparison:
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
         """Differences by term, the largest first. The energy of accesses is one term for each memory. For the latency,
-        the result is () if the runs have no common term that is above 0 in both.
+        the result is () if no term is above 0 in both runs.
         """
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
@@ -242,9 +242,9 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs, with distinct names. A run whose folder has only the name of its network, such as a design in full,
-    also gets the name of the folder above. If the names are still equal, each run gets the end of its path in `places`,
-    which the user wrote: from the last folder in which the paths differ.
+    """Both runs, with distinct names. If the folder of a run has only the name of the network, as for the full result
+    of a design, the run also gets the name of the folder above. If the names are still equal, each run gets the end of
+    its path in `places`, which the user wrote: from the last folder in which the paths differ.
     """
     one, other = (_with_folder_above(*pair) for pair in zip((a, b), places, strict=True))
     if one.run.run != other.run.run:
@@ -463,8 +463,8 @@ def _notices(a: RunLedger, b: RunLedger, network: NetworkDifference | None) -> I
             yield "some layers are in one run only, because the cores run different parts of the network"
     elif _differ_unexplained(*runs):
         yield (
-            "different work has costs in the two runs: whether the network, its shapes or only its costed operators"
-            " differ is not known, because the network of at least one run was not found"
+            "different work has costs in the two runs: it is not known whether the network, its shapes or only its"
+            " costed operators differ, because the network of at least one run was not found"
         )
     elif not _is_one_network(*runs):
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
@@ -472,7 +472,7 @@ def _notices(a: RunLedger, b: RunLedger, network: NetworkDifference | None) -> I
             "some layers are in one run only: the models read the network in different ways, or one run has only a part"
             " of the network"
             if read_in_two_ways
-            else "the networks of both runs have the same name, but whether the networks are the same is not known"
+            else "the networks of both runs have the same name, but it is not known whether they are the same"
         )
     if warning := _group(*runs).warning:
         yield warning

@@ -1,4 +1,4 @@
-"""Probability that an order of runs holds within the ranges of their costs.
+"""Probability that a given order of runs is right if costs vary within their ranges.
 
 Energies and areas are linear in the costs of memories. All samples are therefore computed as one matrix product: the
 contribution of each cost law to a run, times the random factor of the law.
@@ -28,8 +28,8 @@ SEED = 0
 _MOST_AT_ONCE = 20_000_000
 """Largest number of values that one step compares."""
 _FEW = 0.3
-"""Share of undecided samples below which the undecided samples are copied, so that further steps process only these
-samples.
+"""Threshold for the share of undecided samples. Below it, the undecided samples are copied, so that further steps
+process only these samples.
 """
 
 
@@ -168,11 +168,11 @@ def sampled_factors(ranges: Ranges) -> Values:
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """Array of shape (runs,): True for a run that at least one run of the nominal front dominates for all values of the
-    factors. The nominal front is the Pareto front if all factors are 1.
+    """Array of shape (runs,): True for a run that is dominated, for all values of the factors, by at least one run of
+    the nominal front. The nominal front is the Pareto front if all factors are 1.
 
-    The other runs are not compared with these runs: if one of these runs dominates another run in a sample, some run of
-    the nominal front also dominates this other run in the sample.
+    Runs need not be compared with such always dominated runs: if an always dominated run dominates another run in a
+    sample, a run of the nominal front also dominates that other run in this sample.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)

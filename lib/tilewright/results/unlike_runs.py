@@ -133,7 +133,7 @@ def _mac_energy(runs: Sequence[RunPoint]) -> str:
 
 
 def _mac_of_bits(runs: Sequence[RunPoint]) -> str:
-    """Sentence on runs with one energy of a MAC and different bits of the operands."""
+    """Sentence on runs with the same energy of a MAC, although the bits of their operands differ."""
     alike: dict[str, list[RunPoint]] = {}
     for run in runs:
         if run.bits and (energy := _unit_energy_text(run)):
@@ -234,7 +234,7 @@ def one_sided_ranges(runs: Sequence[RunPoint]) -> str:
     """Text on memories whose energy has a range in some of the runs and none in others, although all these runs have
     such a memory; '' if there are none. Samples of the costs then vary the energy of some runs only.
 
-    Memories of one name are compared, and the off-chip memories whatever their names.
+    On-chip memories are compared if they have the same name. Off-chip memories are compared whatever their names.
     """
     parts = [(run, part) for run in runs if run.costs for part in run.costs.memories if any(part.bit_energies_pj)]
     texts = []

@@ -29,8 +29,8 @@ def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARAC
 
 
 _WORTH_TELLING = 0.995
-"""Smallest ratio (value of a baseline / value of the run) in latency or energy that texts do not report. Below this
-ratio, texts say that the run is worse than the baseline.
+"""Threshold for the ratio (value of a baseline / value of the run) in latency or energy. Below this threshold, texts
+say that the run is worse than the baseline.
 """
 
 

@@ -40,17 +40,19 @@ class StepLimit:
     """Bound of a step (what limits the time of the step), with the shares of the time that determine this bound."""
 
     widths: Verdict
-    """Shares of the time, by part, the largest share first. The share of a part is the time that the step saves if only
-    this part has twice its width. If a set of parts bounds the step, the first share is the share of this set.
+    """Verdict on the shares of the time that doubled widths save. The share of a part is the time that the step saves
+    if only this part has twice its width. If a set of parts bounds the step, the first share is the share of this set.
     """
     kinds: Verdict
-    """Verdict on the cycles by kind; without entries if the kinds are not known."""
+    """Verdict on the numbers of cycles of each kind. It compares nothing if the kinds are not known."""
     parts: tuple[str, ...]
     """Part or set of parts that bounds the step; () if a kind of cycles bounds the step."""
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the bound: `widths` if parts bound the step, else `kinds`."""
+        """Verdict that names the bound: the field `widths` if a part or a set of parts is the bound, otherwise the
+        field `kinds`.
+        """
         return self.widths if self.parts else self.kinds
 
     def row(self, word_of: Mapping[str, str] | None = None) -> JsonObject:

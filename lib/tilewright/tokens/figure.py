@@ -54,7 +54,7 @@ def token_figure(found: TokenCosts) -> Figure:
 
 
 def _unit(column: str, values: Sequence[float]) -> Unit:
-    """Unit in which a column is drawn: that of the text if the values are readable in it."""
+    """Unit in which a column is drawn. It is the unit of the text if the values are readable in this unit."""
     if column.endswith("_cycles"):
         return unit_for(math.sqrt(min(values) * max(values)), CYCLE_UNITS)
     end = unit_end(column)

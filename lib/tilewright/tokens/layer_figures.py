@@ -68,8 +68,8 @@ class LayerFigures:
     options: SearchOptions
     control: Control
     with_limits: bool = True
-    """True if latencies with larger parts are also computed. Each of them has one change: a port is twice as wide, or a
-    memory is twice as large.
+    """True if latencies on changed cores are also computed. A changed core has one port that is twice as wide, or one
+    memory that is twice as large.
     """
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Work that the core cannot run, by operator type."""

@@ -237,8 +237,8 @@ FINER_VECTORS = (PLAIN, Finer(4))
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
 """Finer cuts that are tried for matrix products whose sum is cut: each core adds up a part of the input features."""
 _COLUMNS = ("G", "H", "K")
-"""Loops over heads (G, H) and output columns (K), in the order in which they are cut. The other output loops are cut
-after them, without the loops in _ROWS.
+"""Loops over heads (G, H) and output columns (K), in the order in which they are cut. All other output loops except
+those in _ROWS are cut after these loops.
 """
 _ROWS = ("B", "D")
 """Loops over requests and tokens."""
@@ -315,8 +315,9 @@ def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iter
 def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
     """Loops that cut a layer into one part per core, and each part into finer pieces.
 
-    A small layer gives fewer parts than there are cores. Loops that divide the layer between cores come first. From
-    part to part, their indexes change fastest. Consecutive parts can therefore be assigned to the cores in turn.
+    A small layer gives fewer parts than there are cores. Loops that divide the layer between cores come first, so that
+    their indexes change fastest from one part to the next. Consecutive parts can therefore be assigned to the cores in
+    turn.
     """
     assert node.layer is not None
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}

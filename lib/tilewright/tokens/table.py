@@ -45,8 +45,8 @@ IN_PAPER = (
 )  # fmt: skip
 """Columns of the table in its version for a paper."""
 UNITS_IN_PAPER = {"_pj": (1e9, "mJ"), "_s": (1e-3, "ms")}
-"""Units of the text, which tables and figures for a paper have, too, if their numbers are readable in them: ending of a
-column -> (divisor, unit).
+"""Units of the text for the terminal: ending of a column -> (divisor, unit). Tables and figures for a paper have the
+same units if their numbers are readable in them.
 """
 
 
@@ -64,8 +64,8 @@ class TokenCurves:
     _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise InputError in two cases. The step states how many tokens each expert gets, although these numbers hold
-        for only one step. Or `chunk` is not a multiple of `key_block`.
+        """Raise InputError in two cases: the step states how many tokens each expert gets, although these numbers hold
+        for only one step; or `chunk` is not a multiple of `key_block`.
         """
         problems = Problems()
         if not isinstance(self.described.step.experts, str):
@@ -134,8 +134,8 @@ class TokenCurves:
 
     @property
     def affine_from(self) -> int:
-        """Index, counted from 0, of a chunk of the prompt. After this chunk, each chunk costs more than the chunk
-        before it, always by the same amount.
+        """Index (from 0) of a chunk of a prompt. From this chunk on, the cost of a whole chunk is an affine function of
+        its index.
         """
         windows = [
             block.mixer.window

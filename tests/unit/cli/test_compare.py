@@ -211,11 +211,11 @@ def test_bits_of_one_network_are_compared(tmp_path: Path, capsys: pytest.Capture
         (folder / name / "workload.json").unlink()
     for file in networks.values():
         file.unlink()
-    unknown = "not known, because the network of at least one run was not found"
+    missing = "because the network of at least one run was not found"
     assert main(["compare", str(folder / "short"), str(folder / "plain")]) == 2
-    assert f"{bits['short']} in A; {bits['plain']} in B); more is {unknown}" in capsys.readouterr().err
+    assert f"{bits['short']} in A; {bits['plain']} in B); more is not known, {missing}" in capsys.readouterr().err
     assert main(["compare", str(folder / "plain"), str(folder / "wide")]) == 0
-    assert f"or only its costed operators differ is {unknown}" in capsys.readouterr().out
+    assert f"or only its costed operators differ, {missing}" in capsys.readouterr().out
 
 
 def test_a_design_is_compared_with_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

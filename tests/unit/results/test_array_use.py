@@ -44,7 +44,7 @@ def test_the_mapping_file_fixes_too_few_lanes() -> None:
     assert array_text(uses, 1e6) == "", "next to nothing"
     on_page = page_text(uses.as_object())
     assert on_page.startswith(
-        "Share of the units that work along each side of the array, while it computes: D1 25.0%. 48 cycles"
+        "Share of working units along each side of the array, while the array computes: D1 25.0%. 48 cycles"
     )
     assert page_text(None) == ""
 

@@ -213,7 +213,7 @@ def test_a_network_may_have_another_name() -> None:
             "some layers are in one run only: the models read the network in different ways, or one run has only"
             " a part",
         ),
-        ({"workload_digest": "", "model": ""}, {}, "whether the networks are the same is not known"),
+        ({"workload_digest": "", "model": ""}, {}, "it is not known whether they are the same"),
         ({"could_keep": True}, {}, "with this option, b would keep data between layers"),
         ({"is_of_several_cores": True}, {}, "data that move between cores belong to no layer"),
     ],

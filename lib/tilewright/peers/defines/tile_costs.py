@@ -1,6 +1,4 @@
-"""Best mapping of a layer by the rule of DeFiNES: the loop order with the least energy among all orders of a small set
-of loops.
-"""
+"""Best mapping of a layer by the rule of DeFiNES: of all orders of a few loops, the one with the least energy."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

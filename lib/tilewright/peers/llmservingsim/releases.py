@@ -5,8 +5,8 @@ The time of a residual sum is part of the time of the norm after it, as in kerne
 times of the layers therefore add up to the time of the step. The data movement of embeddings has no cost, and sampling
 is not modelled.
 
-The module also checks whether a release has all layers of a model, and whether names can be folder names of the
-release.
+The module also checks whether a release has all layers of a model, and whether the names for the release can be names
+of folders.
 """
 
 import csv
@@ -50,7 +50,7 @@ RELEASES = (FLAT, PREDICTIONS, BUNDLE)
 1.0.0, the code of the paper on LLMServingSim 2.0. BUNDLE: release 1.1.0 and later.
 """
 MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
-"""Default of the largest number of cached tokens in a profile, by format of the profile. The numbers are those in the
+"""Default limit for the number of cached tokens in a profile, by format of the profile. The limits are those in the
 scripts of the releases.
 """
 CONTEXT_STEP, PROMPT_STEP = 64, 32
@@ -268,14 +268,14 @@ def _mixture_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[A
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _ROTARY_LEFT_OUT = "TPU"
-"""Text in a name of hardware. If a name contains this text, the simulator leaves out the time of positional encodings,
-as if the time of attention included it.
+"""Special text in names of hardware. If the name of the hardware contains this text, the simulator leaves out the time
+of positional encodings, as if it were part of the time of attention.
 """
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:
-    """Report an error for each part of a model for which a release has no layers. Without this error, the simulator
-    would leave out such a part.
+    """Report each part of a model that has no layers in the release, as an error. Without the error, the simulator
+    would silently leave out the part.
     """
     at = ("language_model",)
     mixers = {block.mixer for block in model.blocks}

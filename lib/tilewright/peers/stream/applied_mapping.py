@@ -1,9 +1,10 @@
-"""Mapping files of stream-dse 2.x, converted to entries and stacks of tilewright for a network on an accelerator.
+"""Conversion of mapping files of stream-dse 2.x to mapping entries and stacks of tilewright, for one network on one
+accelerator.
 
 Source: stream-dse 2.1.1 (`stream/parser/mapping_factory.py`, `stream/workload/utils.py`). A tile is the part of an axis
 that one core computes at a time. Layers of a group can share an axis. All layers with this axis are cut into the same
-number of tiles, S / (T * P). S is the size of the axis, and T is the size of the tile. P is the largest number of parts
-into which one of the layers cuts the axis. docs/formats.md lists the differences from Stream.
+number of tiles, S / (T * P). S is the size of the axis, and T is the size of the tile. Each layer cuts the axis into
+parts for several cores; P is the largest number of parts. docs/formats.md lists the differences from Stream.
 """
 
 import math
@@ -24,8 +25,9 @@ _MOST_NAMED = 3
 
 
 def applied(mapping: Mapping, workload: Workload, accelerator: MultiCoreAccelerator, problems: Problems) -> Mapping:
-    """Mapping in which entries and stacks replace the plan, for a network on an accelerator. All problems are reported
-    in `problems`, and no error is raised. If there are problems, the only entry is `default`.
+    """Copy of `mapping` for a network on an accelerator: mapping entries and stacks replace the plan, which is the
+    content of a file of stream-dse 2.x. All problems are reported in `problems`, and no error is raised. If there are
+    problems, the only entry is `default`.
     """
     assert mapping.plan is not None
     before = len(problems.found)
@@ -68,8 +70,8 @@ class _Application:
         return found
 
     def _check_group(self, place: int) -> None:
-        """Report each operator type in a group that selects several operators, if the file has several groups. Such a
-        file does not say which of the operators are in this group.
+        """Report each name in a group that selects several operators, if the file has several groups: the file then
+        does not say which of these operators are in this group.
         """
         plan = self.layers.plan
         told = self.layers.problems.within("fused_groups", place)
@@ -77,7 +79,7 @@ class _Application:
             entry = next(index for index, one in enumerate(plan.layers) if one.name == name)
             operators = list(dict.fromkeys(node.origin or node.name for node in self.layers.nodes_of[entry]))
             if len(operators) > 1:
-                message = f"selects {len(operators)} layers, and the file does not say which are in this group"
+                message = f"selects {len(operators)} layers, and the file does not say which of them are in this group"
                 told.at(("layers", at), message, name, f"names of layers: {_some(operators)}")
 
     @property
@@ -112,8 +114,9 @@ class _Application:
     def _entry(
         self, node: WorkloadNode, given: PlanLayer, tiles: Sequence[TilingEntry], is_alone: bool
     ) -> MappingConstraints:
-        """Entry of a layer. A layer that is alone in its stack is not cut into tiles. Its tiles therefore become
-        further parts on the same cores. Tiles of a reduction are left out.
+        """Entry of a layer. A layer that is alone in its stack is not cut into tiles: the tiles that the file gives for
+        it become further parts on the same cores. Tiles of a reduction are then left out, and so are all tiles if the
+        cores of the layer are not fixed.
         """
         assert node.layer is not None
         loops = [(self.layers.loop(node, split.dimension, Problems()), split.parts) for split in given.splits]

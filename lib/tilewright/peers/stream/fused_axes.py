@@ -63,7 +63,7 @@ def _loop_of(axis: AxisIndex, index_map: IndexMap) -> str:
 
 
 def _moving(axis: AxisIndex, index_map: IndexMap) -> list[tuple[str, int]]:
-    """Terms of an axis whose loops have more than one index."""
+    """Pairs (loop, coefficient): the terms of an axis, without loops that have only one index."""
     return [(name, coefficient) for name, coefficient in axis.terms if index_map.size_of[name] > 1]
 
 
@@ -100,7 +100,9 @@ class FusedAxes:
         return [one for one in loops if self.axis_of(one) == axis]
 
     def indices_of_step(self, loop: Loop) -> Fraction:
-        """Number of indices of `loop` for one index of the loop of its axis that has the fewest indices."""
+        """Number of indices of `loop` for each index of the shortest loop of the same axis, which has the fewest
+        indices.
+        """
         least = min(self._find(one)[1] for one in self.members(self.axis_of(loop)))
         return self._find(loop)[1] / least
 
@@ -121,8 +123,8 @@ class FusedAxes:
             self._root[one] = (other, stride * factor / ratio)
 
     def _joined_apart(self, link: Link) -> bool:
-        """Join two loops through a tensor that several layers read. If two loops of one layer would then be one axis,
-        the loops are not joined, and the result is False.
+        """Join two loops through a tensor that several layers read, unless two loops of one layer would then be one
+        axis. The result is True if the loops are now joined.
         """
         one, other = self.axis_of(link[0]), self.axis_of(link[1])
         if one != other:
@@ -211,8 +213,8 @@ def _link(
 
 
 def _links_of_readers(found: Sequence[tuple[WorkloadNode, IndexMap, AxisIndex]]) -> Iterator[Link]:
-    """Links between loops of layers that read one tensor from outside the group. Two loops that both index outputs are
-    not linked.
+    """Links between loops of layers that read the same tensor, if it is made outside the group. Two loops that both
+    index outputs are not linked.
     """
     for (one, first, axis), (other, second, beside) in itertools.combinations(found, 2):
         read, also = _moving(axis, first), _moving(beside, second)

@@ -15,7 +15,9 @@ class GroupTiles:
     """Tiles of one group of fused layers. Wrong tiles are reported."""
 
     def __init__(self, layers: SelectedLayers, place: int, nodes: Sequence[WorkloadNode]) -> None:
-        """Store the group at the position `place` of the plan. `nodes` has its layers, in the order of the network."""
+        """Store the group at the position `place` of the plan. `nodes` are the layers of the group, in the order of the
+        network.
+        """
         self.layers, self.nodes = layers, nodes
         self.group: PlanGroup = layers.plan.groups[place]
         self._told = layers.problems.within("fused_groups", place)
@@ -44,8 +46,8 @@ class GroupTiles:
         return found
 
     def _parts_of_axes(self) -> dict[Loop, int]:
-        """Largest number of parts of each axis, over the layers of a group. Each number of parts must divide this
-        number and the size of the axis; other numbers are reported.
+        """Largest number of parts of each axis over the layers of a group. In every layer, the number of parts must
+        divide this largest number and the size of the axis; otherwise, it is reported.
         """
         given: list[tuple[Loop, int, int, KeyPath]] = []
         for node in self.nodes:

@@ -36,8 +36,8 @@ def has_form(data: Any) -> bool:
 def _is_new(entry: Any) -> bool:
     """True if an entry of a list has a value that only entries of stream-dse 2.x have.
 
-    Two kinds of lists do not count, because they are mistakes in either form: a list with values of both forms, such as
-    [2, [3]], and a list of empty lists.
+    Two kinds of lists do not count, because both forms forbid them: a list with values of both forms, such as [2, [3]],
+    and a list of empty lists.
     """
     cores, parts = list(items(table(entry).get(_CORES))), list(items(table(entry).get(_PARTS)))
     in_lists = bool(cores) and all(isinstance(one, list) and one for one in cores)

@@ -27,7 +27,7 @@ def parse_loop_of_layer(text: str) -> tuple[str, int]:
     match = _LOOP_OF_LAYER.fullmatch(text)
     if match is None or int(match.group(2)) > _LARGEST_PLACE:
         raise FieldError(
-            "must be the name of a layer, a point, D and the position of a loop", "LAYER.D0, LAYER.D1, ..."
+            "must be the name of a layer, followed by `.D` and the position of a loop", "LAYER.D0, LAYER.D1, ..."
         )
     return match.group(1), int(match.group(2))
 

@@ -1,8 +1,8 @@
 """Scheduler of the model `stream-2023`: the rules of Stream in the version that was validated against chips in 2023.
 
-The model is only for comparison with published numbers, because it is not causal. A later decision can take memory
-space and links at an earlier time than previous decisions. A tensor is ready as soon as it is registered in a memory,
-even if it arrives there later. docs/multi-core-model.md#scheduling lists the rules.
+The model is only for comparison with published numbers, because it is not causal. A decision can take memory space and
+links at an earlier time than decisions that were made before it. A tensor is ready as soon as it is registered in a
+memory, even if it arrives there later. docs/multi-core-model.md#scheduling lists the rules.
 
 The scheduler is plain Python and makes one pass over the CNs in the order of decisions. A transfer moves the whole
 output of a CN, over the path with the fewest links. A link carries one transfer at a time. Links and memories are
@@ -194,7 +194,7 @@ class _Run:
                 self.uses[tensor][memory] += 1
 
     def too_large(self, cn: int) -> list[int]:
-        """Numbers of the operands that a CN streams from or to the off-chip memory while it runs."""
+        """Indices of the operands that a CN streams from or to the off-chip memory while it runs."""
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], self.allocation[cn]]
         return np.flatnonzero(bits).tolist()
 
@@ -251,9 +251,9 @@ class _Run:
         If the memory already holds the tensor, nothing moves. The result is then 0 or, with the repair ARRIVAL
         (REPAIRS), the cycle in which the tensor has arrived.
 
-        The transfer starts at `time` minus its own duration or later. With the repair EARLY, it starts as early as
-        possible. `keep` has the tensors that must not be evicted to make space. `cause` is a position in CAUSES, or
-        NONE. NONE stands for OFF_CHIP_FETCH if the tensor comes from the off-chip memory, and otherwise for
+        The earliest start is `time` minus the duration of the transfer. With the repair EARLY, the transfer starts as
+        early as possible. `keep` has the tensors that must not be evicted to make space. `cause` is a position in
+        CAUSES, or NONE. NONE stands for OFF_CHIP_FETCH if the tensor comes from the off-chip memory, and otherwise for
         CORE_TO_CORE.
         """
         if tensor in self.stored[memory]:

@@ -62,7 +62,7 @@ class SelectedLayers:
             self._check_parts(place)
 
     def _check_names(self) -> None:
-        """Report names that neither a layer nor an operator has, and cores that do not exist."""
+        """Report names that belong to no layer and to no operator, and cores that do not exist."""
         names = {name: None for node in self.workload.nodes for name in names_of(node) if name}
         layers = list(dict.fromkeys(node.name for node in self.workload.nodes if node.layer is not None))
         cores = [str(core) for core in self.accelerator.onchip_core_ids]
@@ -118,7 +118,9 @@ def _is_list(problems: Problems) -> bool:
 
 
 def names_of(node: WorkloadNode) -> tuple[str, ...]:
-    """Names by which an entry selects a node: name and type of the node and of its operator in the network file."""
+    """Names by which an entry selects a node: the name and the type of the node, and those of its operator in the
+    network file.
+    """
     return tuple(name for name in (node.name, node.operator_type, node.origin, node.origin_type) if name)
 
 

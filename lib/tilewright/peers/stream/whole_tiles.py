@@ -1,5 +1,5 @@
-"""Graph and data of a network in the model `stream-2023`: all CNs of a layer are equal, run in one chain, and make one
-tensor each.
+"""Graph and data of a network in the model `stream-2023`: all CNs of a layer are equal and run in one chain, and each
+CN makes one tensor.
 
 * All CNs of a layer have the same cost: a CN at a border costs as much as an inner CN, and padding counts as data.
 * All CNs of a layer run in one chain, even if they use different weights. CNs with the same part of the weights stay on
@@ -216,7 +216,7 @@ def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[I
 
 
 MODEL = ScheduleModel(whole_tile_problem, simulate_stream_2023, ("share_divisor", "layers_by_off_chip"))
-"""Schedule model `stream-2023`: complete tensors in place of pieces, and a scheduler that is not causal. A later
-decision can take memory space and links at an earlier time than previous decisions. The model ignores the settings
+"""Schedule model `stream-2023`: complete tensors in place of pieces, and a scheduler that is not causal. A decision can
+take memory space and links at an earlier time than decisions that were made before it. The model ignores the settings
 `share_divisor` and `layers_by_off_chip`.
 """

@@ -133,7 +133,7 @@ def _constant_nodes(
 
 
 def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
-    """Roles of the operands by the number of predecessors (at most two), as in zigzag-dse."""
+    """Roles of the operands, decided as in zigzag-dse by the number of predecessors, which is at most two."""
     if not predecessors:
         return OperandRoles(0, weight_input, ("W", "I"), ())
     if len(predecessors) == 1:

@@ -1,1 +1,3 @@
-"""Error bars on predicted latencies, from the errors of rows that others measured (docs/accuracy.md#error-bars)."""
+"""Error bars on predicted latencies, from the errors of predictions for measurements by others
+(docs/accuracy.md#error-bars).
+"""

@@ -58,8 +58,8 @@ def bars_of_run(run: PredictedRun) -> JsonObject:
 
 
 def errors_text(cell: ErrorCell, device_class: str) -> str:
-    """Text on the errors of one limit: the rows, machines and sets that they come from. `device_class` is the class for
-    which they are used.
+    """Text on the errors of the layers with one limit: the rows, machines and sets of measurements from which the
+    errors come. `device_class` is the class of machines for which they are used.
     """
     rows, machines = count_of(cell.rows, "row"), count_of(cell.machines, "machine")
     text = f"errors of {rows} on {machines} ({', '.join(cell.sets)})"
@@ -69,8 +69,8 @@ def errors_text(cell: ErrorCell, device_class: str) -> str:
 
 
 def energy_line(device_class: str, power: ErrorCell | None) -> str:
-    """Line on the energy, which has no error bars. `power` has the errors of the power of a chip; None if no power of a
-    machine of the class is measured.
+    """Line that says why the energy has no error bars. `power` has the errors of the predicted power of chips; None if
+    the power of no machine of the class was measured.
     """
     if power is None:
         return f"the energy has no error bars: no energy or power of class {device_class} is measured"

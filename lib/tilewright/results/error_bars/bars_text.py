@@ -43,8 +43,8 @@ def source_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"errors by what limits a layer ({PAGE}): {parts}"
     if not found["has_waiting_keys"]:
         yield (
-            "no layer waits for calls, commands or requests, so the errors are those of predictions without such keys"
-            " (docs/model.md#waiting)"
+            "no layer waits for calls, commands or requests, so the errors are those of predictions from hardware files"
+            " without keys for such waiting (docs/model.md#waiting)"
         )
     yield found["energy"]
 

@@ -1,8 +1,9 @@
 """Samples of the time that a machine takes for a run, from the prediction and the table of errors.
 
-The error of a layer is the sum of three parts: one of the program, which machines of one class share, one of the
-machine, and one of the layer. Each part is sampled from its quantiles. A sample depends only on what the part belongs
-to, not on the order of runs, so two runs that share a part have the same samples of it.
+The error of a layer is the sum of three parts: a part of the program (the same for all machines of a class), a part of
+the machine, and a part of the layer. Each part is sampled from its quantiles. The samples of a part depend only on the
+program, machine or layer to which it belongs, and not on the order of runs. Two runs with a common part therefore have
+the same samples of this part.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,21 +41,21 @@ class PredictedLayer(NamedTuple):
     limit: str
     """Limit of the layer, one of `table.LIMITS`."""
     identity: str
-    """Text that layers with equal terms of the latency share; they also share the part of the error of one layer."""
+    """Text made from the terms of the latency. Layers with the same text have the same part of the error of a layer."""
 
 
 @dataclass(frozen=True)
 class PredictedRun:
-    """Predicted latency of a run, with what its error depends on."""
+    """Predicted latency of a run, with the properties on which the error of the prediction depends."""
 
     machine: str
-    """Text that identifies the hardware. Runs on one machine share the part of the error that belongs to it."""
+    """Text that identifies the hardware. Runs on the same hardware have the same part of the error of a machine."""
     device_class: str
     has_keys: bool
     """True if the hardware file has keys of calls, commands and requests."""
     layers: tuple[PredictedLayer, ...]
     program: str = ""
-    """Text that identifies the program. Runs of one network share it."""
+    """Text that identifies the program. It is the same for all runs of one network."""
 
     @property
     def cycles(self) -> float:
@@ -97,7 +98,7 @@ def predicted_of_ledger(ledger: RunLedger, device_class: str) -> PredictedRun:
 
 def time_samples(run: PredictedRun, table: ErrorTable | None = None) -> Values:
     """Samples of the time that the machine takes for a run, in predicted cycles: array of SAMPLES numbers. `table` is
-    the table of errors; None means that of the package.
+    the table of errors; None stands for the table of this package.
     """
     known = table or error_table()
     cells = run.cells(known)

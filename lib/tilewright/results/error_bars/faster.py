@@ -13,12 +13,12 @@ from tilewright.results.error_bars.table import check_class
 from tilewright.results.run_ledger import RunLedger
 
 _CERTAIN = 0.99
-"""Largest probability that sentences state as a number. The table has too few rows for larger ones."""
+"""Largest probability that sentences state as a number. The table has too few rows for larger numbers."""
 
 
 def classes_of(text: str) -> tuple[str, str]:
-    """Classes of two runs from the value of the option --error-bars: one class for both, or two with a comma between
-    them. Raises InputError for unknown classes.
+    """Classes of the machines of two runs, from the value of the option --error-bars: one class for both runs, or two
+    classes with a comma between them. Raises InputError for unknown classes.
     """
     names = [name.strip() for name in text.split(",")]
     if len(names) > 2:

@@ -34,8 +34,8 @@ CLASSES: Mapping[str, str] = {
 LIMITS = (ARRAY, MOVING_DATA, WAITING)
 """Limits of a layer: the kinds of causes that `explain` names, where an array with idle units counts as ARRAY."""
 PROGRAM, MACHINE, OWN, WHOLE = "program", "machine", "row", "whole"
-"""Parts of an error. PROGRAM: part that all machines of a class share if they run one program. MACHINE: further part
-that all rows of one machine share. OWN: part of a single row. WHOLE: sum of the parts.
+"""Parts of an error. PROGRAM: part that all machines of a class share if they run the same program. MACHINE: further
+part that all rows of one machine share. OWN: part of a single row. WHOLE: sum of the parts.
 """
 LATENCY, POWER = "latency", "power"
 LEVELS = (
@@ -45,7 +45,9 @@ LEVELS = (
 )
 """Levels of the quantiles in the table."""
 LEAST_ROWS = 5
-"""Least number of rows of a class and a limit. Below it, the errors are those of the class ANY."""
+"""Smallest number of rows of a class and a limit from which errors are taken. If there are fewer rows, the errors are
+those of the class ANY.
+"""
 _COUNTS = ("machines", "programs", "rows")
 HEADINGS = ("quantity", "class", "keys", "limit", "part", "sets", *_COUNTS, *(f"{level:g}" for level in LEVELS))
 """Columns of the table."""
@@ -95,8 +97,8 @@ class ErrorTable:
         return self.cells[ErrorKey(ANY, has_keys, limit)] if found is None or found.rows < LEAST_ROWS else found
 
     def power(self, device_class: str) -> ErrorCell | None:
-        """Errors of the power of the chip for a class; None if no power of a machine of the class is measured. The
-        class ANY has the errors of the first class with a measured power.
+        """Errors of the predicted power of chips of a class; None if the power of no machine of the class was measured.
+        The class ANY has the errors of the first class with a measured power.
         """
         found = (cell for key, cell in self.cells.items() if key.quantity == POWER)
         return next((cell for cell in found if device_class in (ANY, cell.key.device_class)), None)

@@ -242,7 +242,7 @@ def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
     """Faults in the rows of cores in the summary. The rows must agree with the schedule. The energies of all rows must
-    add up to the energy on the cores. The terms of the on-core energy in the summary must have the same sum.
+    add up to the energy on the cores. The terms of the on-core energy in the summary must add up to the same energy.
     """
     yield from _row_faults("core", summary["cores"], encode(core_uses(artifact, costs)))
     total = artifact.schedule.energy_terms_pj[ON_CORE]

@@ -5,8 +5,8 @@ table. The cycles before a CN are assigned to causes of waiting (docs/bottleneck
 
 1. After all data of the CN are present, the CN waits for one of three things (`start_causes`): bandwidth of a link for
    its streams, room in a memory, or its turn.
-2. Before all data are present, the input that becomes ready last decides. If several inputs become ready at the same
-   time, an input from a CN decides rather than an input from a transfer.
+2. Before all data are present, the input that becomes ready last decides the cause. If several inputs become ready last
+   at the same time, an input from a CN takes precedence over an input from a transfer.
    If the last input comes from a CN, the cause is "data not made yet" until that CN ends.
    If the last input comes from a transfer, the cause is "data on the way" while the transfer lasts. Between its request
    and its start, the transfer waits for bandwidth of a link, for room in a memory, or for its turn. A transfer is
@@ -234,8 +234,8 @@ class _Waits:
             yield _Stretch(since, NOT_MADE, self.view.names.layer_names[self.view.node_layer[item]])
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
-        """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` cannot begin
-        before this earlier transfer has begun.
+        """Index of the fetch of the same CN that comes directly before the fetch `transfer`; NOTHING if there is none.
+        `transfer` cannot begin before this earlier fetch has begun.
         """
         fetched = self._fetches(cn)
         if transfer not in fetched:

@@ -104,8 +104,8 @@ class ScheduleLimits:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the cycles that doubling saves. It compares all single parts. If `together` is not empty, it has
-        only this set.
+        """Verdict on the cycles that doubling saves. It compares all single parts. If no single part saves cycles but
+        the set `together` does, the set is the only candidate.
         """
         rivals = [(part.words, float(self.gain_cycles(part))) for part in (self.parts if not self.together else ())]
         if self.together:
@@ -171,9 +171,9 @@ def _together(
     number of parts. `most` is the number of schedules that may still be simulated. The field `latency_cycles` of each
     returned part is the latency with the whole set doubled.
 
-    For each size, at most MOST_SETS_PLAYED sets are simulated, and at most `most` minus the number of parts. If there
-    are more sets of a size, only sets that contain every necessary part are simulated. To find the necessary parts, all
-    sets that lack exactly one part are simulated.
+    For each size of the sets, the number of simulated sets has two limits: MOST_SETS_PLAYED, and `most` minus the
+    number of parts. If there are more sets of a size, only sets that contain every necessary part are simulated. The
+    necessary parts are found by simulations of all sets that lack exactly one part.
     """
     latency, places = artifact.schedule.latency_cycles, range(len(played))
     if most < len(played):

@@ -1,8 +1,8 @@
 """Ranges of energy and area of a schedule, computed from the ranges of memory costs.
 
-A schedule fixes the number of accesses to each memory. Some accesses are made by computation nodes, and the cost tables
-have their energy. All other accesses come from data that move between cores. The energy of all accesses is linear in
-the costs of the memory.
+A schedule fixes the number of accesses to each memory. Some accesses are made by computation nodes; the cost tables
+have the energy of these accesses. All other accesses come from data that move between cores. The energy of all accesses
+is linear in the costs of the memory.
 """
 
 from collections import defaultdict
@@ -73,8 +73,9 @@ def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memor
 
 
 def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
-    """Pair (core id, memory name) of the first core that uses the same memory, by pair (core id, memory name). The
-    table has the outermost memories of all cores. A memory that is not shared maps to its own pair.
+    """Key of each outermost memory -> key under which its energy and area are listed. A key is a pair (core id, memory
+    name). A memory that several cores share is listed under the key of the first of these cores, any other memory under
+    its own key.
     """
     return {
         place: places[0]

@@ -25,8 +25,8 @@ class CoreUse:
     memory_energy_pj: dict[str, float]
     """Energy in pJ of each memory, by name of the memory."""
     term_energy_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Energy in pJ of each further term of the on-core energy, by name of the term. Further terms are those beside
-    array and memories.
+    """Energy in pJ of each term of the on-core energy that belongs neither to the array nor to a memory, by name of the
+    term.
     """
 
 

@@ -84,8 +84,8 @@ def port_name(port: Mapping[str, str]) -> str:
 
 
 def named_ports(verdict: Verdict | None) -> Mapping[str, Any] | None:
-    """Ports that texts name as the limit: the best port, or a set of ports if no single port saves enough cycles. None
-    if no port or set saves cycles, or if `verdict` is None.
+    """Ports that texts name as the limit: the single port that saves most cycles or, if no single port saves enough, a
+    set of ports. None if no port or set saves cycles, or if `verdict` is None.
     """
     if verdict is None:
         return None
@@ -108,8 +108,8 @@ def limit_text(verdict: Verdict | None) -> str:
 
 
 def cause_text(verdict: Verdict | None) -> str:
-    """Short text with the kind of cause that takes most cycles. If the verdict names no such cause, the text has the
-    limiting ports (`limit_text`). '' if `verdict` is None.
+    """Short text with the kind of cause to which most cycles go. If the verdict names no kind of cause, the text has
+    the limiting ports (`limit_text`). '' if `verdict` is None.
     """
     return "" if verdict is None else str(verdict.get("limited_by") or limit_text(verdict))
 
@@ -134,8 +134,8 @@ def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
 
 
 def array_text(use: Mapping[str, Any] | None) -> str:
-    """Text on the share of units that work along each side of the array, and on the stall cycles that the mapping file
-    causes; '' if these are not known.
+    """Text on the share of working units along each side of the array, and on the stall cycles that the mapping file
+    causes; '' if the use of the array is not known.
     """
     if not use:
         return ""

@@ -35,7 +35,8 @@ COMPONENTS = (
     "accumulators",
 )
 """Parts of the energy of operations, in the order of the reference (zigzag-dse). The reference lists the first part by
-mistake; in tilewright it belongs to the energy for reading the cells."""
+mistake; in tilewright, this part belongs to the energy for reading the cells.
+"""
 
 
 def with_in_memory_outputs(
