@@ -255,7 +255,7 @@ def _tried(
 
     The result has all spatial mappings, those with most lanes first, if three conditions hold: the search engine
     computes bounds, the number of mappings is not limited, and the mapping file gives no level boundaries. Otherwise,
-    the result has only the proposals of the generator, each with 0 passes.
+    the result has only the proposals of the generator, each with 0 as the lower bound on its passes.
     """
     has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
     count = options.spatial_count(has_bounds)
@@ -267,8 +267,8 @@ def _tried(
 
 
 def _reach(record: LayerRecord) -> GivenReach | None:
-    """Outermost memory that each operand of the layer used in the run, and the bits that the operand occupied there;
-    None if not known.
+    """Outermost memory that each operand of the layer used in the run, and the bits that data of other layers occupied
+    in each memory; None if they are not known.
     """
     reach = record.memory_reach
     return None if reach is None else GivenReach(tuple(reach.topmost.items()), tuple(reach.occupied_bits.items()))

@@ -56,13 +56,13 @@ def held_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def laws_text(parts: Sequence[CostPart]) -> str:
-    """Names of the laws of costs with a range, each once."""
+    """Names of the cost laws with a range; each name occurs once."""
     return ", ".join(dict.fromkeys(part.law for part in parts))
 
 
 def _named_pj(summary: Mapping[str, Any]) -> tuple[dict[str, float], str]:
-    """Pair (energies in pJ of parts that never have a range, by name of the part; name for all other energy without a
-    range). The energies of memories and links are not among the parts.
+    """Pair (energies, rest). `energies` has the energy in pJ of each part that never has a range, by name of the part;
+    memories and links are not among these parts. `rest` is the name for all other energy without a range.
     """
     if "energy" not in summary:
         terms = energy_terms(summary)

@@ -40,7 +40,8 @@ class NotedFigure(Figure):
         file beside the figure.
         """
         self.shares_rows = False
-        """True if the panels of a row share their vertical axis. In a figure for a paper, they stay beside each other.
+        """True if the panels of a row share their vertical axis. Such panels stay beside each other in a figure for a
+        paper.
         """
         self.words_of_marks = ""
         """Line of the caption that explains texts with the id SMALL_TEXT. It is left out if the figure has no room for

@@ -81,8 +81,8 @@ class UncertainNumber:
     kind: str
     """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
-    """Names of the hardware parts of each run whose costs or speed the number determines. () for a run that does not
-    depend on the number.
+    """Hardware parts whose costs or speed the number determines: a tuple of names for each run. () for a run that does
+    not depend on the number.
     """
     runs: tuple[ChangedRun, ChangedRun]
     low: float

@@ -71,8 +71,8 @@ class _Panel:
 
 
 def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
-    """Arrange the panels of a figure so that it is `width_inches` wide. Returns the caption, which replaces the
-    title. Further lines follow it, below an empty line.
+    """Arrange the panels of a figure so that the figure is `width_inches` wide. Returns the caption, which replaces the
+    title, and after an empty line the further lines of the figure.
     """
     FigureCanvasAgg(figure)
     figure.set_layout_engine("none")

@@ -66,7 +66,7 @@ class PortLimit:
     together: Widened | None = None
     """Smallest set of two or more ports that saves at least LEAST_SHARE of the latency if all its ports are WIDER times
     as wide. Among sets of equal size, the set that saves most is chosen. If no tried set saves LEAST_SHARE, and no
-    single port saves any cycle, it is the smallest set that saves some cycles.
+    single port saves any cycle, the field has the smallest set that saves some cycles.
 
     None if a single port saves LEAST_SHARE, if no such set was found, or if no sets were tried.
     """
@@ -238,8 +238,7 @@ def port_names(core: Core) -> list[PortName]:
 
 
 def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER) -> Core:
-    """Core with some ports `factor` times as wide. All else is unchanged, including the energy of an access to a word.
-    """
+    """Core with some ports `factor` times as wide. All else is unchanged, including the energy per word access."""
     wider = set(ports)
     memories = []
     for memory in core.memories:

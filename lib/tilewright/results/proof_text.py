@@ -98,8 +98,8 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _uncovered_lines(proof: Mapping[str, Any]) -> Iterator[str]:
-    """Line on mappings that the search left out, which can be better than those found, and on the commands that try
-    them. No line if the proofs cover all mappings.
+    """Line on the mappings that the search left out. It says that these mappings can be better, and names the commands
+    that try them. No line if the proofs cover all mappings.
     """
     left_out, covers = [], proof.get("covers", ())
     if any(one.startswith(GIVEN.text) for one in covers):

@@ -140,7 +140,8 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Columns(
         "<term>_energy_pj",
-        "Terms of the energy. For a run on several cores, only terms besides the energy on cores and of moved data.",
+        "Terms of the energy. For a run on several cores, only terms other than the energy on cores and the energy of"
+        " moved data.",
         _terms,
     ),
     Columns("<part>_cycles", "Parts of the latency.", _latency_parts, flow=SINGLE),

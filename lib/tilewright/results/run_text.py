@@ -1,5 +1,5 @@
-"""Texts about the results of a run: operators without costs, precision, ranges of costs, time, power and area, memories
-that keep data between layers, and runs without a result.
+"""Texts about the results of a run: operators without costs; precision; ranges of costs; time, power and area; memories
+that keep data between layers; and runs without a result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

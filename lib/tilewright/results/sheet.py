@@ -24,7 +24,7 @@ _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PaperOptions(Parameters):
-    """Option of the verbs that write figures or tables: the paper for which the files are made."""
+    """Option of the commands that write figures or tables: the paper for which the files are made."""
 
     paper: PaperWidth | None = None
     """Write for a paper, 3.4 inches wide (column) or 7 inches wide (page): figures as PDF and SVG, tables as LaTeX and

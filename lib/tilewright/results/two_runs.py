@@ -65,7 +65,7 @@ class RunComparison:
     notices: tuple[str, ...]
     """Notices that limit the conclusions from the comparison, such as options that differ."""
     warnings: tuple[str, ...] = ()
-    """Reasons why the comparison does not compare the architectures, such as different process nodes."""
+    """Reasons why the comparison allows no conclusion about the architectures, such as different process nodes."""
     network: NetworkDifference | None = None
     """Difference of the two networks; None if they are equal, or if the difference is not known."""
     bandwidths: tuple[UncertainNumber, ...] | None = None

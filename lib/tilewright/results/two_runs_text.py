@@ -122,8 +122,8 @@ def _row_of(row: Difference) -> tuple[str, str, str, str]:
 
 
 def _differs(comparison: RunComparison) -> list[str]:
-    """Line that names the inputs that differ, or says that all inputs are equal, as a list with one item. [] if neither
-    is known, because digests of inputs are missing.
+    """Line that names the inputs that differ, or says that all inputs are equal, as a list with one item. [] if it is
+    not known whether inputs differ, because digests of inputs are missing.
     """
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]

@@ -7,7 +7,7 @@ A law has the same factor for all memories and all runs. For example, if DRAM co
 sample, it costs more in every run. The factors of different laws are independent, and log-uniform within their ranges.
 
 A linear quantity has its extremes at the ends of the ranges. For many pairs of runs, these extremes prove that one run
-always dominates the other, or that it never dominates the other. Samples are used only for the other pairs.
+always dominates the other, or that it never dominates the other. Samples are used only for the remaining pairs.
 """
 
 from collections.abc import Mapping, Sequence

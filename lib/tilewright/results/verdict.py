@@ -1,4 +1,4 @@
-"""Verdicts: the largest of several candidates, with its value, the other candidates, and a text.
+"""Verdicts: comparisons of several candidates, with a text that names the largest candidate and its value.
 
 All commands and pages use this type, so that they never name the largest candidate without its value. If no single
 candidate saves enough, a set of candidates can save enough together: `smallest_set` finds the smallest such set.

@@ -133,9 +133,9 @@ class LayerSchedules:
     ) -> SystemLayerCost:
         """Costs of the best schedule of the network of one layer.
 
-        With the strategy PIPELINE, the layer runs on `core`. If this core cannot run the layer, it runs on the fastest
-        core that can. `units` are the indexes of the cores that share links in the pipeline. Raises MappingError if the
-        layer has no schedule.
+        With the strategy PIPELINE, the layer runs on `core`. If this core cannot run the layer, the fastest core that
+        can run it is used. `units` are the indexes of the cores that share links in the pipeline. Raises MappingError
+        if the layer has no schedule.
         """
         key = (network, replace(entry, name=""), strategy, core)
         if key not in self._found:

@@ -1,4 +1,4 @@
-"""Profiles for simulators of serving: operator times of a language model on one core, by tokens and keys.
+"""Profiles for serving simulators: operator times of a language model on one core, by tokens and keys.
 
 Every layer of a block belongs to one operator. The operator times of a step therefore add up to the time that `map`
 gives for the step. An attention time is either for prompts or for further tokens. If a step has both prompts and

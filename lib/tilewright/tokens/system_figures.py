@@ -164,8 +164,8 @@ class SystemFigures:
             self.of(workload)
 
     def _find_cores(self, workloads: Sequence[Workload]) -> None:
-        """Find and store the cores that can run a layer that needs a MAC array, and thus a stage of a pipeline. Also
-        store all cores that can run at least one layer. Raises InputError for layers that no core can run.
+        """Find and store two sets of cores: the cores that can run layers for a MAC array and can therefore be a stage
+        of a pipeline, and all cores that can run at least one layer. Raises InputError for layers that no core can run.
 
         If `with_limits` is true, set the changed accelerators in `doubled`, too.
         """

@@ -274,8 +274,8 @@ of positional encodings, as if it were part of the time of attention.
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:
-    """Report each part of a model that has no layers in the release, as an error. Without the error, the simulator
-    would silently leave out the part.
+    """Report an error for each part of a model if the release has no layers for this part. Without the error, the
+    simulator would silently leave out the part.
     """
     at = ("language_model",)
     mixers = {block.mixer for block in model.blocks}

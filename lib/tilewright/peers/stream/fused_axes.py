@@ -100,8 +100,8 @@ class FusedAxes:
         return [one for one in loops if self.axis_of(one) == axis]
 
     def indices_of_step(self, loop: Loop) -> Fraction:
-        """Number of indices of `loop` for each index of the shortest loop of the same axis, which has the fewest
-        indices.
+        """Number of indices of `loop` for each index of the shortest loop of the same axis (the loop with the fewest
+        indices).
         """
         least = min(self._find(one)[1] for one in self.members(self.axis_of(loop)))
         return self._find(loop)[1] / least
@@ -163,8 +163,8 @@ class FusedAxes:
         return own, [(key, link) for _, key, link in shared]
 
     def _made(self, tensor: str, place: int) -> tuple[str, int]:
-        """Pair (tensor, number of the axis) from which axis `place` of `tensor` comes. Operators that only move data
-        are followed back to their input.
+        """Origin of the axis with index `place` of `tensor`, as a pair (tensor, index of the axis). Operators that only
+        move data are followed back to their input.
         """
         node = self._producer.get(tensor)
         while node is not None and node.layer is None:
@@ -213,8 +213,8 @@ def _link(
 
 
 def _links_of_readers(found: Sequence[tuple[WorkloadNode, IndexMap, AxisIndex]]) -> Iterator[Link]:
-    """Links between loops of layers that read the same tensor, if it is made outside the group. Two loops that both
-    index outputs are not linked.
+    """Links between loops of layers that read the same tensor, if this tensor comes from outside the group. Two loops
+    that both index outputs are not linked.
     """
     for (one, first, axis), (other, second, beside) in itertools.combinations(found, 2):
         read, also = _moving(axis, first), _moving(beside, second)

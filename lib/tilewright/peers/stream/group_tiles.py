@@ -47,7 +47,7 @@ class GroupTiles:
 
     def _parts_of_axes(self) -> dict[Loop, int]:
         """Largest number of parts of each axis over the layers of a group. In every layer, the number of parts must
-        divide this largest number and the size of the axis; otherwise, it is reported.
+        divide this largest number and the size of the axis; otherwise, a problem is reported.
         """
         given: list[tuple[Loop, int, int, KeyPath]] = []
         for node in self.nodes:

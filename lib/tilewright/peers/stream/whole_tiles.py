@@ -178,7 +178,7 @@ def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
 
 
 def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, IndexMap]]:
-    """Triples (number of the layer, number of the operand, index map) in the order of layers. There is one triple for
+    """Triples (index of the layer, index of the operand, index map) in the order of layers. There is one triple for
     each index map of an operand whose data no CN makes (constants and network inputs).
     """
     pairs = {*zip(graph.cn_layer[graph.read_cn].tolist(), graph.read_operand.tolist(), strict=True)}

@@ -149,7 +149,7 @@ class Row:
     connects.
     """
     index: int
-    """Number of the core or of the link; -1 for NO_LINK."""
+    """Index of the core or of the link; -1 for NO_LINK."""
     lanes: int
     """Number of lanes, at least 1."""
     busy_cycles: int
@@ -254,7 +254,7 @@ def _all_bars(view: ScheduleView) -> dict[str, Integers]:
 
 
 def lanes_of(starts: Integers, ends: Integers) -> Integers:
-    """Number of the lane of each bar: the first lane that is free at the start of the bar. The bars must be sorted by
+    """Index of the lane of each bar: the first lane that is free at the start of the bar. The bars must be sorted by
     start.
     """
     lanes = np.zeros(len(starts), np.int64)

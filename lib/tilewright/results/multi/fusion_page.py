@@ -113,7 +113,7 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield svg_text(fusion_figure(document, tried))
     yield _head(
         "Savings of each cut",
-        "What the plan saves compared with the same plan without the cut, in which one stack replaces the two stacks."
+        "Savings compared with the same plan without the cut, in which one stack replaces the two stacks."
         " If a saving is negative, the cut costs more than it saves.",
     )
     yield _cuts(document)
@@ -188,9 +188,9 @@ _NAMES = (LATENCY_CYCLES, ENERGY_PJ, "edp")
 
 
 def _cuts(document: Mapping[str, Any]) -> str:
-    """HTML table of the cuts between stacks. Each cut is judged by the same plan without this cut. If this other plan
-    has no schedule, the cut is at the top of the table. The other cuts are sorted by the objective of the plan without
-    them, the worst plan first.
+    """HTML table of the cuts between stacks. Each cut is compared with the same plan without the cut. Cuts for which
+    the plan without the cut has no schedule are at the top of the table. All other cuts are sorted by the objective of
+    the plan without the cut, the worst objective first.
     """
     if not document["cuts"]:
         return _words(

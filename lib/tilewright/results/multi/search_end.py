@@ -10,9 +10,9 @@ def search_end(search: Mapping[str, Any]) -> str:
     """Part of a sentence that names the limit that ended a search, made from the field `search` of a `fusion.json`.
 
     If the limits of the call were divided among several searches (`searches` in the field is above 1), the field
-    describes the search with the best plan. The text then says that the limit is the share of this search. If the value
-    of the limit is missing, as in files of earlier versions, the text has only the name of the limit. If more plans
-    were evaluated than the limit allows, the text says why.
+    describes the search with the best plan. The text then says that the limit is only the share that this search had in
+    the limit of the call. If the value of the limit is missing, as in files of earlier versions, the text has only the
+    name of the limit. If more plans were evaluated than the limit allows, the text says why.
     """
     reason, evaluated = search["stopped_by"], search["plans"] + search["segments"]
     plans = f"{count_of(evaluated, 'plan')} of the network or a part of it"

@@ -337,8 +337,9 @@ def baseline_rows(
     """Rows that compare this run with its baselines, in this order: the best single core, the layer-by-layer schedule
     on all cores, and this run. Unknown baselines are left out.
 
-    `planned` is the best layer-by-layer schedule that the search for the plan of this run found. If its objective is
-    better than that of `layer_by_layer`, it is used instead, so that ratios refer to the best known baseline.
+    `planned` is the best layer-by-layer schedule that the search for the plan of this run found. If `planned` is better
+    in the objective than `layer_by_layer`, it replaces `layer_by_layer`, so that ratios refer to the best known
+    baseline.
 
     `gap` is the gap between the latency and the lower bound of a row. The row of the single core has the lower bound of
     `layer_by_layer`. `speedup` is the latency of the row divided by the latency of this run. `energy_ratio` is the
