@@ -76,8 +76,9 @@ class PartAdditions:
     shape: ReductionShape = "tree"
     """Order in which the partial sums are added."""
     core: int | None = None
-    """Id of the core that adds the partial sums. None stands for the cores of `core_allocation` that can add; if none
-    of them can add, for all cores that can add. Of these cores, the shape `one_core` uses only the first."""
+    """Id of the core that adds the partial sums. None stands for several cores: the cores of `core_allocation` that can
+    add or, if none of them can, all cores that can add. The shape `one_core` uses only the first of them.
+    """
 
 
 BETWEEN_CORES = (
@@ -120,9 +121,9 @@ class MappingConstraints:
     operator and has memories for its operands.
     """
     core_allocation_is_fixed: bool = False
-    """True if each group of the layer has a fixed core. Groups are the parts of the layer that `inter_core_tiling`
-    distributes over cores. Group g runs on the core at index g of `core_allocation`, or on the only core in
-    `core_allocation`. False if each group can run on any core of `core_allocation`.
+    """True if each group of the layer has a fixed core: group g runs on the core at index g of `core_allocation`, or on
+    the only core in `core_allocation`. False if each group can run on any core of `core_allocation`. Groups are the
+    parts of the layer that `inter_core_tiling` distributes over cores.
     """
     intra_core_tiling: tuple[TilingEntry, ...] = ()
     """Loops over the tiles (CNs) that run one after another, innermost loop first."""
@@ -137,22 +138,22 @@ class MappingConstraints:
     """Addition of the partial sums, if `inter_core_tiling` cuts a reduction between cores. If the field is None, a
     reduction must not be cut between cores."""
     part_of_entry: str = field(default="", metadata=LEFT_OUT)
-    """Name of the entry in the file for which `cut_reductions` added this entry; '' if this entry is in the file
-    itself. If an entry of the file cuts a reduction between cores, an entry is added for each part of the layer, and
-    for each addition of partial sums.
+    """Name of the entry of the file that cuts a reduction between cores, if `cut_reductions` added this entry for a
+    part of the layer or for an addition of partial sums; '' if this entry is in the file itself.
     """
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
 
-    If the field is None, the search for data locality decides. If there is no such search, all data start and end in
-    the top memory.
+    None means that the search for data locality decides or, without such a search, that all data start and end in the
+    top memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
     """Type of level boundaries, `uneven` or `even`, which overrides the option of the search. None means that the
     option of the search applies."""
     access_same_data_considered_as_no_access: bool | None = None
-    """Setting for data that the array already used in the previous cycle: False if the array reads such an input again.
-    None means that the option of the search applies."""
+    """True if the array does not read an input again when it used the same data in the previous cycle; False if it
+    does. None means that the option of the search applies.
+    """
 
 
 @dataclass(frozen=True)
@@ -161,16 +162,19 @@ class Mapping:
 
     entries: tuple[MappingConstraints, ...]
     cut_entries: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Names of the entries that cut a reduction of a layer between cores. The tuple stays empty until `cut_reductions`
-    has replaced the layers by their parts."""
+    """Names of the entries that cut a reduction of a layer between cores; () until `cut_reductions` has replaced such
+    layers by their parts.
+    """
     plan: NetworkPlan | None = field(default=None, metadata=LEFT_OUT)
-    """Network plan of the file; None for a file with entries. The only entry is then `default`, until `applied_plan`
-    has made the entries and stacks of a network."""
+    """Network plan of the file; None for a file with entries. A mapping with a plan has only the entry `default`, until
+    `applied_plan` has made the entries and stacks of a network.
+    """
     stacks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LEFT_OUT)
     """Ids of the layers of each stack, if the file fuses layers; () if the file does not say which layers are fused."""
     places: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
-    """Position in the file's network plan of each entry that `applied_plan` made; -1 for an entry that is not in the
-    file. () for a file without a network plan."""
+    """Position in the file's network plan of each entry of this mapping; -1 for an entry that is not in the plan. ()
+    for a file without a network plan.
+    """
 
     def constraints_for(self, layer: Layer) -> MappingConstraints:
         """Entry for a layer. The order of precedence is: exact name, operator type, kind of layer, name glob, default.

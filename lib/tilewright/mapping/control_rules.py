@@ -1,7 +1,7 @@
 """Rules of the control of a core (docs/model.md#control) that apply before loop orders are searched.
 
-The rules say which loops the array can unroll, and which memories can be the topmost of an operand. Some kinds of runs
-refuse the rules.
+The rules say which loops the array can unroll, and which memories can be the topmost memory of an operand. Some kinds
+of runs refuse hardware files with such rules.
 """
 
 from collections.abc import Iterable
@@ -23,8 +23,9 @@ def control_keys(core: Core) -> tuple[str, ...]:
 
 
 def refuse_control(cores: Iterable[Core], flow: str) -> None:
-    """Raise InputError if the hardware file of a core has rules of its control, which the present run does not obey.
-    `flow` names the kind of run, as the subject of a sentence."""
+    """Raise InputError if the hardware file of a core has rules of the core's control. This is for kinds of runs that
+    do not obey the rules. `flow` names the kind of run, as the subject of a sentence.
+    """
     problems = [
         Problem(
             f"{flow} does not obey rules of the control",
@@ -46,8 +47,9 @@ def can_unroll(core: Core, side: str, dimension: str) -> bool:
 
 
 def unrolling_fault(core: Core, side: str, factors: Iterable[tuple[str, int]]) -> str:
-    """Message that the array cannot unroll some of the loops `factors` along the array dimension `side`. '' if it can
-    unroll all of them. A factor of 1 unrolls nothing."""
+    """Message that names the loops of `factors` that the array cannot unroll along the array dimension `side`; '' if it
+    can unroll all of them. A factor of 1 unrolls nothing.
+    """
     wrong = [dimension for dimension, factor in factors if factor > 1 and not can_unroll(core, side, dimension)]
     if not wrong:
         return ""
@@ -58,8 +60,9 @@ def unrolling_fault(core: Core, side: str, factors: Iterable[tuple[str, int]]) -
 
 
 def can_hold_whole(memory: Memory, layer: Layer, operand: str, profile: ModelProfile) -> bool:
-    """True if a memory can be the topmost memory of an operand. It must be able to have every loop that steps through
-    the data of the operand."""
+    """True if a memory can be the topmost memory of an operand: its control can run all loops that step through the
+    data of the operand (`tile_dimensions` of the hardware file).
+    """
     can = memory.tile_dimensions
     reused = operand_relevancy(layer, operand, profile).irrelevant
     return can is None or all(d in can or d in reused or size == 1 for d, size in layer.loop_sizes)

@@ -1,7 +1,7 @@
 """Spatial mappings of a layer on one of several cores: from the mapping file, or from the dataflows of the core.
 
 If the file of a core sets `exclusive_dataflows`, the core runs only the dataflows in its file, and no array dimension
-is searched. A mapping file can then only select one of the dataflows, or use fewer of its lanes.
+is searched. A mapping file can then only select one of the dataflows, with all or some of its lanes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,7 +55,7 @@ def has_no_dataflow(layer: Layer, core: Core) -> bool:
 
 
 def _given(constraints: MappingConstraints, core: Core) -> Unrolling:
-    """Spatial mapping of the mapping file if the core has all array dimensions of this mapping, else ()."""
+    """Spatial mapping that the mapping file gives; () if the core lacks one of its array dimensions."""
     given = constraints.spatial_mapping
     return given if all(name in core.operational_array.size_of for name, _ in given) else ()
 
@@ -77,8 +77,9 @@ def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
 
 
 def _is_within(lanes: Loops, allowed: Mapping[str, int]) -> bool:
-    """True if `allowed` has all loops of `lanes`, each with at least as many lanes. `allowed` are the loops of a
-    dataflow on one array dimension."""
+    """True if `allowed`, the loops of a dataflow on one array dimension, has all loops of `lanes`, each with at least
+    as many lanes.
+    """
     return all(factor <= allowed.get(dimension, 1) for dimension, factor in lanes)
 
 
@@ -94,8 +95,9 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """Part of a dataflow that applies to a layer. It has the array dimensions on which the dataflow unrolls a loop of
-    the layer, with all loops of the dataflow on them."""
+    """Part of a dataflow that applies to a layer: the array dimensions on which the dataflow unrolls a loop of the
+    layer, with all loops of the dataflow on these array dimensions.
+    """
     return tuple(
         (name, factors)
         for name, factors in dataflow

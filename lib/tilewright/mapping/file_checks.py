@@ -25,8 +25,8 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
     """Problems of names in a mapping that the core does not have (array dimensions, memory operands, memories), and of
     loops that the array cannot unroll.
 
-    `file` is the file of the mapping. If it is given, problems have line numbers. A factor larger than the array is no
-    problem, because it is reduced. Hints for other arrays are not checked.
+    If `file`, the file of the mapping, is given, problems have line numbers. A factor larger than the array is no
+    problem, because it is reduced. A hint for an array dimension that the core does not have is no problem, either.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -108,7 +108,7 @@ def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
     """Document of a mapping, with the line numbers of the entries. It has no line numbers if `file` cannot be read, or
-    if its entries have other names than those of the mapping.
+    if the entries of the file have other names than the entries of the mapping.
 
     Two kinds of entries can be in the mapping but not in the document. An added entry `default` has no line number. An
     entry that `cut_reductions` added has the lines of the entry for which it was added (`part_of_entry`).
@@ -129,7 +129,8 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 @dataclass(frozen=True)
 class _WithParts(YamlDocument):
     """Document of a mapping to which `cut_reductions` has added entries. An added entry names an entry of the file in
-    `part_of_entry`. Lines and values of the added entry are those at the same path in this entry of the file."""
+    `part_of_entry`. A line or value of the added entry is the one at the same path in that entry of the file.
+    """
 
     sources: Table[int, int] = field(default_factory=dict)
     """Sources of added entries: index of an entry that `cut_reductions` added -> index of the entry in the file for
@@ -138,8 +139,9 @@ class _WithParts(YamlDocument):
     """Position in the file of each entry that was made from a network plan; () for a file with ordinary entries."""
 
     def line_of(self, path: KeyPath) -> int:
-        """Line number of the value at `path`. If it is unknown, the line number of the nearest enclosing value with a
-        known line; 0 if there is none."""
+        """Line number of the value at `path` or, if this line is unknown, of the nearest enclosing value with a known
+        line; 0 if there is none.
+        """
         return super().line_of(self._of_file(path))
 
     def written(self, path: KeyPath) -> Any:

@@ -4,12 +4,11 @@ There are two steps. For a whole network, `find_memory_reach` decides the topmos
 For one layer, `remove_unused_memories` then returns the smaller core on which the layer is mapped.
 
 All data that are live at the same time fit in their memories. The reference tool does not ensure this (fault B32,
-docs/model.md). An operator such as Concat can join tensors without cost. The inputs and the output of such an operator
-must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with four
-properties:
+docs/model.md). The inputs and the output of an operator that joins tensors without cost, such as Concat, must be in one
+memory, so they are placed together, as a *group*. A group stays in the lowest memory with four properties:
 * all writers and readers of the group use the memory;
 * the memory has one instance;
-* its control can have all loops of these layers (`tile_dimensions` of the hardware file);
+* its control can run all loops of these layers (`tile_dimensions` of the hardware file);
 * it has room in each step of the group's life.
 
 A memory has room in a step if it has enough bits for the data that are kept there, for each whole operand of the
@@ -51,8 +50,9 @@ class KeptData:
     last_step: int
     element_bits: int
     traffic_bits: int = 0
-    """Number of bits that layers write to the tensor and read from it, summed over these layers. If the tensor is kept
-    in a memory, this traffic does not reach the memories above."""
+    """Total number of bits that layers write to the tensor and read from it. If the tensor is kept in a memory, this
+    traffic does not reach the memories above.
+    """
     is_network_end: bool = False
     """True for an input or output of the network."""
 
@@ -64,8 +64,9 @@ class KeptData:
 
 @dataclass(frozen=True)
 class OperandSize:
-    """Size in bits of an operand of a layer. The mapping assigns the memory operand to the operand. Partial sums can be
-    wider than final outputs."""
+    """Size in bits of an operand of a layer, and the memory operand that the mapping assigns to it. The bounds of the
+    size differ if partial sums are wider than final outputs.
+    """
 
     operand: str
     memory_operand: str
@@ -108,8 +109,9 @@ class DataFlow:
     layers: list[LayerUse] = field(default_factory=list)
     """Layers that write and read the tensors, one layer per step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
-    """Groups of tensors that must be in the same memory: inputs and output of a join without cost, or several tensors
-    that make up one operand of a layer."""
+    """Groups of tensors that must be in the same memory. A group has the inputs and the output of a join without cost,
+    or the several tensors that make up one operand of a layer.
+    """
 
     @property
     def step_count(self) -> int:
@@ -218,8 +220,9 @@ class _FlowReader:
         return OperandSize(operand, memory_operand, most, elements * most, elements * least)
 
     def _input(self, node: WorkloadNode, layer: Layer, size: OperandSize, step: int) -> OperandUse:
-        """Use of an input operand by a layer. An operand that no node makes is an input of the network. In this case, a
-        new tensor is added, which is live from the start."""
+        """Use of an input operand by a layer. If no node makes the operand, it is an input of the network: a new tensor
+        is then added, which is live from the start.
+        """
         tensors = self._sources(node, size.operand)
         if not tensors:
             source = KeptData(size.most_bits, 0, step, size.element_bits, is_network_end=True)
@@ -394,7 +397,7 @@ class _Placement:
 
     def _candidates(self, memory_operands: set[str], uses: Sequence[tuple[Layer, str]]) -> Iterator[int]:
         """Indices of the memories in which data can be kept, lowest first. Such a memory holds all of
-        `memory_operands`, is below the top memory of each of them, has one instance, and can have all loops of `uses`
+        `memory_operands`, is below the top memory of each of them, has one instance, and can run all loops of `uses`
         (pairs of a layer and an operand). If `memory_operands` is empty, nothing is yielded.
         """
         if not memory_operands:
@@ -411,9 +414,9 @@ class _Placement:
         return all(self._reserved_bits(memory, step) + self._layer_bits(memory, step) <= size for step in steps)
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
-        """Update `needs` of a memory after weights are placed in it or removed from it. Only the number for
-        `changed_step` is computed again: the step in which the layer of these weights runs. The first call for a memory
-        computes the numbers for all steps.
+        """Update `needs` of a memory after the weights of a layer are placed in it or removed from it. Only the number
+        for `changed_step`, the step in which this layer runs, is computed again. The first call for a memory computes
+        the numbers for all steps.
         """
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
@@ -490,8 +493,9 @@ ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[Memory
 """Function that decides the topmost memories (the reach) of all layers. The last argument of the function is
 `data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Rules that replace `live_reach`, by name of a model profile. For a profile with the switch `live_tensor_capacity`
-off, `find_memory_reach` uses the rule of the reference profile. For all other profiles, it uses `live_reach`."""
+"""Rules other than `live_reach`, by name of the model profile to which they belong. `find_memory_reach` uses the rule
+of the reference profile if the switch `live_tensor_capacity` of the given profile is off, and `live_reach` if it is on.
+"""
 
 
 def find_memory_reach(

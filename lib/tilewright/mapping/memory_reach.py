@@ -1,5 +1,6 @@
-"""Topmost memory that each operand of a layer uses, and the core without the memories above (data locality of
-zigzag-dse 3.9.1)."""
+"""Topmost memory that each operand of a layer uses, and the smaller core that remains without the memories above (data
+locality of zigzag-dse 3.9.1).
+"""
 
 from dataclasses import dataclass, replace
 
@@ -116,8 +117,9 @@ def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
 
 
 def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
-    """Topmost memories for which `remove_unused_memories` turns the whole core into the smaller core of a layer; None
-    if there are none."""
+    """Topmost memories of a layer's operands, found from its smaller core `reduced`: with them,
+    `remove_unused_memories` turns `core` into `reduced`. None if this is not possible.
+    """
     sizes = {memory.name: memory.size_bits for memory in reduced.memories}
     link = dict(links)
     if any(top_memory(reduced, link[operand]) < 0 for operand in layer.operands):

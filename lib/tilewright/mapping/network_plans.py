@@ -1,4 +1,4 @@
-"""Network plans: mapping files of other tools that cut, place and fuse the layers of one network.
+"""Network plans: contents of mapping files of other tools, which cut, place and fuse the layers of one network.
 
 The entries of such a file depend on the network: they name loops by position, and give the sizes of tiles that several
 layers share. A mapping holds the content of the file as a `NetworkPlan`. As soon as the network and the cores are

@@ -76,8 +76,8 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
     notices of operands for whose width `unit_energy` does not hold (`unit_energy_notices`). Each notice names the
     layers and the line in the core's file.
 
-    For these operands, zigzag-dse and all model profiles compute cycles and energy with the number of bits of the
-    array. `source` is the source from which the core was read.
+    For operands that are too wide, zigzag-dse and all model profiles compute cycles and energy with the number of bits
+    of the array. `source` is the source from which the core was read.
     """
     array = core.operational_array
     if not array.is_in_memory:
@@ -134,8 +134,8 @@ def unit_energy_notices(layers: Iterable[Layer], core: Core, source: object) -> 
     widths = ", ".join(f"{operand} {'/'.join(map(str, sorted(others[operand])))}" for operand in sorted(others))
     where = f"{count_of(len(hit), 'layer')}: {some_of(list(hit))}"
     told = (
-        f"the energy of an operation is given for numbers of {bits} bits, and is used without scaling for inputs with"
-        f" other bits ({widths}; in {where})"
+        f"the energy of an operation is given for numbers of {bits} bits, and is used without scaling for inputs of"
+        f" other widths ({widths}; in {where})"
     )
     problems = Problems(hardware_document(source, core))
     problems.notice(("operational_array", "unit_energy"), told)

@@ -79,9 +79,9 @@ class UncostedWork:
 def can_run(core: Core, node: WorkloadNode) -> bool:
     """True if a core can run the layer of a node.
 
-    The `operator_types` of the core must list one of three names: the unit that the layer needs, the type of the layer,
-    or the type of the layer's operator. A layer from a YAML file needs no particular unit, and counts as a layer for
-    the MAC array. In-memory arrays cannot run layers without weights.
+    The `operator_types` of the core must list at least one of three names: the unit that the layer needs, the type of
+    the layer, or the type of the operator of which the layer is a part. A layer from a YAML file needs no particular
+    unit, and counts as a layer for the MAC array. In-memory arrays cannot run layers without weights.
     """
     return can_run_listed(core, core.operator_types, node)
 
@@ -119,10 +119,10 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 
 def without_layers_left_out(workload: Workload) -> Workload:
-    """Copy of a network in which no node has the field `layer_left_out`, the layer that the core could not run.
+    """Copy of a network in which `layer_left_out`, the layer that the core could not run, is None in every node.
 
     Two runs have run the same network if this function gives equal results for both. The networks themselves can differ
-    even if the same layers were left out, because only in-memory arrays keep these layers in the field.
+    although the same layers were left out, because only runs on in-memory arrays keep these layers in the field.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -130,7 +130,7 @@ def without_layers_left_out(workload: Workload) -> Workload:
 
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
-    """Uncosted work for each operator type that does work for which the model profile has no layer."""
+    """Uncosted work, one item for each operator type for whose work the model profile has no layer."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
 
 
@@ -278,8 +278,9 @@ def runs_operator(place: CorePlace, node: WorkloadNode, is_named: bool) -> bool:
 
 
 def _operator_types(place: CorePlace, is_named: bool) -> tuple[str, ...]:
-    """Operator types that the files of the hardware declare for a core. Without a declaration, the mapping entry or the
-    role of the core decides."""
+    """Operator types that the files of the hardware declare for a core or, without a declaration, those that follow
+    from the mapping entry or the role of the core.
+    """
     if place.operator_types is not None:
         return place.operator_types
     return (ALL,) if is_named else _TYPES_OF_ROLE.get(place.role, (ALL,))

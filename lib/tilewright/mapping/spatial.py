@@ -84,9 +84,9 @@ def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool)
     """Average number of busy lanes: array dimension -> loop dimension -> number of lanes. If a factor does not divide
     the size of its loop dimension, the work is spread evenly over the iterations.
 
-    If several array dimensions unroll one loop dimension, `together` says which factors count. If it is true, the
-    factors on all these array dimensions count. If it is false, only the factors before the largest factor count, as in
-    the reference tool. Raises MappingError if a factor exceeds the size of its loop dimension.
+    `together` matters if several array dimensions unroll one loop dimension. If it is true, the factors on all these
+    array dimensions count. If it is false, only the largest factor and the factors before it count, as in the reference
+    tool. Raises MappingError if a factor exceeds the size of its loop dimension.
     """
     spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
@@ -153,8 +153,8 @@ def _spread_factors(
 def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]) -> OperandLevels:
     """Spatial loops of each operand at each architecture level.
 
-    The loops on an array dimension belong to the innermost memory of the operand that serves this dimension. If no
-    memory serves it, they belong to the level above the top memory.
+    For each operand, the loops on an array dimension belong to the innermost of the operand's memories that serve this
+    dimension. If none of them serves it, the loops belong to the level above the top memory.
     """
     hierarchy = memory_hierarchy(core)
     link = dict(links)

@@ -91,8 +91,9 @@ def maximum_unrolling(
 
 @dataclass(frozen=True)
 class PortCeiling:
-    """Upper bound of unrolling factors from the width of a port. The port belongs to an inner memory. The bound holds
-    for the factor of one of `dimensions` on an array dimension that the memory serves (`served`)."""
+    """Upper bound of unrolling factors from the width of a port of an inner memory. The bound holds for each factor of
+    a loop dimension in `dimensions` on an array dimension that the memory serves (`served`).
+    """
 
     operand: str
     memory: str
@@ -121,8 +122,9 @@ def port_ceilings(
 
 
 def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension. Only three things limit it: the size of the loop
-    dimension, the size of the array dimension, and the loops that the array can unroll."""
+    """Largest factor of each loop dimension on each array dimension, limited only by the size of the loop dimension,
+    the size of the array dimension, and the loops that the array can unroll.
+    """
     return {
         name: {d: min(size, array_size) if can_unroll(core, name, d) else 1 for d, size in layer.loop_sizes}
         for name, array_size in core.operational_array.dimensions
@@ -196,8 +198,8 @@ def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: Maxim
     each loop dimension, the product of the factors is at most the size of the loop.
 
     Factors are removed in the order in which the reference tool iterates over its sets of dimensions. Raises
-    MappingError for unknown array dimensions, and for loop dimensions that cannot be unrolled because the port of an
-    inner memory is narrower than one element.
+    MappingError for unknown array dimensions. Also raises MappingError for loop dimensions that cannot be unrolled
+    because a port of an inner memory is narrower than one element.
     """
     array_size = core.operational_array.size_of
     draft: _Draft = {}
@@ -237,9 +239,9 @@ def divisors(number: int) -> list[int]:
 
 
 def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
-    """Loop dimensions to try on an array dimension: the dimensions of the user's hint. If the layer has none of them,
-    all dimensions of the layer are tried. The order is that in which the reference tool (zigzag-dse) iterates over a
-    set of these dimensions.
+    """Loop dimensions to try on an array dimension: the dimensions of the user's hint or, if the layer has none of
+    them, all dimensions of the layer. They are in the order in which the reference tool (zigzag-dse) iterates over a
+    set of them.
     """
     hint = dict(constraints.spatial_mapping_hint).get(name, ())
     if not any(dimension in layer.size_of for dimension in hint):
@@ -250,8 +252,9 @@ def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) 
 def _options(
     name: str, array_size: int, layer: Layer, constraints: MappingConstraints, limits: MaximumUnrolling, mixed: bool
 ) -> list[dict[str, int]]:
-    """Candidate unrollings of one array dimension without a spatial mapping of the user, in the order of the reference
-    tool."""
+    """Candidate unrollings of one array dimension for which the user gives no spatial mapping, in the order of the
+    reference tool.
+    """
     hinted = hinted_dimensions(name, layer, constraints)
     table = limits[name]
     options = [{d: factor} for d in hinted for factor in reversed(divisors(table[d]))]
@@ -343,8 +346,7 @@ def limit_to_capacity(
 
 
 Cut = tuple[str, str]
-"""Pair (array dimension, reason). The reason says why the mapping has fewer lanes on this dimension than the file asks
-for."""
+"""Pair (array dimension, reason why the mapping has fewer lanes on this dimension than the file asks for)."""
 
 
 def note_cut_lanes(
@@ -383,8 +385,9 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
     """Cuts (`Cut`) of the lanes of a layer on a core, for every reason.
 
-    The array limits the lanes. The size of a loop limits the lanes of all array dimensions with this loop together. If
-    the profile does not keep the factors of the user, ports and the capacity of inner memories limit the lanes, too.
+    The size of the array limits the lanes of each array dimension. The size of a loop limits the total lanes of all
+    array dimensions with this loop. If the profile does not keep the factors of the user, ports and the capacity of
+    inner memories limit the lanes, too.
     """
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
@@ -403,7 +406,7 @@ def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, prof
     smaller = [name for name in before if after[name] != before[name]]
     memories = _overfull(before, layer, core, constraints, profile)
     for name in smaller:
-        yield name, f"lanes are left out until {some_of(memories)} {_has(memories)} room for the data of the others"
+        yield name, f"lanes are left out until {some_of(memories)} {_has(memories)} room for the data of the remaining lanes"
 
 
 def _usable(layer: Layer, factors: Sequence[tuple[str, int]]) -> dict[str, int]:
@@ -428,8 +431,9 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
 
 
 def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts (`Cut`) of loops with more lanes than iterations. Several array dimensions together ask for these lanes.
-    There is one cut for each loop, which names the last of the array dimensions."""
+    """Cuts (`Cut`) of loops for which several array dimensions together ask for more lanes than the loop has
+    iterations. There is one cut for each such loop, which names the last of these array dimensions.
+    """
     array = core.operational_array.size_of
     takes: dict[str, dict[str, int]] = {}
     for name, factors in constraints.spatial_mapping:

@@ -1,9 +1,9 @@
 """All spatial mappings that an exact search covers: as a sequence in descending order of lanes, or as a table.
 
-An array dimension that the mapping file leaves open unrolls at most one loop dimension. If loops can be mixed, it can
-unroll several. The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the largest
-factor that fits. Mappings are generated one at a time, mappings with more lanes first. A search that stops early
-therefore has a lower bound on the passes of all remaining mappings.
+An array dimension that the mapping file leaves open unrolls at most one loop dimension or, if loops can be mixed,
+several. The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the largest factor
+that fits. Mappings are generated one at a time, mappings with more lanes first. Therefore a search that stops early has
+a lower bound on the passes of all remaining mappings.
 """
 
 import heapq
@@ -53,8 +53,9 @@ class SpatialChoice:
 
 @dataclass(frozen=True)
 class SpatialTable:
-    """Table of the distinct spatial mappings of a space. A mapping with data that certainly do not fit the innermost
-    memories is replaced by mappings with factors that are reduced until the data fit."""
+    """Table of the distinct spatial mappings of a space. If the data of a mapping certainly do not fit the innermost
+    memories, the table has in its place mappings with factors that are reduced until the data fit.
+    """
 
     sides: tuple[str, ...]
     """Names of the array dimensions (sides), in the order of the second axis of `lanes`."""
@@ -139,8 +140,9 @@ class SpatialSpace:
         return SpatialTable(sides, dimensions, lanes)
 
     def of_table(self, table: SpatialTable, place: int) -> list[Unrolling]:
-        """One or two unrollings for spatial mapping number `place` of the table. The two unrollings differ only in the
-        order of the array dimensions. There is only one if this order cannot affect the cost."""
+        """Unrolling for spatial mapping number `place` of the table. If the order of the array dimensions can affect
+        the cost, there are two unrollings, which differ only in this order.
+        """
         mapping = table.unrolling(place)
         given = given_draft(self.layer, self.core, self.constraints, size_limits(self.layer, self.core), self.profile)
         mapping |= {name: tuple(factors.items()) for name, factors in given.items()}
@@ -248,8 +250,8 @@ class SpatialSpace:
         factors on the array dimensions in `fixed` are never reduced, and the mapping without any reduction is another
         variant.
 
-        If the mapping unrolls a loop beyond its size, it has no variants. The only exception are loops that are
-        unrolled only over array dimensions in `fixed`.
+        A mapping that unrolls a loop beyond its size has no variants, unless this loop is unrolled only over array
+        dimensions in `fixed`.
         """
         total: dict[str, int] = {}
         for factors in mapping.values():
@@ -299,8 +301,9 @@ def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str],
 
 
 def passes_of(layer: Layer, unrolling: Unrolling) -> int:
-    """Lower bound on the number of passes of a layer: the product of ceil(size / lanes) over all loop dimensions.
-    `lanes` is the number of lanes of the dimension."""
+    """Lower bound on the number of passes of a layer: the product of ceil(size / lanes) over all loop dimensions, with
+    the size and the number of lanes of each dimension.
+    """
     lanes: dict[str, int] = {}
     for _, factors in unrolling:
         for dimension, factor in factors:
@@ -316,9 +319,10 @@ def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[i
     """Pairs (number of lanes, combination), those with most lanes first. A combination is a tuple with one option for
     each array dimension. In `options`, the options of each array dimension must be in descending order of lanes.
 
-    The search begins with the combination of all first options. Every other combination has exactly one predecessor: on
-    the last array dimension without its first option, the predecessor has the option before in `options`. The search
-    therefore yields each combination once, after all combinations with more lanes.
+    The search begins with the combination of all first options. Every other combination has exactly one predecessor,
+    which differs only on one array dimension: on the last one that does not have its first option, the predecessor has
+    the previous option of `options`. The search therefore yields each combination once, after all combinations with
+    more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

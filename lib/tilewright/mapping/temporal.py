@@ -61,8 +61,8 @@ def complete_order(
 def counted_boundaries(
     boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Level boundaries of each operand, as counts of loops of the layer. In the argument `boundaries`, they are counts
-    of entries of `ordering`. A boundary counts what is below it.
+    """Level boundaries of each operand. A boundary of the result is the number of loops of the layer below it; in the
+    argument `boundaries`, it is the number of entries of `ordering` below it.
 
     Two kinds of entries are no loops of the layer: entries of dimensions that the layer does not have, and entries of
     size 1. A boundary above all entries of `ordering` stays above all loops of the layer.
@@ -143,9 +143,9 @@ def loop_multiset(
     no limit.
 
     Loops with a size in `ordering` are neither split nor merged, even if there are then more loops than `limit`. The
-    other loops begin as prime factors. While there are too many loops, the two smallest other loops of one dimension
-    are merged: of the dimension with the most loops, among those with at least two other loops. Raises MappingError if
-    the sizes in `ordering` do not divide the number of iterations of their dimension.
+    other loops begin as prime factors. While there are too many loops, the two smallest of these other loops of one
+    dimension are merged. It is the dimension with the most loops among the dimensions with at least two of these other
+    loops. Raises MappingError if the sizes in `ordering` do not divide the number of iterations of their dimension.
     """
     every = loop_multisets(temporal_sizes, ordering)
     found = next(every)

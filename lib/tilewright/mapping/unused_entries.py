@@ -43,8 +43,7 @@ def note_unused(
 
 
 def note_overruled(problems: Problems, mapping: Mapping) -> None:
-    """Add a notice for each key that another key of the same entry overrules. The network and the cores have no
-    influence on these notices.
+    """Add a notice for each key that another key of the same entry overrules, whatever the network and the cores are.
     """
     for index, entry in enumerate(mapping.entries):
         _note_overruled(problems.within(index), entry, on_one_core=True)
@@ -150,7 +149,8 @@ def _nearest(name: str, workload: Workload) -> str:
 
 def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
     """Add a notice for each loop dimension in an entry that none of `layers` has. `layers` are the layers to which the
-    entry applies. Unusual names of dimensions are left out, because other checks report them as problems."""
+    entry applies. A dimension with an unusual name gets no notice, because other checks report it as a problem.
+    """
     known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
     for path, dimension in named_loops(entry):
         if dimension not in known and is_usual_loop(dimension):  # all other dimensions are reported as problems
@@ -169,8 +169,8 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 
 def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
-    """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, two
-    further kinds of keys get a notice if the entry has no tiling that uses them: dimension names, and `tiles_if_alone`.
+    """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, dimension
+    names and `tiles_if_alone` also get a notice, each if the entry has no tiling that uses the key.
     """
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:

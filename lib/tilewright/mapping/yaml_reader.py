@@ -99,8 +99,9 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
 
 
 def refuse_plan(mapping: Mapping, file: str = "", line: int = 0) -> None:
-    """Raise InputError if a mapping has a network plan. This function is for callers without a network, or with only
-    one core."""
+    """Raise InputError if a mapping has a network plan. Callers that have no network, or only one core, need this
+    check.
+    """
     if mapping.plan is not None:
         message = (
             f"is {FORMS[mapping.plan.form].what}, which distributes the layers of one network over several cores; it"

@@ -28,9 +28,9 @@ NOISE = 1e-12
 def pairs_an_element(run_bits: int, zeros: float) -> float:
     """Expected number of pairs of a run-length code for one element, if the share `zeros` of the elements is zero.
 
-    A pair ends with an element that is not zero. If there are more zeros, it ends after 2^run_bits zeros: a run of
-    2^run_bits - 1 zeros, and a zero as its element. The number is 1 without zeros, and 1 / 2^run_bits if all elements
-    are zero.
+    A pair is a run of zeros and the element after the run. The element is not zero, except after a run of the maximum
+    length, 2^run_bits - 1 zeros, where it can be a zero, too. The expected number is 1 without zeros, and 1 /
+    2^run_bits if all elements are zero.
     """
     longest: int = 2**run_bits
     return 1.0 / longest if zeros >= 1.0 else (1.0 - zeros) / (1.0 - zeros**longest)
@@ -92,8 +92,8 @@ def least_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple
 def link_sizes(
     layer: Layer, core: Core, link: Mapping[str, str], chains: Mapping[str, tuple[int, ...]], shape: tuple[int, ...]
 ) -> np.ndarray | None:
-    """Size of the data that each link moves, as a share of the plain data: array [o, m, x] of this shape. None if no
-    data are compressed.
+    """Size of the data that each link moves, as a share of the plain data: array of shape `shape`, with the axes
+    operand, memory and direction. None if no data are compressed.
 
     A port of `w` bits moves `w / share` bits of plain data per cycle. Inputs are compressed, and also final outputs
     that move upwards (FL, TH). Partial sums are not compressed. On links with compressed final outputs, they count with
@@ -150,7 +150,8 @@ def plain_width(width: int, share: float) -> int:
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
     """Shares of zeros that make reads of operand `read` from its innermost memory unnecessary, by input. {} if the
-    hardware file does not say that reads of `read` are left out."""
+    hardware file does not say that such reads are left out.
+    """
     gating = core.operational_array.zero_gating
     if gating is None or read == OUTPUT or link[read] not in gating.reads_of:
         return {}

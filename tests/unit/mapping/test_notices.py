@@ -84,7 +84,7 @@ def test_an_energy_of_other_bits_is_told(bits: dict[str, int], told: str, tmp_pa
     line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "unit_energy:" in text)
     where = (
         f"{file}:{line} operational_array.unit_energy: the energy of an operation is given for numbers of 8 bits, and"
-        " is used without scaling for inputs with other bits"
+        " is used without scaling for inputs of other widths"
     )
     assert found == ([f"{where} ({told})"] if told else [])
     plain = read_accelerator(core("small", sram=memory())).cores[0]
@@ -105,7 +105,7 @@ def test_a_space_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     axes = {"clock": {"path": "clock_frequency", "values": ["400 MHz", "800 MHz"]}}
     written = {"name": "wide", "accelerator": str(hardware), "networks": [str(network)], "axes": axes}
     space.write_text(yaml.safe_dump(written, sort_keys=False))
-    told = "used without scaling for inputs with other bits (I 16; in 1 layer: wide)"
+    told = "used without scaling for inputs of other widths (I 16; in 1 layer: wide)"
     assert [told in notice for notice in unused_of_networks(read_space(space))] == [True]
     words = ["--hardware", str(hardware), "--mapping", str(mapping), "--workload", str(network), "--no-store"]
     assert main(["map", *words]) == 0

@@ -72,7 +72,7 @@ def test_a_memory_is_smaller() -> None:
     """It must hold what its lanes need at once."""
     small = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1).replace("size: 1024", "size: 128")
     small = small.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 1024")
-    told = ("D1", "lanes are left out until rf_128B has room for the data of the others")
+    told = ("D1", "lanes are left out until rf_128B has room for the data of the remaining lanes")
     assert cuts(small, {"D1": ["K, 32"], "D2": ["C, 32"]}, **LARGE) == [told]
 
 

@@ -80,11 +80,11 @@ class Evaluator:
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:
-        """Evaluate those allocations in the list that were not evaluated before.
+        """Evaluate the allocations in `genomes`, except those that were evaluated before.
 
         If `stopped_by` is set afterwards, some results can be missing. The time budget can end the evaluation only
-        after some allocation has a schedule. After the first Ctrl-C, the evaluation waits for the running schedules and
-        stops. A second Ctrl-C raises KeyboardInterrupt.
+        after some allocation has a schedule. After the first Ctrl-C, no new schedule begins, and the function returns
+        when the running schedules have ended. A second Ctrl-C raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
         if self._pool is None or len(wanted) == 1:

@@ -48,13 +48,11 @@ class Neighbourhood:
         return np.flatnonzero(is_new).tolist()
 
     def neighbour(self, genome: Genome, step: int) -> Genome:
-        """Neighbour of a genome. A step is the number of a pair (gene, core): this gene gets this core."""
+        """Neighbour of a genome, in which one gene has another core. `step` is the number of the pair (gene, core)."""
         gene = int(self._genes[step])
         return (*genome[:gene], int(self._cores[step]), *genome[gene + 1 :])
 
     def _places(self, genome: Genome) -> Integers:
-        """Numbers of the pairs (gene, core) of a genome, one pair for each gene with the core that the genome gives to
-        it.
-        """
+        """Number of the pair (gene, core) for each gene of a genome and the core that the genome gives to this gene."""
         places: Integers = self._position[np.arange(len(genome)), np.array(genome, np.int64)]
         return places

@@ -66,7 +66,7 @@ def layer_requests(
 def fixed_entries(
     cores_of: dict[int, list[int]], graph: CnGraph, workload: Workload, mapping: Mapping
 ) -> list[JsonObject]:
-    """Mapping entries that fix the cores of every layer. The entries of `mapping` that are not replaced follow.
+    """Mapping entries that fix the cores of every layer, followed by the entries of `mapping` that they do not replace.
     `cores_of` has the core ids of each layer's groups, by the number of the layer.
 
     A new entry copies the entry of `mapping` that applies to its layer. Its name is the exact name of the layer,

@@ -45,7 +45,8 @@ def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
     * Each part runs on the core with the least energy.
     * Each part runs on the core on which it would end first.
     * Parts with the same set of fastest cores are assigned to these cores round-robin.
-    * The same with whole layers: the parts of one layer that have the same set of fastest cores all get the same core.
+    * Layers, instead of parts, are assigned round-robin: all parts of one layer that have the same set of fastest cores
+      get the same core.
     * One start for each core: every part that the core can run gets this core, and every other part gets its fastest
       core.
     """
@@ -76,7 +77,7 @@ def on_one_core(space: AllocationSpace, core: int) -> list[int]:
 
 def _balanced(space: AllocationSpace) -> list[int]:
     """List with the core of each part of the network. Parts get their cores one by one, layer by layer. Each part gets
-    the core on which it would end first. Here, each core is assumed to run its parts one after another without waiting.
+    the core on which it would end first if cores ran their parts one after another without waiting.
     """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []
@@ -90,8 +91,8 @@ def _balanced(space: AllocationSpace) -> list[int]:
 def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
     """List with the core of each part of the network. `unit` maps a part to its unit, such as its layer.
 
-    Parts with the same set of fastest cores are assigned to these cores round-robin, unit by unit. Among these parts,
-    all parts of one unit get the same core.
+    Parts with the same set of fastest cores are assigned to these cores round-robin, unit by unit: the parts of the
+    first unit get the first core, those of the next unit the next core, and so on.
     """
     return list(_turns(space, unit))
 
@@ -136,8 +137,8 @@ def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """Better of two random individuals. If one of them dominates the other, it is the dominating one; otherwise, it is
-    the one with the larger crowding distance.
+    """Better of two random individuals: the individual that dominates the other or, if neither dominates, the
+    individual with the larger crowding distance.
     """
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):

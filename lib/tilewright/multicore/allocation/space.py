@@ -5,7 +5,7 @@ A core can run a CN under four conditions:
 * The cost table has a runtime of the CN on the core.
 * The core has a memory for each operand of the CN that does not stream.
 * The data of the CN fit these memories while the CN runs.
-* A path leads from the off-chip core if the CN reads data, and to the off-chip core if the CN writes data.
+* If the CN reads data, a path leads from the off-chip core to the core. If it writes data, a path leads back.
 
 The scheduler makes the same checks. Each check depends on only one CN and one core, so all checks are made before the
 search. The search then never evaluates an allocation that fails one of them.
@@ -27,7 +27,7 @@ NO_COST = "no cost in the cost table"
 
 @dataclass(frozen=True)
 class Unfit:
-    """CNs that a core cannot run, with a reason for each CN. All reasons of one object belong to one of three kinds: no
+    """CNs that a core cannot run, with a reason for each CN. The reasons of one object are all of the same kind: no
     cost, no path, or no memory.
     """
 
@@ -132,7 +132,7 @@ class LayerRequest:
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Core that the request for a layer allows for a part, but that cannot run the part."""
+    """Core that cannot run a part, although the request for the layer allows this core."""
 
     layer: int
     group: int
@@ -229,9 +229,9 @@ def allocation_space(
 ) -> AllocationSpace:
     """Space of allocations: the parts of `problem`, with the allowed cores of each part.
 
-    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it.
-    `exclusions` of the result lists the cores that a request allows but that cannot run the part. `names` has the names
-    that messages use. `reasons` explains missing entries of the cost table, by (row of the cost table, core).
+    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it. The
+    field `exclusions` of the result lists the cores that a request allows, but that cannot run the part. `names` has
+    the names that messages use. `reasons` explains missing entries of the cost table, by (row of the cost table, core).
 
     Raises InputError that lists every request for an unknown layer or core, every fixed core that cannot run its part,
     and every part without a core.
@@ -364,8 +364,8 @@ def _reasons(
     """Reason why a core cannot run a part, by (part, core). If several reasons apply, the simplest one is taken, with
     the text for the first CN to which it applies. If the core can run the part, there is no entry.
 
-    If two cores have equal properties and the first can run all CNs, the second is not examined, because it can run all
-    CNs, too. All other cores are examined one by one, because the texts name memories of the examined core.
+    A core is not examined if another core with equal properties can run all CNs: the core can then run all CNs, too.
+    All other cores are examined one by one, because the texts name memories of the examined core.
     """
     reasons: dict[tuple[int, int], str] = {}
     able: set[object] = set()

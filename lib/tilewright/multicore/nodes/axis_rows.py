@@ -1,4 +1,4 @@
-"""Pairs of a producing tile and a consuming tile that needs elements of it, found for each axis of the tensor.
+"""Pairs of tiles (one produces elements that the other needs), computed from each axis of the tensor.
 
 The axes of a tensor are cut independently. Therefore the elements that a consumer needs are a product of index sets,
 one set for each axis. The elements that a producer makes are such a product, too.
@@ -24,9 +24,8 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """Owners of the indices of an axis. The owner of an index is the tile that makes it. The tile is stored as a
-    number: its contribution to the number of the CN. The number of a CN is the sum of the contributions of its tiles
-    along all axes.
+    """Owners of the indices of an axis. The owner of an index is the tile that makes it, stored as the contribution of
+    this tile to the number of a CN: the number of a CN is the sum of the contributions of its tiles along all axes.
 
     Consecutive indices with the same owner are stored as one run.
     """
@@ -96,8 +95,8 @@ def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
     """Pair (join of the rows of all axes in `needs`, list with the number of the first row of each axis in this join).
 
     Row 0 of the join is neutral: its only entry has owner 0 and count 1. All axes without gaps in their rows are
-    concatenated and joined as one axis, and so are all axes with gaps. The computing time therefore depends on the
-    number of rows, not on the number of axes.
+    concatenated and joined as one axis. All axes with gaps are concatenated and joined as another one. The computing
+    time therefore depends on the number of rows, not on the number of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
     gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
@@ -276,9 +275,9 @@ class AxisRows:
 
 
 def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid) -> list[AxisRows]:
-    """Rows of indices along each axis of the tensor that a layer reads or writes by `access`. A tile is
-    given by its position along each cut loop dimension. Each combination of positions that changes the indices along
-    the axis has one row, with the indices that such a tile uses.
+    """Rows of indices along each axis of the tensor that a layer reads or writes by `access`. A tile is given by its
+    position along each cut loop dimension. An axis has one row for each combination of positions along the dimensions
+    on which its indices depend; the row has the indices that tiles at these positions use.
     """
     return [_axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
 
@@ -384,9 +383,9 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
-    """Pair (distinct combinations of tile lengths, position among them for each row). A row has one tile of each
-    element of `tiles`; the lengths of these tiles are the combination of the row. Rows are numbered so that the tile of
-    the first element changes slowest.
+    """Pair (distinct combinations of tile lengths, position of each row's combination in this list). A row has one tile
+    of each element of `tiles`; the lengths of these tiles are the combination of the row. Rows are numbered so that the
+    tile of the first element changes slowest.
     """
     lengths: list[Integers] = []
     for of_term in tiles:
@@ -397,8 +396,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """Quick test with the smallest tiles: True if the indices of every row are certainly consecutive. If the smallest
-    tiles leave no gaps, larger tiles leave no gaps either. If the result is False, the rows can still be without gaps.
+    """True if the indices of every row are certainly consecutive: the smallest tiles leave no gaps, so larger tiles
+    leave none either. False if this quick test is not sure: the rows can still be without gaps.
     """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
@@ -421,8 +420,8 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 
 def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
     """Row along one axis for each content, as an array. A content is the set of elements that one combination of tiles
-    of `dimensions` needs. `counts` has the number of tiles of each of these dimensions. Only the dimensions `own` cut
-    the axis, so contents with the same tiles of `own` have the same row.
+    of `dimensions` needs. `counts` has the number of tiles of each of these dimensions. Only the dimensions in `own`
+    cut the axis, so contents with the same tiles along these dimensions have the same row.
 
     Contents are numbered so that the tile of the first dimension changes slowest.
     """

@@ -45,7 +45,7 @@ Needs = dict[tuple[str, str], list[Demand]]
 
 
 class CutMemory:
-    """Cache of the cuts of one network, for use by one thread. Graphs are the same with and without the cache."""
+    """Cache of the cuts of one network, for use by one thread. The cache saves time and does not change the graphs."""
 
     def __init__(self, workload: Workload, most_entries: int = MOST_ENTRIES) -> None:
         self.network: NetworkTensors = network_tensors(workload)

@@ -45,8 +45,8 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands for the same elements as `demands`, but each element only once: within one content, no two boxes of the
-    results overlap.
+    """Demands for the same elements as `demands`, without repetition: within one content, no two boxes of the results
+    overlap.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -164,9 +164,9 @@ class _PartColumns:
     elements that one combination of tiles needs
     """
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
-    """Axes of each part, as one list for each part. A list has the axes that the producer or the consumer cuts, or all
-    axes if the demand is given as boxes. An axis is a pair: (position in `needs`, array with the row of each entry of
-    the demand).
+    """Axes of each part, as one list for each part. If the demand is given as boxes, the list has all axes; if not, it
+    has the axes that the producer or the consumer cuts. An axis is a pair: (position in `needs`, array with the row of
+    each entry of the demand).
     """
     constants: list[tuple[int, int, int]] = field(default_factory=list)
     """Triple (first content, owner, elements) for each part:
@@ -264,8 +264,8 @@ def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integer
 
 
 _MOST_CNS = 2**14
-"""Largest number of CNs in one batch of links; only a batch with a single link can exceed it. Of the two layers of a
-link, the layer with more CNs counts. A larger batch would take more memory and save no time.
+"""Largest number of CNs in one batch of links. A link counts with the CNs of the larger of its two layers. Only a batch
+with a single link can exceed the limit. A larger batch would take more memory and save no time.
 """
 
 
@@ -276,8 +276,8 @@ class DataLink(NamedTuple):
     producer: int
     """Number of the producing layer in the graph."""
     consumer: int
-    """Number of the consuming layer in the graph. For a link to data outside the graph: row of `outside_bits` to which
-    the link adds.
+    """Number of the consuming layer in the graph. For a link to data outside the graph, it is the row of `outside_bits`
+    to which the link adds its bits.
     """
     operand: str
     tensor: str
@@ -300,8 +300,8 @@ class DataEdges:
     links: tuple[CnLink, ...]
     """Links between layers."""
     outside_bits: Integers
-    """Bits that each CN sends along links to the outside: array of shape (2, CNs). The two rows are separate sums;
-    `DataLink.consumer` is the row to which a link adds.
+    """Bits that each CN sends along links to the outside: array of shape (2, CNs). Each row is a sum of its own;
+    `DataLink.consumer` says to which row a link adds its bits.
     """
 
 

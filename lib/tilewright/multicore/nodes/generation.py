@@ -46,8 +46,8 @@ class ReadColumns(TypedDict):
 
 
 class ReadTable:
-    """Table of the CNs' reads of tensors that no layer makes. A content is a box of a tensor; all CNs that read this
-    box share the content.
+    """Table of the reads of tensors that no layer makes. Each read is by one CN and of one content. A content is a box
+    of a tensor; all CNs that read this box share the content.
     """
 
     def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
@@ -172,9 +172,9 @@ def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]
     """Pair (class number of each CN, list with a layer for each class). CNs in one class have equal sizes. The layer of
     a class has the sizes of these CNs, and no name.
 
-    A CN at a border can be in another class than the CNs inside. This is the case if its tile is smaller, or if the
-    input that its tile needs extends into the padding. In the layer of a class, `data_dimension_sizes` are the sizes of
-    the input that a CN reads, without padding.
+    A CN at a border can be in another class than the CNs inside, because its tile is smaller, or because the input that
+    its tile needs extends into the padding. In the layer of a class, `data_dimension_sizes` are the sizes of the input
+    that a CN reads, without padding.
     """
     loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
@@ -209,7 +209,9 @@ class _Lengths:
 
 
 _Sizes = tuple[_Lengths, tuple[str, ...]]
-"""Pair (size of a dimension in each tile, loop dimensions whose tiles determine these sizes)."""
+"""Pair (sizes of a dimension, one for each tile or combination of tiles; loop dimensions that are cut into these
+tiles).
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +221,8 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Sizes of a dimension -> list with one index for each class. The index selects one of these sizes: the size that
-    the first CN of the class has. Dimensions with only one size have no entry.
+    """Sizes of one dimension -> list with one index for each class. The index is a position in these sizes: it selects
+    the size of the first CN of the class. Dimensions with only one size have no entry.
     """
 
 
@@ -315,7 +317,9 @@ class _Building:
     """Cut of the layer (one entry for each layer)"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]]
-    """Tensor -> pair (number of the producing layer, producer)."""
+    """Tensor -> pair (number of the layer that makes the tensor, `Producer` that says which CN of this layer makes
+    which elements).
+    """
     links: list[DataLink] = field(default_factory=list)
     """Links into the layers, in the order of the consuming layers."""
 
@@ -365,8 +369,8 @@ def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None =
 
 
 def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
-    """Pair (number of each CN's shape, layer of each shape). Shapes are numbered in the order in which layers first use
-    them.
+    """Pair (shape of each CN, as a number; layer of each shape). Shapes are numbered in the order in which layers first
+    use them.
     """
     places: dict[Layer, int] = {}
     shape_of_cn: dict[LayerCut, Integers] = {}
@@ -450,8 +454,8 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
 
 
 def _outputs(building: _Building) -> list[DataLink]:
-    """Links from layers to the outside, of two kinds. The first kind carries the final outputs of all layers and adds
-    to row 0 of `outside_bits`. The second kind carries the final outputs that leave the network and adds to row 1.
+    """Links from layers to the outside, which add bits to `outside_bits`. Links for the final outputs of all layers add
+    to row 0; links for the final outputs that leave the network add to row 1.
     """
     outside = LayerGrid((), LayerTiling(-1))
     links = []

@@ -1,4 +1,4 @@
-"""Graph of computation nodes (CNs), and its two files.
+"""Graph of computation nodes (CNs), and the two files that store it.
 
 The graph is stored as columns: arrays with one value for each CN, edge, read or content of outside data.
 
@@ -45,7 +45,7 @@ class CnLayer:
     first_cn: int
     cn_count: int
     stack: int
-    """Number of the layer's stack. Layers of one stack are fused; stacks run one after the other."""
+    """Number of the layer's stack. The layers of a stack are fused; stacks run one after the other."""
     outputs: tuple[str, ...]
     """Tensors that the layer produces."""
 
@@ -86,8 +86,9 @@ R = TypeVar("R")
 
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator that caches the last result of a function for each CN graph. The result is used again if all other
-    positional arguments are the same objects as in the last call for this graph.
+    """Decorator for a function that has a CN graph among its positional arguments: it caches the last result for each
+    graph. A call gets the cached result if all other positional arguments are the same objects as in the last call for
+    this graph.
 
     Keyword arguments are not compared, so they must not change the result.
     """
@@ -123,7 +124,7 @@ class _Described:
     links: tuple[CnLink, ...]
     sources: tuple[SourceTensor, ...]
     notices: tuple[str, ...]
-    """Messages on valid input that was not applied exactly as it was written."""
+    """Messages about input that is valid, but was not applied exactly as it was written."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -67,8 +67,8 @@ the amount by which one step of the loop increases the number of a CN in the ful
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-    """Pair (tiles that are not empty, ranks). A combination is one value of each outer loop over the dimension. It
-    gives one tile, which can be empty.
+    """Pair (tiles that are not empty, ranks). Each combination of values of the outer loops over the dimension gives
+    one tile, which can be empty.
 
     `ranks` has, for each combination, the position of its tile among the tiles that are not empty. If no tile is empty,
     `ranks` is None: the position is then the number of the combination.
@@ -137,8 +137,8 @@ class LayerGrid:
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """Number of each CN in the full grid. None if every combination of loop values has a CN: the numbers in the
-        full grid are then equal to the numbers of the CNs.
+        """Number of each CN in the full grid; None if every combination of loop values has a CN, because the numbers of
+        the CNs are then also their numbers in the full grid.
         """
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None

@@ -2,8 +2,8 @@
 
 The result is an ONNX network that computes the same function. The parts of a layer are operators of the same type. Each
 part has the weights of some output channels, and a Concat joins the outputs. Weights in the model file are sliced.
-Weights that are in other files or were left out are not read. The weight tensors of the parts then have a shape and, if
-possible, a position in the other file, but no data.
+Weights that are in another file, or that were left out, are not read. In this case, the weight tensors of the parts
+have a shape and, if possible, a position in the other file, but no data.
 
 Mode 4 of `cn_define_mode` splits weights within a layer instead.
 """
@@ -85,8 +85,8 @@ class SplitNetwork:
     splits: tuple[LayerSplit, ...]
     """Layers that are split, in the order of the network."""
     notices: tuple[str, ...]
-    """Messages on layers that are not split although their weights are too large, and on data that are left out of the
-    model.
+    """Messages about layers that are not split although their weights are too large, and about data that are left out
+    of the model.
     """
 
 
@@ -133,12 +133,12 @@ def split_layers(
     options: SplitOptions,
     network_options: NetworkOptions | None = None,
 ) -> SplitNetwork:
-    """Network in which layers with too large weights are split, with a changed copy of `model`. `workload` is the
-    network of `model`.
+    """Copy of `model` in which layers with too large weights are split, with a description of each split. `workload` is
+    the same network as `model`.
 
-    The weights of a part can take at most a share of a memory; `options` gives the share. The memory is the smallest
-    top memory for weights among the cores that the layer is allowed to use. A layer gets the smallest number of parts
-    with which every part fits.
+    A layer gets the smallest number of parts with which the weights of every part fit. They fit if they take at most
+    the share of a memory that `options` gives. The memory is the smallest top memory for weights among the cores that
+    the layer is allowed to use.
 
     Layers with fixed cores are not split, because their list of cores has one core for each group. Operators of a form
     that cannot be split are not split either. Both cases are listed in `notices`. Raises InputError with every layer
@@ -259,8 +259,8 @@ def _describe_outputs(
 
 
 def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[LayerSplit]) -> list[str]:
-    """Remove sliced constants that no operator reads any longer. Let each constant without data and without a data file
-    refer to the file NOT_INCLUDED. Add the splits to the metadata of the model.
+    """Remove sliced constants that no operator reads any longer. In each constant that has neither data nor a data
+    file, enter NOT_INCLUDED as the data file. Add the splits to the metadata of the model.
 
     Returns a list with one message on the constants without data; [] if there are none.
     """

@@ -1,7 +1,7 @@
 """Elements of tensors that the tiles of a layer read (needs) and make.
 
-Layers make tensors; other tensors come from outside or are constants. For a node that only moves data, needs of its
-output are converted to needs of its inputs, box by box.
+Layers make tensors; other tensors come from outside or are constants. If a node only moves data, the needs of its
+output are converted, box by box, to needs of its inputs.
 """
 
 import math
@@ -119,9 +119,9 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """Messages on tensors whose dependences are not known, and on outputs of the network whose size is not known. The
-    first kind is for tensors that a node reads and for outputs of the network. The graph has no edges for unknown
-    dependences.
+    """Messages about tensors with unknown dependences, and about outputs of the network with unknown size. A tensor
+    that no node reads gets no message about dependences, unless it is an output of the network. The graph has no edges
+    for unknown dependences.
     """
     tensors = network.workload.tensor_of
     told = []
@@ -178,9 +178,9 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Pairs (source tensor, demand for this source tensor). Nodes that only move data make `tensor` from these source
-    tensors; a source tensor occurs once for each path to `tensor`. The demands are computed from `demand`, the demand
-    for `tensor`. If `tensor` is itself a source tensor, the only pair is (`tensor`, `demand`).
+    """Pairs (source tensor, demand for this source tensor): the source tensors from which nodes that only move data
+    make `tensor`, with one pair for each path to `tensor`. The demands are computed from `demand`, the demand for
+    `tensor`. If `tensor` is itself a source tensor, the only pair is (`tensor`, `demand`).
 
     A source tensor is made by a layer, comes from outside the network, or is constant.
     """
@@ -233,8 +233,8 @@ def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
     """Triple (dimensions along which tiles have different contents, numbers of all contents, rows). A content is the
-    set of elements that one combination of tiles needs. `rows` has one array for each axis of the tensor. It gives the
-    row of the axis in which the indices of each content are.
+    set of elements that one combination of tiles needs. `rows` has one array for each axis of the tensor: for each
+    content, the row of the axis that has the indices of this content.
 
     `cut_by` has, for each axis, the dimensions that cut the axis.
     """
@@ -248,8 +248,8 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """True if an exact demand stays exact when boxes of outputs are converted to boxes of inputs. Every element of an
-    input box must then be needed for the output box from which the input box was computed.
+    """True if an exact demand stays exact when boxes of outputs are converted to boxes of inputs. This requires that
+    every element of an input box is needed for the output box from which the input box was computed.
 
     The function recognizes two cases. In the first case, every axis follows at most one loop, with step 1 or -1. In the
     second case, each output element depends on an input element of its own, and both boxes have the same number of

@@ -38,8 +38,8 @@ class Addition:
     * The mapping file names no core for the additions.
     """
     share: int = 0
-    """Number of the share of the outputs that this addition computes. If the partial sums are not added in a ring, it
-    is 0.
+    """Index of the share of the outputs that this addition computes; always 0 if the partial sums are not added in a
+    ring.
     """
 
 

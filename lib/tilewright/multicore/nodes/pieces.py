@@ -8,8 +8,8 @@ element of a line (a stride larger than the window), the CN gets the whole line.
 move.
 
 A tensor can have several grids of pieces, because readers can need disjoint parts of one axis. An example is a tensor
-with queries, keys and values. In a common grid, the cuts that one reader needs along the other axes would also cut the
-parts of the other readers. Therefore each part gets a grid of its own if all these grids together have at most half as
+with queries, keys and values. In a common grid, the cuts that the reader of the queries needs along other axes would
+also cut the keys and the values. Therefore each part gets its own grid if all these grids together have at most half as
 many pieces as one common grid.
 """
 
@@ -140,8 +140,8 @@ def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integer
 
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
-    """Blocks of a tensor: one grid of the whole tensor, or one grid for each part of an axis. The parts are used if all
-    their grids together have at most half as many pieces as the single grid.
+    """Blocks of a tensor: one grid of the whole tensor, or one grid for each part of an axis. The grids of the parts
+    are used if they have together at most half as many pieces as the single grid.
     """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]
@@ -216,8 +216,8 @@ def _add_part(
     made_by: Producer | None,
 ) -> None:
     """Add a part of a tensor to `blocks`. `part` is a pair (axis, mask of the indices of this axis that belong to the
-    part). Along all other axes, `demands` and `made_by` cut the part into segments. If a block has the same segments as
-    the part, the part joins this block; if not, the part becomes a new block.
+    part). Along all other axes, `demands` and `made_by` cut the part into segments. The part joins the block with the
+    same segments or, if there is none, becomes a new block.
     """
     axis, inside = part
     own = tuple(

@@ -60,9 +60,10 @@ def cut_reductions(
 
 
 def _too_many_parts(workload: Workload, mapping: Mapping, problems: Problems) -> set[str]:
-    """Report a problem for each loop that cuts a reduction into more parts than the reduction has indices. If the
-    mapping entry of the loop selects several layers, the loop is reported only if it has too many parts for each of
-    them. Returns the names of the mapping entries with a problem."""
+    """Report a problem for each loop that cuts a reduction into more parts than the reduction has indices. A loop whose
+    mapping entry selects several layers is reported only if it makes too many parts for every one of these layers.
+    Returns the names of the mapping entries with a problem.
+    """
     sizes: dict[tuple[int, int], list[int]] = {}
     for node in workload.nodes:
         entry = None if node.layer is None else mapping.constraints_for(node.layer)
@@ -260,7 +261,7 @@ class _Cutting:
 
     @staticmethod
     def _written(cut: _LayerCut, loop: TilingEntry) -> TilingEntry:
-        """Loop in the form in which the mapping entry gives it. There, `*` can stand for the number of tiles."""
+        """Loop as the mapping entry gives it, possibly with `*` as the number of tiles."""
         entry = cut.entry.inter_core_tiling
         return loop if loop in entry else replace(loop, tiles=WILDCARD)
 
@@ -311,8 +312,8 @@ class _Cutting:
         * The key `reduction` names no core.
         * The shape in the key `reduction` is not `one_core`.
 
-        If the addition has another number of groups than the part, only the first core of the part is used. If a
-        condition is not met, the addition runs on the cores that `_adding_cores` returns.
+        Of the cores of the part, only the first one is used if the addition and the part have different numbers of
+        groups. If a condition is not met, the addition runs on the cores that `_adding_cores` returns.
         """
         example = summed.sums[0]
         assert example.layer is not None
@@ -374,8 +375,9 @@ class _Cutting:
         )
 
     def tell_without_effect(self) -> None:
-        """Add a notice for each key `reduction` without effect: its mapping entry cuts no reduction of the layers that
-        it selects."""
+        """Add a notice for each key `reduction` without effect: the loops of its mapping entry cut no reduction of any
+        layer that the entry selects.
+        """
         for index, entry in self._idle.items():
             if entry.name not in self.cut_entries and entry.name not in self.failed:
                 message = "has no effect: the inter_core_tiling of this entry does not cut a reduction of its layers"
@@ -388,8 +390,9 @@ def _layer(node: WorkloadNode) -> Layer:
 
 
 def _possible(loops: Sequence[TilingEntry], node: WorkloadNode) -> tuple[TilingEntry, ...]:
-    """Loops whose numbers of tiles are possible in the node's layer. A number above the size of the dimension is
-    reduced to this size."""
+    """Copies of `loops` for the node's layer. A number of tiles above the size of the dimension is reduced to this
+    size.
+    """
     sizes = _layer(node).size_of
     return tuple(
         loop if isinstance(loop.tiles, str) else replace(loop, tiles=min(loop.tiles, sizes[loop.dimension]))

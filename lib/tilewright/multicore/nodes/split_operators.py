@@ -28,7 +28,7 @@ Ranges = Sequence[tuple[int, int]]
 
 @dataclass
 class TensorSlicer:
-    """Slicer for the tensors of a model. If the same slice is needed again, the slicer uses the existing one."""
+    """Slicer for the tensors of a model. A slice that is needed several times is made only once."""
 
     model: onnx.ModelProto
     opset: int
@@ -49,7 +49,7 @@ class TensorSlicer:
         self._taken |= {name for node in graph.node for name in (*node.input, *node.output)}
 
     def slices(self, name: str, axis: int, ranges: Ranges, nodes: list[onnx.NodeProto]) -> list[str]:
-        """Names of the slices of a tensor along an axis. Slices that do not exist yet are made.
+        """Names of the slices of a tensor along an axis. A slice that does not exist yet is made.
 
         The slices of an initializer are new initializers. Any other tensor is sliced by an operator, which is added to
         `nodes`.
@@ -357,8 +357,8 @@ def _weight_place(operator_type: str) -> int:
 
 
 def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, places: Sequence[int]) -> OperatorForm:
-    """Copy of a form with a new field `beside`. The field lists those inputs at the positions `places` that have one
-    value for each output channel. The other inputs at these positions are shared by all parts of the operator.
+    """Copy of a form with a new value of the field `beside`, which lists the inputs at `places` that have one value for
+    each output channel. All parts of the operator share the other inputs at `places`.
     """
     found = []
     for place in places:
@@ -373,9 +373,9 @@ def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) ->
     """Axis of the output channels in a bias, a scale or a zero point with shape `shape`; None if the tensor does not
     have one value for each channel.
 
-    In a vector, it is the only axis. There is one exception: the vector bias of a Gemm belongs to the columns, so the
-    result is None if the channels are rows. In tensors with more axes, the columns are the last axis, and the rows are
-    the axis before it.
+    In a vector, it is the only axis, with one exception: a vector that is the bias of a Gemm has one value for each
+    column, so the result is None if the channels are rows. In tensors with more axes, the columns are the last axis,
+    and the rows are the axis before it.
     """
     if len(shape) == 1:
         axis = None if is_gemm and form.is_of_rows else 0

@@ -66,8 +66,8 @@ def layer_stacks(
 
 
 def _alone(nodes: "Iterable[WorkloadNode]") -> Stacks:
-    """Stacks of layers if no layers are fused: one stack for each layer of the network file. If parts and additions
-    replaced such a layer, they form one stack.
+    """Stacks of a network in which no layers are fused: one stack for each layer of the network file. The parts and
+    additions that replaced such a layer form one stack.
     """
     members: dict[int, list[int]] = {}
     for node in nodes:
@@ -82,7 +82,7 @@ def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
 
 def _given(workload: "Workload", stacks: Sequence[Sequence[int]], layers: "Mapping[int, WorkloadNode]") -> Stacks:
     """Stacks that the user lists, and a separate stack for every other layer. A layer can be replaced by parts and
-    additions. A part or an addition is in the stack that lists its own id. If no stack lists its id, it is in the stack
+    additions. A part or an addition is in the stack that lists its own id or, if no stack lists this id, in the stack
     that lists the id of the layer. Raises InputError if a listed id belongs to no node, or if an id is listed twice.
     """
     known = {node.node_id for node in workload.nodes}

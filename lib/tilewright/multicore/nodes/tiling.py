@@ -1,8 +1,8 @@
 """Outer loops that cut layers into computation nodes, from `cn_define_mode` with hint loops or from mapping files.
 
 Hint loops are the notation of Stream until 2024. Since 2025, Stream uses mapping files, and layer stacks that list the
-layers to be fused. One module reads both notations, because they give the same kind of tilings and need the same checks
-of loops.
+layers to be fused. This module reads both notations, because both give the same kind of tilings and need the same
+checks of loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -20,8 +20,8 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """Loop around computation nodes. It cuts its range into `count` tiles. The range is a dimension, or a tile of an
-    outer loop over the same dimension.
+    """Loop around computation nodes. It cuts its range into `count` tiles. The range is a whole dimension or, if
+    another loop over the same dimension is further out, one tile of that loop.
 
     Tile v begins `v * tile_size` after the start of the range. The last tile is smaller if `tile_size` does not divide
     the range; the range is not padded.
@@ -78,8 +78,8 @@ def counted_loops(
     `counts` has pairs (dimension, number of tiles), innermost loop first. The number "all" means tiles of size 1. The
     tile size is the size of the dimension divided by the number of tiles, rounded up; the last tile can be smaller.
     Therefore there can be fewer tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. A loop with only
-    one tile is None in the result. If several loops cut one dimension, each inner loop cuts the tiles of the loop
-    outside it.
+    one tile is None in the result. If several loops cut one dimension, each of them cuts the tiles of the next loop
+    further out.
     """
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
@@ -135,9 +135,8 @@ class HintLoopOptions:
     of such lists, or a table: node ids of layers -> list of loops.
     """
     layer_cutoffs: tuple[int, ...] = ()
-    """Node ids of layers in rising order, for mode 3 with a list of lists. Layers before the first of these ids get the
-    first list of loops. Layers from the first id on, up to the layer before the second id, get the second list, and so
-    on.
+    """Node ids of layers in rising order, for mode 3 with a list of lists. Layers before the first id get the first
+    list of loops, layers from the first id to the one before the second id get the second list, and so on.
     """
     weight_capacity_bits: Mapping[int, int] | None = None
     """Mode 4: bits that are available for the weights of a CN, by node id. Layers without an entry are not split."""
@@ -304,8 +303,8 @@ def mapped_tiling(
     `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops. Therefore the
     CNs of one tile have consecutive numbers, one CN for each group (all CNs of a group run on one core).
 
-    A layer that is alone in its stack is cut only over cores. It is also cut into tiles that run one after the other if
-    its entry has `tiles_if_alone`. If parts and additions of partial sums replaced a layer, they count together as one
+    A layer that is alone in its stack is cut only over cores, unless its entry has `tiles_if_alone`: it is then also
+    cut into tiles that run one after the other. The parts and additions that replaced a layer count together as one
     layer.
     """
     whole = {node.node_id: node.network_id for node in workload.nodes}
@@ -364,8 +363,8 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
     """Pair (loops over cores for a layer, messages on loops that are left out). The loops come from the mapping entry
     of the layer.
 
-    If an entry does not name the layer, it can be meant for other layers. Those of its loops that would split a
-    reduction of this layer are then left out. For example, a maximum over K still runs on one core.
+    An entry that does not have the name of the layer can be meant for other layers. Therefore its loops that would
+    split a reduction of this layer are left out. For example, a layer that takes the maximum over K is not cut along K.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -448,8 +447,8 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
-    """Message if an entry fixes a wrong number of cores for a layer; '' if the number is right. It is right if the
-    entry fixes no cores, one core, or one core for each group.
+    """Message if an entry fixes a wrong number of cores for a layer; '' if the entry fixes no cores, one core, or one
+    core for each group.
     """
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):

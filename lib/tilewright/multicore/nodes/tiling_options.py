@@ -1,8 +1,8 @@
 """Options that decide how a run cuts its network into computation nodes (CNs), and the resulting tiling.
 
 Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024), and the tilings of the mapping
-file with layer stacks (2025). The check of a configuration imports this module, so the module imports nothing that is
-slow to import.
+file with layer stacks (2025). This module imports nothing that is slow to import, because the check of a configuration
+needs it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -256,11 +256,11 @@ def _network_stacks(
 def _weight_capacities(
     workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
 ) -> dict[int, int] | None:
-    """Bits that are available for the weights of a CN in mode 4, by node id; None in any other mode. Layers without a
-    limit are left out.
+    """Bits that are available for the weights of a CN in mode 4, by the layer's node id; None in any other mode. Layers
+    without a limit have no entry.
 
-    If the cores of a layer are fixed, the layer is split into one group for each core of its mapping entry. A mapping
-    file with the cores that a search found therefore cuts the layer as the search did.
+    If the cores of a layer are fixed, the layer is split into one group for each core of its mapping entry. Therefore a
+    mapping file that fixes the cores found by a search cuts the layer as the search did.
     """
     from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 

@@ -20,8 +20,8 @@ def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -
     """Operand that holds the weights of a layer: W, or else the last constant operand; None if there is no such
     operand.
 
-    Operands that read inputs of the network (`network_inputs`) do not count as weights. A workload that is a list of
-    layers marks them as constant, too.
+    Operands that read inputs of the network (`network_inputs`) do not count as weights, although a workload that is a
+    list of layers marks such operands as constant, too.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:

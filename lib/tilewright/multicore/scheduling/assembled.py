@@ -16,7 +16,7 @@ partial sums of a layer's reduction.
 @dataclass(frozen=True)
 class SystemNames:
     """Names of the cores, memories, links, memory operands, layers and tensors of a scheduling problem, for output to
-    users. The position of a name in its tuple is the number of the thing that it names.
+    users. In each tuple, the name of item n is at position n.
     """
 
     network: str

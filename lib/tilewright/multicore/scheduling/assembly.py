@@ -1,4 +1,4 @@
-"""The scheduling problem of a network on an accelerator: CN graph, cost tables, cores and links joined as arrays.
+"""Scheduling problem of a network on an accelerator: the arrays that join CN graph, cost tables, cores and links.
 
 * Pieces and needs come from `nodes.pieces`. If a reduction is cut into steps, partial sums are pieces, too.
 * The memory operand of a need comes from `memory_operand_links` of the layer's mapping entry. Data that are not an
@@ -75,8 +75,8 @@ def cost_table(
     """Cost table with a row for each cost class and a column for each core of `accelerator.core_ids`.
 
     The off-chip core runs no CN. Cores with the same core file have equal costs, but the accelerator can allow
-    different operators on them. A CN takes at least one cycle. Raises InputError if `runtime` is not in RUNTIMES.
-    Raises InputError also for each core file without a table, or with a table of another graph.
+    different operators on them. A CN takes at least one cycle. Raises InputError if `runtime` is not in RUNTIMES, or if
+    a core file has no table, or has the table of another graph.
     """
     _check(accelerator, classes, costs, runtime)
     shape = len(classes.classes), len(accelerator.core_ids)
@@ -103,8 +103,8 @@ def cost_table(
 
 
 def _reads_gaps(workload: Workload, graph: CnGraph, classes: CostClasses) -> Booleans:
-    """True if a CN of the cost class can skip elements inside the range that it reads for a memory operand: array of
-    shape (cost classes, memory operands).
+    """Array of shape (cost classes, memory operands): True if CNs of the class can skip elements inside the range that
+    they read for the operand.
     """
     found = np.zeros((len(classes.classes), len(MEMORY_OPERANDS)), np.bool_)
     node_of = {node.node_id: node for node in workload.nodes}
@@ -283,8 +283,8 @@ def model_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     settings: ScheduleSettings,
 ) -> AssembledProblem:
-    """Scheduling problem for the schedule model that `settings` names. The function `scheduling_problem` always returns
-    the problem for the causal model; it has the other arguments of this function.
+    """Scheduling problem in the form of the schedule model that `settings` names. The other arguments are those of
+    `scheduling_problem`, which always makes the form of the causal model.
     """
     assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
     if settings.schedule_model == CAUSAL:
@@ -353,8 +353,8 @@ def _node_graph(
 
 
 def _memory_operands(workload: Workload, graph: CnGraph, mapping: Mapping) -> Integers:
-    """Memory operand of each operand of a layer, as an index in `MEMORY_OPERANDS`: array of shape (layers, operands of
-    the CN graph + 1). The last column is for partial sums.
+    """Memory operand of each operand of each layer, as an index in `MEMORY_OPERANDS`: array of shape (layers, operands
+    of the CN graph + 1). The last column is for partial sums.
     """
     table = np.full((len(graph.layers), len(graph.operands) + 1), MEMORY_OPERANDS.index(OTHER), np.int64)
     table[:, _PARTIAL] = MEMORY_OPERANDS.index(OUTPUT)

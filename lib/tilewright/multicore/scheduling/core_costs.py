@@ -1,5 +1,5 @@
-"""Rows of `cost/{core}.jsonl`: the cost of a CN of each cost class on one core, or the reason why the core cannot run
-it.
+"""Rows of `cost/{core}.jsonl`, one for each cost class: the cost of a CN of the class on one core, or the reason why
+the core cannot run the class.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,8 @@ class Stream:
     operand: str
     """Memory operand: O, I1 or I2."""
     bits: int
-    """Bits that one CN reads from the off-chip memory, in whole words. For operand O, these are the bits that the CN
-    writes there, plus the bits of partial sums that it reads from there. The number is at least the size of the
-    operand.
+    """Bits that one CN reads from the off-chip memory, in whole words; at least the size of the operand. For operand O,
+    they are the bits that the CN writes to the off-chip memory, plus the bits of partial sums that it reads from there.
     """
     bits_per_cycle: int
     """Smallest bandwidth in bits per cycle at which the stream does not slow down the CN."""
@@ -50,8 +49,8 @@ class CoreCostRow:
     total0_cycles: int = 0
     """Cycles of the CN, including stalls and the effect of idle units."""
     total1_cycles: int = 0
-    """Cycles of the CN before its last outputs leave the array. This is a sum of three numbers: `total0_cycles`, the
-    cycles to bring the first tiles and continued partial sums to the array, and the cycles of further latency terms.
+    """Cycles of the CN until its last outputs start to leave the array: the sum of `total0_cycles`, the cycles to bring
+    the first tiles and continued partial sums to the array, and the cycles of further latency terms.
     """
     total2_cycles: int = 0
     """Sum of `total1_cycles` and the cycles to take the last outputs from the array."""
@@ -64,7 +63,7 @@ class CoreCostRow:
     memory_energy_pj: tuple[tuple[str, float], ...] = ()
     """Pairs (name of a memory, energy in pJ) for the memories of the core, from the array outwards."""
     term_energy_pj: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Pairs (name of an energy term, energy in pJ), for the energy terms of the core other than array and memories."""
+    """Further energy terms of the core, in addition to array and memories: pairs (name of the term, energy in pJ)."""
     spatial_utilisation: float = 0.0
     """Share of the array's units that work while the array computes, from 0 to 1."""
     streams: tuple[Stream, ...] = ()
@@ -72,7 +71,7 @@ class CoreCostRow:
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
     """Part of `total0_cycles` that is lost because the CN does not fill the array; None if not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
-    """True if a time budget ended the mapping search for the CN. If so, another run can choose another mapping."""
+    """True if a time budget ended the mapping search for the CN, so that another run can choose another mapping."""
     mapping: Any = None
     """Chosen mapping as plain data for output: loops by operand and memory; None if there is no mapping."""
     what: str = ""

@@ -10,8 +10,8 @@ from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _STEPS = 4
-"""Number of kinds of reduction steps: a step can take partial sums from an earlier step, and can leave partial sums for
-a later step.
+"""Number of kinds of reduction steps: a step takes partial sums of an earlier step or not, and leaves partial sums for
+a later step or not.
 """
 
 
@@ -24,9 +24,9 @@ class CostClass:
     constraints: MappingConstraints
     """Constraints from the mapping file that affect the mapping within one core, without the name of the entry."""
     takes_partial_sums: bool
-    """True if a CN of this class continues a reduction that an earlier CN began; it then takes partial sums."""
+    """True if the CNs of this class continue a reduction that earlier CNs began, and therefore take partial sums."""
     leaves_partial_sums: bool
-    """True if a later CN continues the reduction; a CN of this class then leaves partial sums as results."""
+    """True if later CNs continue the reduction, so that the CNs of this class leave partial sums as results."""
     layers: tuple[int, ...]
     """Numbers of the layers in the graph that have CNs of this class. All these layers have the same operator type, so
     a core can run either all of them or none.

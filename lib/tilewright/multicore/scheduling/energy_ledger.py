@@ -1,7 +1,7 @@
 """Ledger of the energy of a schedule: ordered, named terms that sum to the total, and their labels.
 
-Code that adds, checks, tabulates or draws the energy of schedules iterates over all terms. Only the code that computes
-a term (`energy_terms`) contains its name. `cost.ledger` is the corresponding ledger of a layer.
+All code that adds, checks, tabulates or draws energies iterates over the terms. The name of a term occurs only in the
+code that computes the term (`energy_terms`). `cost.ledger` is the corresponding ledger of a layer.
 """
 
 from collections.abc import Iterator, Mapping

@@ -9,8 +9,8 @@ from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 @dataclass(frozen=True, eq=False)
 class MemoryRank:
-    """Data from which the priority order of each allocation is computed. The order depends on the cores that run a
-    layer in the allocation, not on all cores that are allowed for it.
+    """Data from which the priority order of each allocation is computed. The order depends on the cores on which the
+    allocation runs each layer, not on the other cores that are allowed for the layer.
     """
 
     by_turn: Integers
@@ -27,12 +27,12 @@ class MemoryRank:
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
         """Position of the CN in the priority order (one entry for each CN).
 
-        CNs are sorted by stack (earliest first), then by layer (last layer first), then in one of two orders of the
-        layer's groups. The constants that several CNs of the layer need decide between these two orders.
+        CNs are sorted by stack (earliest first), then by layer (last layer first). Within a layer, there are two orders
+        of its groups. The choice depends on the constants that several CNs of the layer need.
 
         If the constants of a layer fit the memories of the cores that run it, the groups take turns: all groups run
-        their first CN, then all groups run their second CN. The tiles for which the next layers wait are then complete
-        as early as possible.
+        their first CN, then all groups run their second CN. As a result, the tiles for which the next layers wait are
+        complete as early as possible.
 
         If the constants do not fit, each group runs to its end before the next group begins, so that its constants are
         fetched only once.

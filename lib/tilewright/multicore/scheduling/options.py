@@ -31,7 +31,7 @@ class ScheduleModel(NamedTuple):
     """Schedule model that can be used in place of the causal model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
-    """Function that converts the scheduling problem from the form of the causal model to the form of this model."""
+    """Function that converts a scheduling problem for the causal model to a problem for this model."""
     simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
     """Function from an allocation (array with the core of each CN) to its schedule. It raises the same errors as
     `scheduling.simulate`.
@@ -58,8 +58,9 @@ class SchedulerParameters(Parameters):
     whose layer comes last in the network; progress: the node whose layer has advanced least.
     """
     stack_order: StackOrder = "priority"
-    """Effect of stacks. priority: with selection `memory`, a core prefers nodes of earlier stacks; barrier: in
-    addition, no node of a stack starts before all nodes of the earlier stacks have ended."""
+    """Effect of stacks. priority: with the selection `memory` or `progress`, a core prefers nodes of earlier stacks;
+    barrier: in addition, no node of a stack starts before all nodes of the earlier stacks have ended.
+    """
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
     """Schedule model. causal: simulates event by event; stream-2023: the list scheduler of Stream in its version of
     2023, for comparisons."""
@@ -156,8 +157,8 @@ class ScheduleSettings(SchedulerParameters):
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def unused_properties(self, accelerator: "MultiCoreAccelerator") -> list[Unused]:
-        """Notices on multicast and forwarding, two properties of a hardware file that only the causal schedule model
-        uses. There is one notice for each property that the file has. For the causal model, the list is empty.
+        """Notices for multicast and forwarding, two properties of a hardware file that only the causal schedule model
+        uses: one notice for each of these properties that the file has. For the causal model, the list is empty.
         """
         if self.schedule_model == CAUSAL:
             return []

@@ -55,7 +55,7 @@ class NodeGraph:
     the end)
     """
     order_predecessor: Integers
-    """CN that must end before another CN starts, although no data flow between them. There is one entry for each such
+    """CN that must end before another CN starts, even if no data flow between the two. There is one entry for each such
     pair of CNs; the pairs are grouped by the CN that waits.
     """
 
@@ -83,8 +83,8 @@ class CostTable:
     the operand fits the core
     """
     stream_bits_per_cycle: Integers
-    """Bandwidth in bits per cycle of the operand's stream if no other data use the links (one entry for each row, core
-    and operand)
+    """Bandwidth in bits per cycle that the operand's stream uses if the links carry no other data (one entry for each
+    row, core and operand)
     """
     reads_gaps: Booleans
     """True if the operand's data can have gaps: the CN skips elements inside the range that it reads (one entry for
@@ -94,7 +94,7 @@ class CostTable:
 
 @dataclass(frozen=True, eq=False)
 class CoreSystem:
-    """Cores, memories, links, and the path between every pair of cores. Transfers start and end in these memories."""
+    """Cores, links, the path between every pair of cores, and the memories in which transfers start and end."""
 
     off_chip_core: int
     core_memory: Integers
@@ -158,8 +158,8 @@ class CoreSystem:
 
     @cached_property
     def stream_width(self) -> int:
-        """Largest number of links that the streams of a CN can use: the largest number over all cores. The number of a
-        core is the number of links on the path to the off-chip core plus the number of links on the path back.
+        """Largest number of links that the streams of a CN can use, over all cores. On a core, it is the number of
+        links on the path to the off-chip core plus the number of links on the path back.
         """
         links = np.diff(self.path_start).reshape(self.core_count, -1)
         return int((links[:, self.off_chip_core] + links[self.off_chip_core]).max())
@@ -234,8 +234,8 @@ class SchedulingProblem:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers]:
-        """Successors of each CN, in CSR form (start, successor). The successors are the distinct CNs that wait for the
-        data or for the end of the CN.
+        """Successors of each CN, in CSR form (start, successor). The successors of a CN are the distinct CNs that wait
+        for its data or for its end.
         """
         count = self.graph.node_count
         producer = self.graph.piece_producer[self.fetch_order[0]]

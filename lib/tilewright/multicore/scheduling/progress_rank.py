@@ -26,9 +26,10 @@ class ProgressRank:
 def progress_rank(problem: SchedulingProblem) -> ProgressRank:
     """Priority order of the CNs of a problem.
 
-    CNs are sorted by stack (earliest first), then by progress: the share of the CNs of the layer that come before them.
-    Ties are broken by layer (last layer first), then by CN number. If a reduction is cut into steps, the steps of an
-    output tile follow one another directly, so that the partial sums of only few tiles exist at the same time.
+    CNs are sorted by stack (earliest first), then by progress. The progress of a CN is the share of the CNs of its
+    layer that come before it. Ties are broken by layer (last layer first), then by CN number. If a reduction is cut
+    into steps, the steps of an output tile follow one another directly, so that the partial sums of only few tiles
+    exist at the same time.
     """
     graph = problem.graph
     count, number = graph.node_count, np.arange(graph.node_count)

@@ -66,8 +66,7 @@ class _Description:
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
-    """Leakage of all cores in pJ per cycle. Only older files have this field; in these files, leakage is the only
-    energy term per cycle.
+    """Leakage of all cores in pJ per cycle. Only older files have this field; they have no other energy term per cycle.
     """
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
     forwards_constants: bool = field(default=False, metadata=LEFT_OUT)

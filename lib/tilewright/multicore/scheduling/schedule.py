@@ -28,10 +28,10 @@ class Schedule:
     """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. The field `cause` is a position
     in CAUSES.
 
-    The field `broadcast_of` is -1 if the transfer itself uses all links of its path. Otherwise, it names another
-    transfer, which started in the same cycle. It gives the pair of cores of this other transfer, as the number source *
-    core_count + target. The other transfer moves the data over all links that both paths share. A link with multicast
-    carries the data once for the other transfer and for all transfers that refer to it.
+    The field `broadcast_of` is -1 if the transfer itself uses all links of its path. Otherwise, the field has the
+    number source * core_count + target of a pair of cores, and refers to the transfer of the same piece between these
+    two cores that started in the same cycle. That transfer moves the data over all links that both paths share. A link
+    with multicast carries the data once for that transfer and for all transfers that refer to it.
     """
     streams: Records
     """Streams of CNs over links, as records of STREAM_LOG. A record has the bandwidth in bits per cycle that the CN
@@ -40,7 +40,7 @@ class Schedule:
     memory_changes: Records
     """Changes of the number of bits stored in a memory, as records of CHANGE_LOG in the order of time"""
     peak_bits: Integers
-    """Largest amount of data that is in the memory at one time, in bits (one entry for each memory)"""
+    """Largest amount of data in bits that the memory holds at any time (one entry for each memory)"""
     link_bits: Integers
     """Number of bits that moved over the link for the cause: array of shape (causes, links), with the causes in the
     order of CAUSES
@@ -77,8 +77,7 @@ def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers
       only the other transfer counts.
     * In each group of transfers (`groups_of`), only the first transfer that uses a link with multicast counts on this
       link.
-    * A path can contain a link twice, for example the port of a memory through which it leads. The link then counts
-      once.
+    * A link counts once even if it is in a path twice, such as the port of a memory through which the path leads.
     """
     moves, cores = schedule.transfers, system.core_count
     pair = moves["source_core"] * cores + moves["target_core"]

@@ -61,8 +61,8 @@ RECORDS = (INPUTS, STATE)
 """Types of the two records of the compiled scheduler: the input, which it reads, and the state, which it changes."""
 Rank = MemoryRank | ProgressRank
 RANKS: dict[str, Callable[[SchedulingProblem], Rank]] = {"memory": memory_rank, "progress": progress_rank}
-"""Candidate selection -> function that makes the priority order of the CNs. A candidate selection without an entry has
-no fixed priority order.
+"""Candidate selection -> function that makes the priority order of the CNs. A candidate selection that is not listed
+has no fixed priority order.
 """
 
 
@@ -96,7 +96,7 @@ def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
 
 
 def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
-    """Arrays of the record `INPUTS` that are the same for all allocations and options."""
+    """Those arrays of the record `INPUTS` that are the same for all allocations and options."""
     graph, costs, system = problem.graph, problem.costs, problem.system
     need_piece, need_operand = problem.fetch_order
     return {
@@ -360,7 +360,7 @@ def simulate(problem: SchedulingProblem, allocation: Integers, options: Schedule
 
 def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
     """Raise MappingError if the off-chip memory cannot hold `bits` bits. The off-chip memory keeps all data that are
-    written to it. `what` begins the second part of the message, such as "this allocation needs".
+    written to it. `what` is the part of the message before the number of bits, such as "this allocation needs".
     """
     capacity = int(problem.system.memory_capacity_bits[problem.system.off_chip_memory])
     if bits > capacity:

@@ -1,8 +1,8 @@
 """Stacks as barriers: no CN of a stack starts before all CNs of the earlier stacks have ended.
 
-Edges from every CN of a stack to every CN of the next stack would have the same effect, but there would be too many.
-Therefore the scheduler counts, for each stack, the CNs that have not started. When this count is 0, the end of the
-stack is known, and the scheduler lets the CNs of the next stack start from this end.
+Edges from every CN of a stack to every CN of the next stack would have the same effect, but would be too many. Instead,
+the scheduler counts, for each stack, the CNs that have not started. When this count is 0, the end of the stack is
+known, and the scheduler lets the CNs of the next stack start from this end.
 """
 
 from dataclasses import dataclass

@@ -37,7 +37,9 @@ FLAG = _record("value", np.int8)
 NODE = _record("cost_row rank need_start output_start successor_start")
 NEED = _record("piece cn operand")
 PIECE = _record("bits producer need_start is_output goes_off_chip")
-"""Record of a piece. goes_off_chip: not 0 if other cores can get the piece only through the off-chip memory."""
+"""Record of a piece. goes_off_chip: not 0 if other cores than the producing core can get the piece only through the
+off-chip memory.
+"""
 MEMORY = _record("capacity_bits read_bits write_bits")
 LINK = _record("bits_per_cycle is_broadcast is_multicast")
 """Record of a link.
@@ -74,8 +76,8 @@ COPY = _record("piece memory core pins uses version mark write_next state:i1 wri
 * uses: number of reads from the copy by CNs that have not ended.
 * version: number of the newest entry of the copy in the heap of evictable copies. Entries with older numbers are
   invalid.
-* mark: last CN for which a loop counted the copy; NONE if no loop has counted it. With this field, the loop counts the
-  copy once for each CN.
+* mark: last CN for which a loop over needs has counted the copy; NONE if no loop has. Because of this field, the copy
+  counts only once for each CN.
 * write_next: next copy that the same memory writes off-chip.
 * takes_detour: True if the copy takes a detour for at least one CN that needs it.
 """
@@ -101,9 +103,9 @@ CORE = _record(
 """State of a core.
 
 * slot: CN that the core prepares.
-* failed_at: sum of `changes` over the memories of the core when the claim for this CN failed.
-* issued: next need of this CN to fetch.
-* arrived: next need of this CN to wait for.
+* failed_at: sum of `changes` over the memories of the core at the time when the claim for the CN in the slot failed.
+* issued: next need of this CN for which a fetch must start.
+* arrived: next need of this CN whose piece must arrive.
 * forward_next, forward_stop: first index and end index of the results that the core can still prefetch.
 * prefetching: copy of the constant that the core is prefetching.
 * forwarding: copy of the result that the core is prefetching.

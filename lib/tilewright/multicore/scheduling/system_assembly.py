@@ -62,10 +62,10 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
 def _core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
     """System of an accelerator. Raises InputError if there is no off-chip core.
 
-    A memory reads and writes one word per cycle. The width of a word that is read is the widest access of the port that
-    sends outputs to other memories. The width of a word that is written is the widest access of the port that receives
-    inputs. A port that several cores share is also a link of the paths. A core keeps data of the operand OTHER in its
-    memory for I2, or else in its memory for I1, or else in its memory for O.
+    A memory reads and writes one word per cycle. When it reads, the word is as wide as the widest access of the port
+    that sends outputs to other memories. When it writes, the word is as wide as the widest access of the port that
+    receives inputs. A port that several cores share is also a link of the paths. A core keeps data of the operand OTHER
+    in its memory for I2, or else in its memory for I1, or else in its memory for O.
     """
     off_chip_id = accelerator.offchip_core_id
     if off_chip_id is None:

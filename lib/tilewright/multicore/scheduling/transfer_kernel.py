@@ -468,8 +468,9 @@ def waits_for_constant(s, action):
 
 @kernel
 def offer(q, s, piece):
-    """Add a produced piece to the prefetch lists of cores: of each core that needs the piece in another memory than its
-    home, the memory in which it was produced."""
+    """Add a produced piece to the prefetch list of each core that needs the piece in another memory than the memory in
+    which it was produced (its home).
+    """
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
         if copy != where.home:

@@ -19,13 +19,13 @@ from tilewright.multicore.allocation.exact.moves import Condition, ConditionalSu
 from tilewright.multicore.allocation.exact.relaxation import LinkLoad, Relaxation
 
 TOLERANCE = 1e-9
-"""Relative difference from which on the lower of two energies counts as better."""
+"""Smallest relative difference of two energies at which the lower one counts as better."""
 _ROUNDING = 1e-11
 """Margin for rounding errors of sums of floating-point numbers, relative to the sum."""
 _QUANTA = 2**43
-"""Number of energy quanta into which the energy limit is divided. The limit is the energy of a schedule that has the
-smallest possible latency and is exactly as good as the best known schedule. Rounding a term down to whole quanta loses
-less than 10⁻¹² of the limit.
+"""Number of energy quanta into which the energy limit is divided. The limit is the energy at which a schedule with the
+smallest possible latency is exactly as good as the best known schedule. Rounding a term down to whole quanta loses less
+than 10⁻¹² of the limit.
 """
 _MOST_PRODUCT = 2**61
 """Largest product of link width and cycles that the program can express. Links with a larger product get no constraint.
@@ -96,8 +96,8 @@ class _Literals:
     of_condition: dict[Condition, Any]
 
     def holds(self, condition: Condition) -> Any:
-        """Expression with the value 0 or 1. If the condition holds, the value must be 1. If the condition does not
-        hold, the value can be 0.
+        """Expression with the value 0 or 1. If the condition holds, the constraints force the value to 1. Otherwise,
+        they also allow the value 0.
         """
         if condition not in self.of_condition:
             self.of_condition[condition] = self._made(condition)
@@ -151,8 +151,8 @@ class RelaxationProgram:
             self._energy(relaxation, latency, aim)
 
     def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
-        """Break the symmetry of interchangeable cores. Of two consecutive cores of a class, the second may run a part
-        only if the first runs an earlier part.
+        """Break the symmetry of interchangeable cores. A core may run a part only if the previous core of its class
+        runs an earlier part.
         """
         for one in classes:
             for first, second in pairwise(one):
@@ -317,9 +317,7 @@ class Stop:
         self._lock = threading.Lock()
 
     def end(self, running: "Future[Any]") -> None:
-        """End the solvers that run in the function `running`, which another thread executes. Returns when this function
-        has ended.
-        """
+        """End all solvers of the task `running`, which another thread executes. Returns when the task has ended."""
         while not running.done():
             with self._lock:
                 if self._solver is not None:
@@ -327,7 +325,7 @@ class Stop:
             wait([running], timeout=ASK_AGAIN_S)
 
     def watching(self, solver: Any) -> "Stop":
-        """Context in which `solver` runs. Inside the context, `end` can end the solver."""
+        """Context in which `solver` runs and in which the method `end` can end it."""
         self._next = solver
         return self
 

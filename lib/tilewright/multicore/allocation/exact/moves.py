@@ -1,7 +1,7 @@
 """Lower bounds of the data movement that an allocation causes: bits over links, and energy.
 
 Pieces are of one kind if they have the same producer and the same readers, and if all or none of them are outputs of
-the network. If a move has several possible paths, it certainly uses only the links that all these paths contain.
+the network. If a move has several possible paths, only the links that all these paths share are certain to carry it.
 
 The bounds are sums of conditional terms: whether a term counts depends on the cores of some parts. The relaxation
 limits links and energy by these sums. docs/proofs.md#exact-allocation proves each rule in this module.
@@ -61,9 +61,9 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """True if one transfer from a core can serve several memories. This is possible if some path from the core has
-        a bus or a link with multicast (rule 13 of docs/multi-core-model.md#scheduling). It is also possible from the
-        off-chip core if cores forward constants.
+        """True if one transfer from a core can serve several memories. There are two cases: some path from the core has
+        a bus or a link with multicast (rule 13 of docs/multi-core-model.md#scheduling), or the core is the off-chip
+        core and cores forward constants.
         """
         if self.system.forwards_constants and core == self.system.off_chip_core:
             return True
@@ -89,9 +89,8 @@ class OnCore(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Condition of a term. A literal is the condition that a part runs on a core (`OnCore`). The condition of the term
-    is true if the literal `owner` and at least one literal of `any_of` are true. A field that is None sets no
-    condition.
+    """Condition of a term. A literal is the condition that a part runs on a core (`OnCore`). The term counts if the
+    literal `owner` is true and at least one literal of `any_of` is true. A field that is None is always true.
     """
 
     owner: OnCore | None = None
@@ -141,8 +140,8 @@ class ConditionalSum:
 
 
 def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
-    """True if `any_of` adds nothing to the condition `owner`: in every allocation of the space in which `owner` is
-    true, some literal of `any_of` is true, too.
+    """True if `owner` implies `any_of`: in every allocation of the space in which the literal `owner` is true, at least
+    one literal of `any_of` is true, too.
     """
     if owner in any_of:
         return True

@@ -5,8 +5,8 @@ Mathematical Programming 96, 2003). The constraint program proposes an allocatio
 known allocation. The scheduler evaluates a block of allocations, which contains the proposed one. All allocations of
 the block are equal except for the cores of the parts with the shortest runtimes. The block is then excluded.
 
-Two cores are interchangeable if an exchange of the cores, with their memories and links, changes nothing: not the
-system, not the costs, and not the allowed cores (docs/proofs.md#exact-allocation).
+Two cores are interchangeable if the system, the costs and the allowed cores stay the same when the two cores are
+exchanged, with their memories and links (docs/proofs.md#exact-allocation).
 """
 
 import itertools
@@ -55,8 +55,9 @@ from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 MOST_IMAGES = 24
-"""Largest number of renamings of interchangeable cores that are used. If there were more renamings, fewer cores are
-treated as interchangeable."""
+"""Limit on the number of renamings of interchangeable cores. If there are more renamings, some interchangeable cores
+are treated as different.
+"""
 Renaming = dict[int, int]
 """Old number of a core -> new number. A core without an entry keeps its number."""
 
@@ -76,7 +77,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """Classes of interchangeable cores, shortened so that they have at most `most` renamings together."""
+    """Copy of `classes` with cores left out, so that all classes together have at most `most` renamings."""
     found, count = [], 1
     for one in classes:
         size = 1
@@ -106,8 +107,7 @@ def _can_exchange(problem: SchedulingProblem, space: AllocationSpace, one: int, 
 
 
 def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
-    """True if two cores can be exchanged without a change of the system; their memories and links are exchanged with
-    them."""
+    """True if the system stays the same when two cores are exchanged, together with their memories and links."""
     system = problem.system
     core_of = {core: core for core in range(system.core_count)} | {one: other, other: one}
     memories: list[tuple[int, int]] = []
@@ -145,9 +145,10 @@ def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) ->
 
 Found = TypeVar("Found")
 SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
-"""Largest effort of the solver for one lower bound over all schedules (of latency or energy), as a share of
+"""Largest effort of the solver for one lower bound of latency or energy over all schedules, as a share of
 `proof_effort`. SHARE_WHERE_PROVEN applies if the best allocation is proven optimal, because the bounds then matter
-less. Otherwise SHARE_OF_BOUNDS applies."""
+less. Otherwise SHARE_OF_BOUNDS applies.
+"""
 PROVEN = "proven"
 """Reason why a search ends: a proof that no other allocation is better."""
 BLOCK = 256
@@ -220,8 +221,9 @@ class _ExactSearch:
         """Lower bound of the objective from the relaxation, for all schedules that are better than the best known one;
         0 until `tighten` computes it."""
         self.effort = 0.0
-        """Deterministic time that the solver has used. Two equal runs can differ in the last digit. Therefore the
-        number is used only to decide when the search ends."""
+        """Deterministic time that the solver has used. It can differ in the last digit between two runs of the same
+        search, and is therefore used only to decide when the search ends.
+        """
 
     def run(self) -> None:
         """Propose and exclude allocations until none is left, or a limit is reached."""
@@ -322,7 +324,7 @@ class _ExactSearch:
         return left is not None and left <= 0.01
 
     def _in_thread(self, thread: ThreadPoolExecutor, solve: Callable[[int, float | None, Stop], Found]) -> Found:
-        """Answer of the solver. The solver runs in another thread, so that this thread can handle Ctrl-C."""
+        """Answer of the solver. The solver runs in `thread`, so that the calling thread can handle Ctrl-C."""
         stop = Stop()
         running = thread.submit(solve, self.options.seed, self._seconds_left(), stop)
         try:
@@ -339,8 +341,8 @@ class _ExactSearch:
         return answer
 
     def _exclude(self, program: RelaxationProgram, genome: Genome) -> list[Genome]:
-        """Schedule and exclude the block of an allocation. The block has all allocations that differ from it only in
-        the light genes (`_light_genes`). Returns the scheduled genomes.
+        """Schedule and exclude the block of the allocation `genome`: all allocations that agree with `genome` in every
+        gene except the light genes (`_light_genes`). Returns the scheduled genomes.
 
         Renaming interchangeable cores gives copies of the block. These copies are scheduled and excluded, too. Their
         costs can differ, because the scheduler breaks ties by core number.

@@ -1,5 +1,5 @@
-"""Certificate of lower bounds: some bounds, and the weights of cores, traffic and links that prove some of these
-bounds.
+"""Certificate of lower bounds: the values of up to five bounds and, for two of them, the weights of cores, traffic and
+links that prove the values.
 
 `scheduling.check.bound_certificate` checks certificates.
 """
@@ -19,7 +19,7 @@ from tilewright.multicore.scheduling.bounds.work import fetched_pieces, possible
 from tilewright.multicore.scheduling.problem import Booleans, Floats, SchedulingProblem
 
 _UNITS = 2**40
-"""Integer that stands for the weight 1 in a certificate: each weight is multiplied by this number and rounded."""
+"""Integer that stands for a weight of 1 in a certificate. A certificate has each weight times this integer, rounded."""
 
 
 def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> JsonObject:

@@ -24,12 +24,12 @@ equal distances between these two.
 _MOST_LOOKED_AT = 1000
 """Largest number of CNs that are candidates for a chain."""
 _MOST_EDGES = 2 * 10**7
-"""Upper limit for the number of edges of a graph times the number of candidates. Large graphs therefore get fewer
+"""Upper limit for the product of two numbers, the edges of a graph and the candidates. Large graphs therefore get fewer
 candidates.
 """
 _WORTH_OF_CN = 1 / 32
-"""Runtime of each CN of the chain when chains are compared, as a share of the total runtime of all CNs. It counts only
-in the pairs that such a CN forms with the CNs before and after it, and replaces the real runtime there. The value was
+"""Substitute for the runtime of a CN of the chain, as a share of the total runtime of all CNs. When chains are
+compared, it replaces the real runtime in the pairs that the CN forms with the CNs before and after it. The value was
 found by experiments.
 """
 
@@ -48,15 +48,15 @@ class NodeChain:
     """Last phase in which the CN can end (one entry for each CN)"""
     arrives: Integers
     """Last phase in which the inputs of the CN can arrive (one entry for each CN). For a CN outside the chain, this
-    phase is `last`. For a CN of the chain, it is the phase before the CN runs. If data that fit a core may stream
-    (`LongestPaths.may_stream`), it is the phase in which the CN runs
+    phase is `last`. For a CN of the chain, it is the phase before the run of the CN or, if data that fit a core may
+    stream (`LongestPaths.may_stream`), the phase of the run
     """
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """Chain of up to `count` candidates that separates pairs of CNs with the largest total weight. A CN of the chain
-    separates two CNs if one of them must end before this CN starts, and the other can start only after this CN ends.
-    The weight of a pair follows from the runtimes of both CNs (`_best_row`).
+    """Chain of up to `count` candidates for which the pairs of CNs that it separates have the largest total weight. A
+    CN of the chain separates two CNs if one of them must end before this CN starts, and the other can start only after
+    this CN ends. The weight of a pair follows from the runtimes of both CNs (`_best_row`).
     """
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
@@ -122,7 +122,7 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
     """Candidates for the chain. If the graph has at most `_ALL_OF` CNs, all CNs are candidates. Otherwise, some CNs of
-    each layer are candidates. If these are too many, they are sorted by their earliest possible start, and CNs at equal
+    each layer are candidates. Too many candidates are sorted by their earliest possible start, and only those at equal
     distances in this order are kept.
     """
     layer, head = problem.graph.layer, paths.head

@@ -26,7 +26,7 @@ class CnClasses:
     """Bits that the CN streams (one entry for each class, core and operand)"""
     never_streams: Booleans
     """True if the operand streams on no allowed core (one entry for each class and operand). With `may_stream`, the
-    entry has another meaning: True if, on every allowed core, each piece of the operand must move as a whole.
+    condition is another one: on every allowed core, each piece of the operand must move as a whole.
     """
     always_streams: Booleans
     """True if the operand streams on every allowed core (one entry for each class and operand). With `may_stream`, all
@@ -43,8 +43,9 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream:
     table has a runtime for it.
 
     Without `may_stream`, bounds from the classes assume that data that fit a core are copied before use. With
-    `may_stream`, the bounds also hold for models in which such data can stream. A CN then takes the runtime of the cost
-    table, and each of its pieces moves at least once, at any time before the end of the CN.
+    `may_stream`, the bounds also hold for models in which such data can stream. They then assume only that a CN takes
+    the runtime of the cost table, and that each of its pieces moves at least once, at any time before the end of the
+    CN.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -82,8 +83,9 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream:
 
 
 def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
-    """Largest total size in bits of the pieces that a CN of the class reads by the operand (one entry for each class
-    and operand). For the output operand, the pieces that the CN produces are included.
+    """Total size in bits of the pieces that a CN of the class reads by the operand: the largest total over the CNs of
+    the class (one entry for each class and operand). For the output operand, the pieces that the CN produces are
+    included.
     """
     graph, (piece, operand) = problem.graph, problem.fetch_order
     of_each = np.zeros((graph.node_count, problem.system.core_memory.shape[1]), np.int64)

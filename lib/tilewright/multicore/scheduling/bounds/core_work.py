@@ -31,9 +31,9 @@ def core_work(
     """Lower bound of the latency in cycles: the bound of `weighted_core_work`, without its weights. A problem without
     CNs is also accepted.
 
-    If no weights of resources give more than `known` cycles, the search for weights can end early. The result is then
-    valid, but it can be smaller than the bound of a complete search. Results are cached, because many calls have the
-    same numbers of CNs in each class.
+    The search for weights can end early if no weights give more than `known` cycles. The result is then a valid bound,
+    but can be smaller than the result of a complete search. Results are cached, because many calls have the same
+    numbers of CNs in each class.
     """
     if not classes.count.any():
         return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))

@@ -1,5 +1,5 @@
-"""Problem that replaces a problem for lower bounds: the bounds then also hold if cores forward constants to other cores
-(docs/proofs.md#forwarding).
+"""Replacement of a scheduling problem for the computation of lower bounds, so that the bounds also hold if cores
+forward constants (docs/proofs.md#forwarding).
 """
 
 from dataclasses import replace
@@ -10,12 +10,12 @@ from tilewright.multicore.scheduling.problem import CoreSystem, SchedulingProble
 
 
 def bounded_problem(problem: SchedulingProblem) -> SchedulingProblem:
-    """Problem from which valid lower bounds for `problem` can be computed. If cores do not forward constants, `problem`
-    itself is returned.
+    """Problem whose lower bounds are also valid for `problem`. If cores do not forward constants, it is `problem`
+    itself.
 
     If cores forward constants, a core can get a constant from any core that holds it, not only from the off-chip core.
-    Every constant then certainly uses only some links: the links that are part of every path from the off-chip core. In
-    the returned problem, each path from the off-chip core therefore has only these links.
+    The only links that every constant certainly uses are then those that are part of every path from the off-chip core.
+    In the returned problem, each path from the off-chip core therefore has only these links.
     """
     if not problem.system.forwards_constants:
         return problem

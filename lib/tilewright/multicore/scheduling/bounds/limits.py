@@ -1,4 +1,4 @@
-"""Limits on which lower bounds are based: largest rates of a system, smallest energies of moves, and rounding."""
+"""Limits from which lower bounds are computed: largest rates of a system, smallest energies of moves, and rounding."""
 
 import math
 from dataclasses import dataclass
@@ -38,9 +38,9 @@ class SystemLimits:
     """Energy in pJ to move one bit over the path from the core to the off-chip core (one entry for each core)"""
 
     def detour_rate(self, core: int, memory: int) -> float:
-        """Largest rate in bits per cycle of a piece that goes through the off-chip memory. The piece is written from
-        the output memory of a core to the off-chip memory, and then fetched into a memory. The rate is the number of
-        bits divided by the time of both transfers together; 0 if one of the transfers has no path.
+        """Largest rate in bits per cycle of a piece that is written from the output memory of a core to the off-chip
+        memory, and then fetched into a memory. The rate is the number of bits divided by the time of both transfers
+        together; 0 if one of the transfers has no path.
         """
         rates = self.write_rate[core], self.fetch_rate[memory]
         return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
@@ -78,9 +78,9 @@ class SystemLimits:
         return found
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
-        """Energy in pJ to move each piece of data over the links between the off-chip core and another core: array
-        [piece]. The other core is the one with the smallest energy. `link_pj` has the energy per bit (one entry for
-        each core). If `bits` is empty, the result is empty, even if there is no other core.
+        """Energy in pJ to move each piece of data over the links between the off-chip core and the core for which this
+        takes least energy: array [piece]. `link_pj` has the energy per bit (one entry for each core). If `bits` is
+        empty, the result is empty, even if there is no other core.
         """
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
@@ -157,8 +157,8 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
     * the total width of the links at the off-chip end of the paths;
     * the total width of the links at the other end of the paths.
 
-    `directions` has one or two lists of paths. If there are two lists, the first has paths from the off-chip core, and
-    the second has paths to it. A single list can have paths of either direction.
+    `directions` has one or two lists of paths. Of two lists, the first has the paths from the off-chip core, and the
+    second has the paths to it. A single list has the paths of only one direction, which can be either.
     """
     paths = [path for direction in directions for path in direction]
     if not paths or any(len(path) == 0 for path in paths):

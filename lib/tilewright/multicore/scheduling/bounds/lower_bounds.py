@@ -28,8 +28,8 @@ class LatencyBounds:
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     before_and_after_cycles: int
-    """Largest bound that was found from a single CN. The bound is a sum: the cycles of the work that must end before
-    the CN starts, the runtime of the CN, and the cycles of the work after its end.
+    """Largest of the bounds that were computed for single CNs. The bound of a CN is a sum: the cycles of the work that
+    must end before the CN starts, the runtime of the CN, and the cycles of the work after its end.
     """
     phases_cycles: int
     """Bound from phases: a chain of CNs that wait for each other divides the schedule into phases. The work of a phase
@@ -61,8 +61,8 @@ class LowerBounds(LatencyBounds):
     """Lower bounds on latency and energy, over all schedules of a problem that use an allowed allocation.
 
     If data fit a core, a schedule can either copy the data before use or stream them. The bounds in `if_copied` hold
-    only for schedules that copy such data. All other bounds on latency hold in both cases. If memories become larger,
-    these other bounds do not grow, with one exception (docs/proofs.md#if-data-that-fit-may-stream).
+    only for schedules that copy such data. All other bounds on latency hold for both kinds of schedules, and do not
+    grow if memories become larger, with one exception (docs/proofs.md#if-data-that-fit-may-stream).
     """
 
     energy_pj: float
@@ -91,7 +91,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
 
 
 def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyBounds:
-    """Bounds of the latency for these classes of CNs. The classes say whether data that fit a core may stream."""
+    """Bounds of the latency. `classes` says whether data that fit a core may stream."""
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     with_streamed = possible_moves(problem, classes, with_streamed=True)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0

@@ -1,8 +1,8 @@
 """Lower bound by phases that also follows the order of dependent work (docs/proofs.md#bounds, "Phases in order").
 
 CNs of a layer form one item if they have the same cost, the same phases and the same position in their groups. Pieces
-form one item if they move in the same way between the same items. If item B waits for item A, the share of B that has
-started is at most the share of A that is finished. Constraints require this at the end of each phase.
+form one item if they move in the same way between the same items. If item B waits for item A, constraints require at
+the end of each phase that the share of B that has started is at most the share of A that is finished.
 """
 
 from collections.abc import Iterable, Iterator
@@ -87,7 +87,7 @@ def ordered_phase_problem(
 
 class OrderedPhases:
     """Work that must be done in the phases of a chain of CNs. The work is divided into items. An item has units of work
-    of equal size: runs of CNs, or bits that move. The class also knows which items wait for which other items.
+    of equal size: runs of CNs, or bits that move. The fields also say which items wait for which other items.
     """
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
@@ -103,8 +103,8 @@ class OrderedPhases:
         waits for the first member.
         """
         self.reader_of: dict[int, tuple[int, int]] = {}
-        """Fetched piece -> pair (CN, operand) that reads the piece. If there are several, it is the pair for which the
-        piece stays in memory longest.
+        """Fetched piece -> pair (CN, operand) that reads the piece. If several pairs read it, the pair for which the
+        piece stays in memory longest is listed.
         """
         self.kind_of: dict[int, int] = {}
         """Piece -> kind of move, for pieces that are produced on chip and must move. All pieces of an item have the
@@ -214,7 +214,7 @@ class OrderedPhases:
         return waiting
 
     def _readers(self, place: Integers, reader: Integers) -> Integers:
-        """Number of the set of items whose CNs wait for the piece (one entry for each piece). Equal sets have the same
+        """Set of items whose CNs wait for the piece, as a number (one entry for each piece). Equal sets have the same
         number.
 
         `place` and `reader` have one entry for each move. `place` is the position of the piece that moves. `reader` is
@@ -263,9 +263,8 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """True if two items match evenly. Each member of `after` divides its weight among the members of `before` for
-        which it waits. The match is even if the weight that each member of `before` receives is proportional to its own
-        weight.
+        """True if two items match evenly: each member of `after` divides its weight among the members of `before` for
+        which it waits, and the weight that each member of `before` receives is then proportional to its own weight.
 
         `pairs` has pairs (member of `before`, member of `after` that waits for it). Two divisions of the weights are
         tried. In the first, the members of both items lie side by side in their order (`_spread`). In the second, each
@@ -309,9 +308,9 @@ def _is_even_by_shares(
 
 
 def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Pairs (member of `first`, member of `second`) that overlap if both lists are laid along a line. Both lists have
-    pairs (member, weight). The length of a member on the line is its weight, and both lists are scaled to the same
-    total length.
+    """Pairs (member of `first`, member of `second`) that overlap if the members of each list lie on a line, one after
+    another. The length of a member is its weight, and both lines are scaled to the same total length. `first` and
+    `second` have pairs (member, weight).
     """
     total_first, total_second = (sum(weight for _, weight in one) for one in (first, second))
     place, other = 0, 0

@@ -127,8 +127,8 @@ def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
     """Smallest number of cycles to move a piece from the first CN of the edge to the second CN (one entry for each
-    edge). The fastest pair of allowed cores counts. If an edge has several pieces, the slowest of them counts. The
-    number is 0 for an edge without data.
+    edge). A piece counts with the fastest pair of allowed cores. Of several pieces of an edge, the slowest one counts.
+    The number is 0 for an edge without data.
     """
     start, successor = problem.edges
     delay = np.zeros(len(successor), np.int64)
@@ -157,8 +157,8 @@ def _best_rate(
     """Largest rate at which a piece of data moves from a CN of class `source` to a CN of class `target`, in bits per
     cycle. All pairs of allowed cores are compared. The second CN reads the piece as its operand `operand`.
 
-    The rate is infinite in two cases: for some pair of cores, the piece need not move; or for every pair, the piece
-    cannot move.
+    The rate is infinite in two cases: the piece need not move for at least one pair of cores, or it cannot move for any
+    pair of cores.
     """
     rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
@@ -195,8 +195,8 @@ def pair_rate(
 
 
 _MOST_TRIED, _LEAST_TRIED = 16, 2
-"""Largest and smallest number of CNs that `split_latency_cycles` tries in one round. The number can be smaller if there
-are few candidates. In a graph with at most `_MOST_TRIED` CNs, all CNs are candidates (`latest_cns`).
+"""Largest and smallest number of CNs that `split_latency_cycles` tries in one round. If there are fewer candidates, all
+of them are tried. In a graph with at most `_MOST_TRIED` CNs, all CNs are candidates (`latest_cns`).
 """
 _MOST_NEEDS = 10**7
 """Limit for the product of two numbers: the number of needs of a graph, and the number of CNs that a round tries. In a
@@ -273,8 +273,8 @@ class SplitBounds:
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds, max(work, known)))
 
     def _with_own_data(self, cn: int) -> int:
-        """CN `cn` if a bound must count the data of this CN, because all these data move before or after its run. If
-        the data may move during its run, the result is -1.
+        """Number `cn` if a bound must count the data of this CN, because all of them move before or after its run; -1
+        if the data may move during its run.
         """
         return -1 if self.classes.may_stream else cn
 

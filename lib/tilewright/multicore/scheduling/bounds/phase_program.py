@@ -51,8 +51,8 @@ class Item:
 
     @cached_property
     def legs(self) -> tuple[tuple[int, int], ...]:
-        """Legs of the item, as pairs (index of the way, index of the leg): the first leg of each way, and each second
-        leg that occupies some resource.
+        """Legs of the item, as pairs (index of the way, index of the leg): the first leg of every way, and the second
+        leg of each way on which it occupies some resource.
         """
         used = self.loads.any(axis=2)
         first = np.zeros(used.shape, np.bool_)
@@ -85,8 +85,8 @@ class PhaseProblem:
     """
     stays: Integers
     """Stays of data in memory, as triples (item of the bits, item of the readers, set of memories). The units of the
-    first item are the bits that stay. The units of the second item are the runs of the CNs that read these bits. A
-    share of the bits that has arrived occupies the memories until the same share of the runs has begun.
+    first item are the bits that stay; the units of the second item are the runs of the CNs that read these bits. If a
+    share of the bits has arrived, it occupies the memories until the same share of the runs has begun.
     """
 
     @property
@@ -153,9 +153,9 @@ def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
 
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
-    """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is a
-    sum over the phases, plus a sum over the items, minus the price of the memory capacity. A phase counts with the
-    prices of its smallest length and of its idle cycles. An item counts with its lowest possible price.
+    """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is the
+    prices of the smallest lengths and of the idle cycles of all phases, plus the lowest possible price of each item,
+    minus the price of the memory capacity.
     """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))
@@ -205,7 +205,7 @@ _remembered: dict[Hashable, int] = {}
 
 def best_bound_cycles(program: PhaseProblem) -> int:
     """Largest lower bound in cycles that the solver finds for a program. The bounds of the last MOST_REMEMBERED
-    programs are cached: if only energies of the hardware change, the program stays the same.
+    programs are cached, because the program stays the same if only energies of the hardware change.
     """
     content = _content_of(program)
     if content not in _remembered:
@@ -234,15 +234,13 @@ def best_weights(program: PhaseProblem) -> PhaseWeights:
 
 @dataclass(eq=False)
 class _Row:
-    """Linear program. Its variables are shares of items (units of work): the share of each item that is done in each
-    way and phase. The dual values of the program are the weights.
-    """
+    """Constraint of the linear program: a weighted sum of variables that must be from `lower` to `upper`."""
 
     number: int
     lower: float
     upper: float
     factors: dict[int, float] = field(default_factory=dict)
-    """Number of a variable -> its factor in the sum."""
+    """Variable, as a number -> factor of the variable in the sum."""
 
 
 class _Primal:

@@ -42,8 +42,8 @@ def phases_latency_cycles(
 def longest_program(
     make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
-    """Program that `make` returns for a chain with at most `cns` CNs. If the program has more than `choices` variables,
-    `cns` is halved, until the program is small enough or the chain has only one CN.
+    """Program that `make` returns for a chain with at most `cns` CNs. While the program has more than `choices`
+    variables and the chain more than one CN, `cns` is halved.
     """
     while True:
         program = make(chain_of(problem, paths, cns))
@@ -97,9 +97,9 @@ def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_c
 
 
 def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers, number: int) -> Floats:
-    """Cycles for which one CN of class `number` occupies each resource, including its streams: array of shape (allowed
-    cores, 1 leg, resources). Each allowed core is a way to run the CN. The resources are the on-chip cores, then the
-    links.
+    """Cycles for which the run of one CN of class `number`, with its streams, occupies each resource: array of shape
+    (allowed cores, 1 leg, resources). Each allowed core is a way to run the CN. The resources are the on-chip cores,
+    then the links.
     """
     system = problem.system
     rows = []

@@ -17,9 +17,8 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Fl
 
 @dataclass(frozen=True, eq=False)
 class StreamedOrMoved:
-    """Pairs of a piece and the CN that reads or produces it. Whether the piece streams depends on the core of the CN.
-    If the CN runs on an allowed core on which the piece does not stream, the piece must be fetched or written. Each
-    pair is an entry of the arrays below.
+    """Pairs of a piece and the CN that reads or produces it. The piece streams on some allowed cores of the CN. If the
+    CN runs on another allowed core, the piece must be fetched or written. Each pair is an entry of the arrays below.
     """
 
     piece: Integers
@@ -62,7 +61,7 @@ class StreamedOrMoved:
 
 def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
     """Pieces that a schedule must either stream or move: constants that are not in the mask `fetched`, and results of
-    the network that can stream. A constant counts for only one CN: the first CN that reads the constant and can fetch
+    the network that can stream. Only one CN counts for a constant: the first CN that reads the constant and can fetch
     it. If data that fit a core may stream (`may_stream`), the result has no pieces.
     """
     if classes.may_stream:

@@ -1,8 +1,8 @@
 """Search for the weights of resources, such as cores and links, that give the largest lower bound of the latency.
 
 The load of a resource is the number of cycles in which it is busy. Loads depend on a choice, such as the core of each
-CN. A schedule takes at least the load of its busiest resource, and therefore at least the weighted mean of the loads of
-all resources. The smallest weighted mean over all choices is a lower bound of the latency, whatever the weights are.
+CN. A schedule takes at least the load of its busiest resource, which is at least the weighted mean of the loads of all
+resources. For any weights, the smallest weighted mean over all choices is therefore a lower bound of the latency.
 """
 
 import math

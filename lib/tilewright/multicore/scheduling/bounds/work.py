@@ -100,9 +100,10 @@ class PossibleMoves:
     for each kind of move."""
 
     piece: Integers
-    """Number of the piece, in ascending order (one entry for each reason to move a piece). Each reason has a cheapest
-    way. The reasons of one piece are sorted by the cost of this way, the highest cost first. The cost of a way is the
-    sum, over its links, of the cycles for which one bit occupies the link."""
+    """Number of the piece, in ascending order (one entry for each reason to move a piece). The reasons of one piece are
+    sorted by the cost of their cheapest way, the highest cost first. The cost of a way is the sum, over its links, of
+    the cycles for which one bit occupies the link.
+    """
     piece_bits: Integers
     """Size of the piece in bits (one entry for each piece)"""
     reader: Integers
@@ -121,7 +122,8 @@ class PossibleMoves:
     ways: tuple[Floats, ...]
     """Cycles for which one bit occupies a link: one array of shape (ways, 2 legs, links) for each kind of move. A way
     through the off-chip memory has two legs: the write, and the fetch at the same time or later. A direct way uses only
-    the first leg. The array has no ways if data of this kind need not move over a link, or if there is no path."""
+    the first leg. If data of this kind need not move over a link, or if there is no path, the array has 0 ways.
+    """
     evicting: tuple[Floats, ...]
     """Ways through the off-chip memory, in the form of `ways`: one array for each kind of move. Data that need not move
     over a link also have these ways, although `ways` has no ways for them."""
@@ -156,8 +158,9 @@ class PossibleMoves:
         return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
 
     def core_to_core_energy_pj(self) -> float:
-        """Lower bound, in pJ, of the energy of all moves from core to core. Each piece counts only once. If a piece has
-        several moves, the move that needs the most energy counts."""
+        """Lower bound, in pJ, of the energy of all moves from core to core. If a piece has several moves, only the move
+        that needs the most energy counts.
+        """
         most = np.zeros(len(self.piece_bits))
         np.maximum.at(most, self.piece, self.energy_pj[self.kind])
         return float(self.piece_bits @ most)
@@ -167,8 +170,8 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
     """Moves that can be necessary in a schedule of a problem.
 
     A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
-    between two CNs must move if no allowed cores of the two CNs share the memory. Data are left out if they stream on
-    some allowed core of the CN that reads or produces them.
+    between two CNs must move if no allowed cores of the two CNs share the memory. Data that stream on some allowed core
+    of the CN that reads or produces them are left out.
 
     With `with_streamed`, streamed data between CNs are included in two cases. If the producer streams the data out on
     every allowed core, and the reader streams them on none, the data must be fetched. If the reader streams the data on
@@ -335,8 +338,9 @@ def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
 
 
 def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
-    """Smallest energy in pJ to move a bit: energy of the links, plus the bit's share of the energy of a word in the
-    memories at both ends."""
+    """Smallest energy in pJ to move a bit: the energy of the links, plus, for the memory at each end, the energy of a
+    word divided by the bits of a word.
+    """
     links = float(system.link_energy_pj_per_bit[path].sum())
     read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])
     return links + read + float(system.memory_write_energy_pj[wanted] / system.memory_write_bits[wanted])

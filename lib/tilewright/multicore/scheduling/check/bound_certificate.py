@@ -1,6 +1,7 @@
 """Check of a certificate: lower bounds computed again from a problem and weights, in exact fractions and plain Python.
 
-The check shares no code with the computation of the bounds. docs/proofs.md#bounds proves that each number is a bound.
+The check shares no code with the computation of the bounds. docs/proofs.md#bounds proves that the numbers are lower
+bounds.
 """
 
 import math
@@ -19,7 +20,7 @@ Path = tuple[int, ...] | None
 
 
 def certificate_faults(problem: SchedulingProblem, allowed: Booleans, certificate: Mapping[str, Any]) -> list[str]:
-    """Messages about the claims of a certificate that the check rejects.
+    """Messages about the rejected claims of a certificate.
 
     The certificate has one claim for each rule. A claim is a lower bound over all allocations that the array `allowed`
     (an entry for each CN and core) permits. The check computes the bound of the rule again, and rejects a claim that
@@ -115,8 +116,8 @@ class _Exact:
         return set.intersection(*(set(self.system.path(self.off, core).tolist()) for core in reached))
 
     def runtime(self, cn: int, core: int) -> int:
-        """Runtime of a CN in cycles: its runtime in the cost table or, if this is longer, the time that its streams
-        take at the full width of their links.
+        """Runtime of a CN in cycles: the larger of its runtime in the cost table and the time that its streams take at
+        the full width of their links.
         """
         load: dict[int, int] = {}
         for operand, bits in enumerate(self.streamed(cn, core)):
@@ -179,10 +180,9 @@ class _Exact:
 
     @cached_property
     def either(self) -> dict[int, list[tuple[int, int]]]:
-        """CN -> pairs (piece, operand) that either stream or must move, depending on the core of the CN. The pieces are
-        constants that the CN reads and results of the network that it produces. The operand streams on at least one
-        allowed core of the CN. On the other cores, the piece must move. A constant is listed only for the first CN that
-        can fetch it.
+        """CN -> pairs (piece, operand): constants that the CN reads, and results of the network that it produces, if
+        the operand streams on at least one allowed core of the CN. On the other allowed cores, the piece must move. A
+        constant is listed only for the first CN that can fetch it.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         seen = set(self.fetched)
@@ -299,8 +299,8 @@ class _Exact:
         return sum((self.bits[p] * price for p, price in least.items()), Fraction(0)) / total if total else Fraction(0)
 
     def _reasons(self) -> Iterator[tuple[int, list[int], set[int]]]:
-        """Triples (piece, cores that can send the piece, memories), one for each reason why a piece must move. At least
-        one of the memories must receive the piece.
+        """Triples (piece, cores that can send it, memories of which at least one must receive it), one for each reason
+        why a piece must move.
         """
         for piece in self.results:
             yield piece, self.cores_of[self.producer[piece]], {self.system.off_chip_memory}
@@ -346,8 +346,8 @@ class _Exact:
         return found + self._between_pj()
 
     def _off_chip_pj(self, bits: int, reading: bool) -> Fraction:
-        """Smallest energy in pJ to fetch a piece (`reading` is true) or to write it, with the cheapest links and the
-        cheapest on-chip memory. `bits` is the size of the piece.
+        """Smallest energy in pJ to fetch a piece of `bits` bits from the off-chip memory (`reading` is true) or to
+        write it there, with the cheapest links and the cheapest on-chip memory.
         """
         off = self.system.off_chip_memory
         cores = [core for core in range(self.system.core_count) if core != self.off]

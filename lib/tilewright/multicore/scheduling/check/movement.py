@@ -26,8 +26,8 @@ class _Events:
 
 
 def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of reads that take place before the data have arrived. Transfers read data, CNs read data, and at the end
-    of the schedule each result of the network is read.
+    """Faults of reads that take place before the data have arrived. Three kinds of reads are checked: by transfers, by
+    CNs, and of the results of the network at the end of the schedule.
     """
     faults = []
     lookup = _Lookup(problem, _arrivals(problem, schedule))
@@ -63,8 +63,8 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Faults of memories. There are four rules. A memory never holds more than its capacity. It never holds less than
-    the data in use. Its content grows only when data arrive, and by the size of these data. An on-chip memory is empty
-    at the end.
+    the data in use. Its content grows only when data arrive, and only by their size. An on-chip memory is empty at the
+    end.
     """
     faults: list[str] = []
     stays = _stays(problem, schedule)
@@ -189,8 +189,8 @@ class _Lookup:
 def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
     """Shortest possible stay in a memory for each arrival of a tensor piece in this memory.
 
-    The logs of the schedule do not contain stays. But the piece must stay from its arrival until the last read that
-    uses this arrival. In the off-chip memory, a piece stays until the end of the schedule.
+    The logs of the schedule do not say when a piece leaves a memory. The piece must stay at least from its arrival
+    until the last read that uses this arrival. In the off-chip memory, a piece stays until the end of the schedule.
     """
     arrivals = _arrivals(problem, schedule)
     lookup, until = _Lookup(problem, arrivals), arrivals.end.copy()
@@ -210,7 +210,9 @@ def _totals(times: Integers, bits: Integers) -> tuple[Integers, Integers]:
 
 
 def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of single transfers, and of transfers that are part of a broadcast."""
+    """Faults of transfers, each checked alone and, if it is part of a broadcast, together with the transfer to which it
+    refers.
+    """
     moves = schedule.transfers
     wrong = {
         "has a memory that does not belong to its cores": ~_at_ends(problem, schedule),

@@ -21,7 +21,7 @@ from tilewright.multicore.scheduling.state_record import NONE, OFF_CHIP_STREAM
 
 
 def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults that prevent the other checks from reading the logs; [] if there are none."""
+    """Faults of the logs because of which the other checks cannot read them; [] if there are none."""
     if len(schedule.memory_changes) == 0 and len(problem.graph.piece_bits):
         return ["the schedule was made without logs, so it cannot be checked"]
     nodes, pieces = problem.graph.node_count, len(problem.graph.piece_bits)
@@ -70,8 +70,8 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of counts and energy. The counts of bits over links and of words of memories must follow from the logs.
-    The energy terms must follow from these counts. The total energy must be the sum of the terms.
+    """Faults of counts and energy. The numbers of bits over links, and of words read from and written to memories, must
+    be those of the logs. The energy terms must follow from these counts. The total energy must be the sum of the terms.
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
@@ -158,7 +158,7 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
       the end, no data are left on chip.
     * The energy is the sum of its terms. The terms, and the counts of bits and words, follow from the logs.
 
-    Schedules of the model `stream-2023` fail, because this model is not causal.
+    Schedules of the schedule model `stream-2023` fail the checks, because this model is not causal.
     """
     return [fault for faults in faults_by_rule(problem, schedule, has_barriers).values() for fault in faults]
 
