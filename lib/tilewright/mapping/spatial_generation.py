@@ -406,7 +406,10 @@ def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, prof
     smaller = [name for name in before if after[name] != before[name]]
     memories = _overfull(before, layer, core, constraints, profile)
     for name in smaller:
-        yield name, f"lanes are left out until {some_of(memories)} {_has(memories)} room for the data of the remaining lanes"
+        yield (
+            name,
+            f"lanes are left out until {some_of(memories)} {_has(memories)} room for the data of the remaining lanes",
+        )
 
 
 def _usable(layer: Layer, factors: Sequence[tuple[str, int]]) -> dict[str, int]:

@@ -320,8 +320,8 @@ def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[i
     each array dimension. In `options`, the options of each array dimension must be in descending order of lanes.
 
     The search begins with the combination of all first options. Every other combination has exactly one predecessor,
-    which differs only on one array dimension: on the last one that does not have its first option, the predecessor has
-    the previous option of `options`. The search therefore yields each combination once, after all combinations with
+    which differs only on one array dimension: on the last array dimension that does not have its first option, the
+    predecessor has the previous option. The search therefore yields each combination once, after all combinations with
     more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]

@@ -142,10 +142,10 @@ def loop_multiset(
     There are at most `limit` loops. With more than `limit` dimensions, there is one loop for each dimension. None means
     no limit.
 
-    Loops with a size in `ordering` are neither split nor merged, even if there are then more loops than `limit`. The
-    other loops begin as prime factors. While there are too many loops, the two smallest of these other loops of one
-    dimension are merged. It is the dimension with the most loops among the dimensions with at least two of these other
-    loops. Raises MappingError if the sizes in `ordering` do not divide the number of iterations of their dimension.
+    Loops with a size in `ordering` are fixed: they are neither split nor merged, even if there are then more loops than
+    `limit`. The other loops are free, and begin as prime factors. While there are too many loops, the two smallest free
+    loops of a dimension are merged. Of the dimensions with at least two free loops, the dimension with the most loops
+    is chosen. Raises MappingError if the sizes in `ordering` do not divide the number of iterations of their dimension.
     """
     every = loop_multisets(temporal_sizes, ordering)
     found = next(every)

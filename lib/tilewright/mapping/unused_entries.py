@@ -43,8 +43,7 @@ def note_unused(
 
 
 def note_overruled(problems: Problems, mapping: Mapping) -> None:
-    """Add a notice for each key that another key of the same entry overrules, whatever the network and the cores are.
-    """
+    """Add a notice for each key that another key of the same entry overrules, for any network and any cores."""
     for index, entry in enumerate(mapping.entries):
         _note_overruled(problems.within(index), entry, on_one_core=True)
 

@@ -1,4 +1,4 @@
-"""Pairs of tiles (one produces elements that the other needs), computed from each axis of the tensor.
+"""Pairs of tiles in which one tile produces elements that the other tile needs, computed axis by axis.
 
 The axes of a tensor are cut independently. Therefore the elements that a consumer needs are a product of index sets,
 one set for each axis. The elements that a producer makes are such a product, too.

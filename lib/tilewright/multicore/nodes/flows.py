@@ -254,9 +254,9 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """CN that makes the elements of each flow, numbered among the CNs of its layer. `number` numbers the same CNs in
-    the full grid of the layer, in which some cells can have no CN. `link` has the position in `links` of the link of
-    each flow, in ascending order.
+    """CN that makes the elements of each flow, numbered among the CNs of its layer. `number` has the numbers of the
+    same CNs in the full grid of the layer, in which some cells can have no CN. `link` has, for each flow, the position
+    of its link in `links`; the positions are in ascending order.
     """
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]

@@ -46,8 +46,8 @@ class ReadColumns(TypedDict):
 
 
 class ReadTable:
-    """Table of the reads of tensors that no layer makes. Each read is by one CN and of one content. A content is a box
-    of a tensor; all CNs that read this box share the content.
+    """Table of the reads of tensors that no layer makes. A read is a pair of a CN and a content that it reads. A
+    content is a box of a tensor; all CNs that read this box share the content.
     """
 
     def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:

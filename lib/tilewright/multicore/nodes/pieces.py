@@ -141,7 +141,7 @@ def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integer
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
     """Blocks of a tensor: one grid of the whole tensor, or one grid for each part of an axis. The grids of the parts
-    are used if they have together at most half as many pieces as the single grid.
+    are used if together they have at most half as many pieces as the single grid.
     """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]

@@ -78,8 +78,8 @@ def counted_loops(
     `counts` has pairs (dimension, number of tiles), innermost loop first. The number "all" means tiles of size 1. The
     tile size is the size of the dimension divided by the number of tiles, rounded up; the last tile can be smaller.
     Therefore there can be fewer tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. A loop with only
-    one tile is None in the result. If several loops cut one dimension, each of them cuts the tiles of the next loop
-    further out.
+    one tile is None in the result. If several loops cut one dimension, each inner loop cuts the tiles of the next outer
+    loop.
     """
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
@@ -136,7 +136,7 @@ class HintLoopOptions:
     """
     layer_cutoffs: tuple[int, ...] = ()
     """Node ids of layers in rising order, for mode 3 with a list of lists. Layers before the first id get the first
-    list of loops, layers from the first id to the one before the second id get the second list, and so on.
+    list of loops. Layers from the first id on, but before the second id, get the second list, and so on.
     """
     weight_capacity_bits: Mapping[int, int] | None = None
     """Mode 4: bits that are available for the weights of a CN, by node id. Layers without an entry are not split."""

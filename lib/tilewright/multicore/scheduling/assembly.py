@@ -8,9 +8,9 @@
 
 Partial sums: if a reduction is cut into steps, each step adds to the sums of the step before. The CN graph orders the
 steps of a group, and only the last step has outputs. The sums must be kept between two steps. Therefore each step
-except the last produces a piece of partial sums, which the next step of the same output tile needs. In the model, a
-step holds the piece that it reads and the piece that it produces while it runs, even if it adds in place. Therefore the
-memory use of the step can be overestimated, but never underestimated.
+except the last produces a piece of partial sums, which the next step of the same output tile needs. In the model, both
+the piece that a step reads and the piece that it produces occupy memory while the step runs, even if the hardware adds
+in place. Therefore the memory use of a step can be overestimated, but never underestimated.
 """
 
 from collections.abc import Mapping as Table

@@ -161,7 +161,7 @@ def choose(q, s, core):
 def prepare_next(q, s, core):
     """Choose the CN that the core prepares. Returns True if the core now prepares another CN than before.
 
-    If the core already prepares a CN, a better candidate replaces this CN only if its choice was tentative.
+    If the core already prepares a CN, a better candidate replaces this CN only if the choice of this CN was tentative.
     """
     state = at.core(s, core)
     if state.slot_state == EMPTY:

@@ -96,7 +96,7 @@ def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
 
 
 def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
-    """Those arrays of the record `INPUTS` that are the same for all allocations and options."""
+    """Arrays of the record `INPUTS` that depend neither on the allocation nor on the options."""
     graph, costs, system = problem.graph, problem.costs, problem.system
     need_piece, need_operand = problem.fetch_order
     return {

@@ -24,8 +24,7 @@ equal distances between these two.
 _MOST_LOOKED_AT = 1000
 """Largest number of CNs that are candidates for a chain."""
 _MOST_EDGES = 2 * 10**7
-"""Upper limit for the product of two numbers, the edges of a graph and the candidates. Large graphs therefore get fewer
-candidates.
+"""Upper limit for (number of edges of a graph) x (number of candidates). Large graphs therefore get fewer candidates.
 """
 _WORTH_OF_CN = 1 / 32
 """Substitute for the runtime of a CN of the chain, as a share of the total runtime of all CNs. When chains are
@@ -122,8 +121,8 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
     """Candidates for the chain. If the graph has at most `_ALL_OF` CNs, all CNs are candidates. Otherwise, some CNs of
-    each layer are candidates. Too many candidates are sorted by their earliest possible start, and only those at equal
-    distances in this order are kept.
+    each layer are candidates. If these are too many, only CNs at equal distances in the order of their earliest
+    possible start are kept.
     """
     layer, head = problem.graph.layer, paths.head
     if len(layer) <= _ALL_OF:

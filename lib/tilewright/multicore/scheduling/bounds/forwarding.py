@@ -14,8 +14,8 @@ def bounded_problem(problem: SchedulingProblem) -> SchedulingProblem:
     itself.
 
     If cores forward constants, a core can get a constant from any core that holds it, not only from the off-chip core.
-    The only links that every constant certainly uses are then those that are part of every path from the off-chip core.
-    In the returned problem, each path from the off-chip core therefore has only these links.
+    Then only the links that are part of every path from the off-chip core are certain to carry the constant. In the
+    returned problem, each path from the off-chip core therefore has only these links.
     """
     if not problem.system.forwards_constants:
         return problem

@@ -21,7 +21,7 @@ from tilewright.multicore.scheduling.state_record import NONE, OFF_CHIP_STREAM
 
 
 def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of the logs because of which the other checks cannot read them; [] if there are none."""
+    """Faults that prevent the other checks from reading the logs; [] if there are none."""
     if len(schedule.memory_changes) == 0 and len(problem.graph.piece_bits):
         return ["the schedule was made without logs, so it cannot be checked"]
     nodes, pieces = problem.graph.node_count, len(problem.graph.piece_bits)
