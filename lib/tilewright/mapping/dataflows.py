@@ -17,9 +17,9 @@ Loops = tuple[tuple[str, int], ...]
 def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
     """Constraints for a layer on a core: one copy of `constraints` for each spatial mapping to try.
 
-    The spatial mapping of the mapping file is used if the core has all array dimensions that it names. Otherwise, and
-    without such a mapping, the dataflows of the core are used. One mapping file can therefore serve different cores. A
-    dataflow fixes only the array dimensions on which it has a loop of the layer; the other array dimensions are
+    If the mapping file gives a spatial mapping, and the core has all array dimensions of this mapping, the mapping is
+    used. In all other cases, the dataflows of the core are used. One mapping file can therefore serve different cores.
+    A dataflow fixes only the array dimensions on which it has a loop of the layer; the other array dimensions are
     searched. A dataflow without any loop of the layer is left out. If no dataflow is left, all array dimensions are
     searched.
 

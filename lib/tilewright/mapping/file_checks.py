@@ -162,8 +162,10 @@ class _WithParts(YamlDocument):
         return self._of_plan(index, path[1:]) if self.places else (index, *path[1:])
 
     def _of_plan(self, index: int, rest: KeyPath) -> KeyPath:
-        """Path of a value of the entry `index` in a file with a network plan. Such a file has a list of lists of cores.
-        A loop of a tiling has the path of the whole tiling, because the entry can have the loops in another order."""
+        """Path of a value of the entry `index` in a file with a network plan, which gives the cores as a list of lists.
+        A loop of a tiling has the path of the whole tiling, because the loops can have another order in the entry than
+        in the file.
+        """
         root: KeyPath = () if isinstance(self.data, list) else ("layers",)
         place = self.places[index] if index < len(self.places) else -1
         if place < 0:

@@ -30,7 +30,7 @@ class MemoryReach:
     """Outermost memories that the activation, the output and the weights of a layer use, as indices into
     `Core.memories`.
 
-    The data start or end in these memories, and stay there before or after the layer runs.
+    Before the layer runs, activation and weights are in these memories; after it has run, the output is.
     """
 
     layer: str

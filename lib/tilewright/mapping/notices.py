@@ -104,8 +104,8 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
 
 
 def unit_energy_notices_of_cores(nodes: Iterable[WorkloadNode], cores: Iterable[Core], source: object) -> list[str]:
-    """Notices of `unit_energy_notices` for the layers that each core can run. Cores of one name count once. `source` is
-    the source from which the cores were read.
+    """Notices of `unit_energy_notices` for the layers that each core can run. Of several cores with the same name, only
+    one counts. `source` is the source from which the cores were read.
     """
     known = list(nodes)
     found: list[str] = []
@@ -119,7 +119,8 @@ def unit_energy_notices(layers: Iterable[Layer], core: Core, source: object) -> 
     """List with a notice which says that inputs of some layers have other widths than `unit_energy_bits`, the width for
     which `unit_energy` holds. The list is empty if there are no such layers, or if the file does not give the width.
 
-    The cost model takes the same energy for each operation. `source` is the source from which the core was read.
+    The cost model takes the same energy for each operation, whatever the widths are. `source` is the source from which
+    the core was read.
     """
     bits = int(figure(UNIT_ENERGY_BITS, core.operational_array.figures))
     hit: dict[str, None] = {}

@@ -167,8 +167,8 @@ class SpatialSpace:
     ) -> Iterator[dict[str, dict[str, int]]]:
         """Unrollings of the array dimensions of a group, one or two for each combination of `options`. In the first
         unrolling, factors are reduced until the data fit the innermost memories; factors in `given` do not change. The
-        second unrolling has the factors of the combination. It exists if the first has reduced factors, and if the data
-        perhaps fit without the reduction.
+        second unrolling keeps the factors of the combination. It is left out if no factor was reduced, or if the data
+        certainly do not fit without the reduction.
         """
         for chosen in product(*options):
             draft = {name: dict(factors) for name, factors in given.items()}

@@ -52,9 +52,9 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
     """Add notices for the parts of a mapping that have no effect on `cores`. If there are several cores, the function
     assumes that each of them can run every layer.
 
-    On at most one core, each field that needs several cores gets a notice. If the network is given, there are two
-    further kinds of notices: parts without effect on any layer of the network, and hints for array dimensions that no
-    core has.
+    If there is at most one core, each field that needs several cores gets a notice. If the network is given, there are
+    two further kinds of notices: parts without effect on any layer of the network, and hints for array dimensions that
+    no core has.
     """
     if len(cores) <= 1:
         _note_between_cores(problems, mapping)

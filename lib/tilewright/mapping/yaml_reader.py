@@ -153,8 +153,8 @@ def readable_mapping(document: YamlDocument) -> Mapping:
     """Mapping with the valid content of a document. Invalid content raises no error.
 
     In lists of cores and loops, a placeholder replaces each invalid item, so that all other items keep their positions.
-    An entry with an invalid core or tiling loop is read without `core_allocation_is_fixed`. Otherwise, a later check
-    would report a second problem: different numbers of groups and cores. A missing entry `default` is appended.
+    An entry with an invalid core or tiling loop is read without `core_allocation_is_fixed`, so that no later check
+    reports different numbers of groups and cores as a second problem. A missing entry `default` is appended.
     """
     if not isinstance(document.data, list) or form_of(document.data):  # a network plan, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))
@@ -219,7 +219,8 @@ def _links(links: LinksEntry | None, written: dict[str, Any]) -> tuple[tuple[str
 
 def _reduction(entry: MappingEntry, written: JsonObject) -> PartAdditions | None:
     """Addition of partial sums that an entry asks for; None if the entry has no key `reduction`. Defaults replace an
-    invalid value. Otherwise, a later check would report a second problem: the cut of the reduction."""
+    invalid value, so that no later check reports the cut of the reduction as a second problem.
+    """
     given = entry.reduction
     if given is None:
         return None if written.get("reduction") is None else PartAdditions()

@@ -139,7 +139,8 @@ def gates(
 
 def plain_widths(widths: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Bits of plain data that ports move per cycle, if the data have only a share of their plain size. `widths` has the
-    widths of the ports in bits. Parts of a bit are left out, and every port moves at least one bit."""
+    widths of the ports in bits. The results are rounded down to whole bits, but are at least 1.
+    """
     return np.where(widths > 0, np.maximum(1, np.floor(widths / shares * (1 + NOISE))), 0).astype(np.int64)
 
 
@@ -161,7 +162,8 @@ def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -
 
 def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> float:
     """Lower bound on the reads of operand `read` from its innermost memory, as a share of the reads without any zeros.
-    Zeros of the other input make some reads unnecessary. If each read serves one operation, the share is the bound."""
+    Zeros of the other input make some reads unnecessary. The bound is exact if each read serves one operation.
+    """
     return math.prod((1.0 - zeros for zeros in gating_zeros(layer, core, link, read).values()), start=1.0)
 
 
@@ -171,7 +173,9 @@ def active_share(layer: Layer, core: Core, link: Mapping[str, str]) -> float:
 
 
 def least_active_share(layer: Layer, core: Core) -> float:
-    """Lower bound of `active_share` for any memory operands of the layer. It is 1 if no zeros stop operations."""
+    """Lower bound of `active_share`, whatever the memory operands of the layer are. It is 1 if no zeros stop
+    operations.
+    """
     if core.operational_array.zero_gating is None or not _multiplies(layer):
         return 1.0
     return math.prod((1.0 - layer.zeros_of.get(one, 0.0) for one in layer.input_operands), start=1.0)

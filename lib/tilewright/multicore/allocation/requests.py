@@ -93,8 +93,8 @@ def fixed_entries(
 
 
 def _tiled_as_it_is(layer: Layer, entry: MappingConstraints) -> MappingConstraints:
-    """Entry with the loops that actually cut the layer. The number of tiles of a loop is at most the size of its
-    dimension, and a number replaces `*`.
+    """Copy of a mapping entry with the loops that actually cut the layer: numbers replace `*`, and no number of tiles
+    is above the size of its dimension.
     """
     names = dimension_names(layer, entry)
 

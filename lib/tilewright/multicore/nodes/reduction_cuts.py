@@ -102,7 +102,7 @@ class _LayerCut:
     """Pairs (loop of `inter_core_tiling`, dimension of the layer), innermost first. In the loop, `*` is already
     replaced by the number of tiles."""
     loops: tuple[OuterLoop | None, ...]
-    """Outer loops that the loops of `between` become, in the same order. None for a loop with only one tile."""
+    """Outer loops that are made from the loops of `between`, in the same order. None for a loop with only one tile."""
     reduced: frozenset[str]
     """Dimensions of the layer that are reductions."""
 

@@ -414,7 +414,7 @@ def _tiles(
     of the layer, number of tiles). `names` is the result of `dimension_names`.
 
     The number `*` stands for one tile for each core that the mapping entry lists, and a message says how many tiles
-    these are. If the mapping entry lists no cores, each `*` adds a problem to `problems`.
+    this makes. If the mapping entry lists no cores, each `*` adds a problem to `problems`.
     """
     found: list[tuple[str, int | str]] = []
     remarks = []

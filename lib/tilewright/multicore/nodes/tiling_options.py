@@ -220,9 +220,9 @@ def network_tiling(
 ) -> "Tiling":
     """Tiling of every layer of a network, and the stacks of the network. Raises InputError with all problems.
 
-    With `cn_define_mode`, all layers are one stack; `layer_stacks`, `stack_cutoffs` or mode lbl can give other stacks.
-    Mode lbl with `cn_define_mode` 1 and no loops gives one CN for each layer. The tilings of the mapping file are then
-    not used.
+    With `cn_define_mode`, the tilings of the mapping file are not used, and all layers are one stack, unless
+    `layer_stacks`, `stack_cutoffs` or mode lbl gives other stacks. Mode lbl with `cn_define_mode` 1 and no loops gives
+    one CN for each layer.
     """
     from tilewright.multicore.nodes.tiling import mapped_tiling
 

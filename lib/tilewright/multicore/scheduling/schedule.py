@@ -103,8 +103,8 @@ def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers
 
 
 def groups_of(schedule: Schedule, system: CoreSystem) -> Integers:
-    """Number of the group of the transfer (one entry for each transfer). A group is a transfer with all the transfers
-    that its broadcast serves.
+    """Number of the group of the transfer (one entry for each transfer). A group is a transfer and all transfers that
+    belong to its broadcast.
     """
     moves = schedule.transfers
     pair = moves["source_core"] * system.core_count + moves["target_core"]

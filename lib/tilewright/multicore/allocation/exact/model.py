@@ -125,8 +125,8 @@ class _Literals:
 
 
 class RelaxationProgram:
-    """Constraint program of a search step: the constraints of a relaxation, the requirement to be better, and the
-    excluded allocations.
+    """Constraint program of a search step: the constraints of a relaxation, the requirement that a schedule is better
+    than the best known one, and the excluded allocations.
     """
 
     def __init__(self, relaxation: Relaxation, aim: Wanted) -> None:

@@ -173,8 +173,8 @@ class Moves:
     links: dict[int, ConditionalSum] = field(default_factory=dict)
     """Bits that move over each link, keyed by the number of the link"""
     memory_pj: ConditionalSum = field(default_factory=ConditionalSum)
-    """Energy in pJ of memory accesses and of links. Only those links count that are on some, but not all, possible
-    paths of a move.
+    """Energy in pJ of memory accesses, and of links that are on some, but not all, possible paths of a move. The energy
+    of links that are on all these paths is computed from `links`.
     """
 
     def load(self, link: int) -> ConditionalSum:

@@ -93,9 +93,9 @@ class _Work:
     each pair (class, core)
     """
     fixed: Floats
-    """Lower bound of the cycles that a resource spends in every schedule (one entry for each core, then one for each
-    kind of traffic). For a core, the cycles before its first CN and after its last CN. For a kind of traffic, the
-    cycles of the fetches and writes that no schedule can avoid.
+    """Cycles of a resource that every schedule needs, whatever the cores of the CNs are (one entry for each core, then
+    one for each kind of traffic). For a core, they are the cycles before its first CN and after its last CN. For a kind
+    of traffic, they are the cycles of the fetches and writes that no schedule can avoid.
     """
 
     def weighted(self, rounds: int, cycles_only: bool = False, known: int = 0) -> Weighted:

@@ -45,7 +45,9 @@ class Item:
     memory.
     """
     since: int | None = None
-    """First phase in which the units occupy memory from the beginning. None: the phase after the units are done."""
+    """First phase at whose beginning the units occupy memory. None: the phase after the one in which the units are
+    done.
+    """
     until: int = 0
     """Last phase at whose beginning the units still occupy memory."""
 

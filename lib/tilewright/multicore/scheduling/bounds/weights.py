@@ -82,8 +82,8 @@ def best_by_weights(
 
 
 class _Ceiling:
-    """Upper limit of the lower bounds that all possible weights of the resources give. The limit is computed from the
-    loads that some choices put on the resources. A choice fixes how all work is done, such as the core of each CN.
+    """Upper limit of the lower bounds that any weights of the resources can give. The limit is computed from the loads
+    that some choices put on the resources. A choice fixes how all work is done, such as the core of each CN.
 
     For given weights, the bound is the smallest weighted mean of loads over all choices. Therefore the bound is at most
     the weighted mean of the loads of any choice. It is also at most the weighted mean of the loads of any mix of
@@ -103,7 +103,7 @@ class _Ceiling:
         self._least = math.inf
 
     def cycles_with(self, loads: Floats) -> int:
-        """Upper limit in cycles of the lower bounds that all possible weights give. The limit follows from `loads`, the
+        """Upper limit in cycles of the lower bounds that any weights can give. The limit follows from `loads`, the
         loads of a new choice, and from the loads of all earlier choices. It is rounded in the same way as the lower
         bounds.
         """

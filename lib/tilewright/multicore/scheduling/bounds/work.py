@@ -294,8 +294,9 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
 
 
 def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
-    """Ways on which a piece is written to the off-chip memory and then fetched again, as keys of a dict without values.
-    Data that need not move can also take such a way."""
+    """Ways on which a piece is written to the off-chip memory and then fetched again, as keys of a dict whose values
+    are None. Data that need not move can also take such a way.
+    """
     ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
     return dict.fromkeys(way for way in ways if way is not None)
 
