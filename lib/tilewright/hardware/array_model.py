@@ -18,7 +18,7 @@ MAC = "mac"
 
 
 class ArrayRefusalError(MappingError):
-    """Error of an array that cannot run a spatial mapping, or whose model has no energy for the mapping."""
+    """Error: an array cannot run a spatial mapping, or the model of the array has no energy for the mapping."""
 
 
 class InputWindow(NamedTuple):
@@ -49,8 +49,7 @@ class ArrayWork(NamedTuple):
     fault B15 (docs/model.md), each number is the average number of busy lanes.
     """
     input_loops: Mapping[str, InputWindow | None] = {}
-    """Input windows of loop dimensions over which inputs differ: loop dimension -> its window; None if it has no
-    window.
+    """Loop dimension over which inputs differ -> its input window; None for a dimension without a window.
 
     In the profile of the reference, the keys are the dimensions over which weights stay the same (fault B14,
     docs/model.md).
@@ -144,7 +143,8 @@ def array_model(array: OperationalArray) -> ArrayModel:
 
 
 def clock_period_ns(array: OperationalArray) -> float | None:
-    """Shortest clock cycle of an array in ns, according to the model of the array; None if the model gives none.
+    """Shortest clock cycle of an array in ns, according to the model of the array; None if the model gives no clock
+    cycle.
 
     Raises MappingError if there is no model for arrays of this kind.
     """

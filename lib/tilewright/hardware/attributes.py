@@ -59,8 +59,8 @@ UNIT_ENERGY_BITS = Attribute(
     "array",
     "unit_energy_bits",
     "count",
-    "Bits of the numbers that an operation multiplies, for which `unit_energy` holds. The energy is not scaled: for"
-    " layers with other numbers, a note says so. Default: not given, so no note.",
+    "Bits of the operands for which `unit_energy` holds. The energy is not scaled: a note names layers whose operands"
+    " have other bits. Default: not given, so no note.",
 )
 CALL_CYCLES = Attribute(
     "call_cycles",
@@ -82,7 +82,7 @@ COMMAND_ITERATIONS = Attribute(
     "array",
     "command_iterations",
     "count",
-    "Largest number of iterations of the loops over `command_dimensions` that one command of the array covers.",
+    "Largest number of iterations that one command of the array covers, in the loops over `command_dimensions`.",
 )
 LEAST_COMMAND = Attribute(
     "least_command_cycles",
@@ -96,8 +96,8 @@ COMMAND_LATENCY = Attribute(
     "array",
     "command_latency_cycles",
     "number",
-    "Cycles from the issue of a command to its end, minus the cycles for which the command occupies the array. These"
-    " cycles include queues, and the filling and draining of the array. Needs `commands_in_flight`.",
+    "Cycles from the issue of a command to its end, minus the cycles for which the command occupies the array. The"
+    " remaining cycles include queues, and the filling and draining of the array. Needs `commands_in_flight`.",
 )
 COMMANDS_IN_FLIGHT = Attribute(
     "commands_in_flight",

@@ -1,4 +1,4 @@
-"""Checks of the rules of the control of a core in a hardware file (docs/model.md#control).
+"""Checks of the control rules that a hardware file gives for a core (docs/model.md#control).
 
 The keys are `unrolled_dimensions`, `tile_dimensions` and `loop_order`; each key must have an effect. Invalid fields are
 None in the checked tree, and are reported elsewhere.
@@ -32,7 +32,7 @@ def check_control(problems: Problems, entry: HardwareFile, *, is_alone: bool = T
             check_loops(place, (key,), getattr(table, key))
             ordered += [place] if key == ORDERED else []
     for place in ordered[MOST_ORDERS:]:
-        message = f"at most {MOST_ORDERS} memories can have a loop order, and {MOST_ORDERS} before this one have it"
+        message = f"at most {MOST_ORDERS} memories can have a loop order, and {MOST_ORDERS} earlier memories have one"
         place.at((ORDERED,), message, None, LEAVE_OUT)
 
 

@@ -83,12 +83,12 @@ class ZeroGating:
     operands: tuple[str, ...]
     """Memory operands whose zeros stop an operation."""
     reads_of: tuple[str, ...] = ()
-    """Memory operands that are not read from their innermost memory for an operation that a zero stops."""
+    """Memory operands whose read from their innermost memory is skipped if a zero stops the operation."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of a core. Each of its instances serves other units of the array."""
+    """Memory of a core. Each instance of the memory serves different units of the array."""
 
     name: str
     size_bits: int
@@ -142,7 +142,7 @@ class Memory:
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
         """Index of the port that serves each pair (memory operand, direction). If several ports list a pair, the last
-        one serves it.
+        of these ports serves it.
         """
         return {pair: index for index, port in enumerate(self.ports) for pair in port.allocation}
 

@@ -28,9 +28,10 @@ def find_core_file(name: str, folder: Path) -> Path | None:
     A `name` with folders that does not begin with `./` is then looked up from the working folder, and from each folder
     above `folder`.
 
-    A `name` without folders is then looked up in the folder `cores` in `folder`. The last places are `folder` and the
-    folders above it that have `hardware` in their name or are called `inputs`, with all their subfolders. A file from
-    these last places counts only if a folder in its path has `hardware` in its name.
+    A `name` without folders is then looked up in the folder `cores` in `folder`. If the file is not there, `folder` and
+    the folders above it are considered: those with `hardware` in their name, and then those called `inputs`, are
+    searched with all their subfolders. A file that is found in this search counts only if a folder in its path has
+    `hardware` in its name.
     """
     given = Path(name)
     near = [folder / given]
@@ -49,8 +50,8 @@ def core_file_names(paths: list[Path]) -> list[str]:
     name, folder names are put in front of all names until the names differ, joined by `-`. If some files differ only in
     their suffixes, all names have their suffix.
 
-    Names such as those of b-x.yaml and b/x.yaml stay equal. In this case, all names have all their folders, and each
-    `-` of a folder or file is written as `_-`.
+    Some files, such as b-x.yaml and b/x.yaml, have equal names even with all their folders. In this case, all names
+    have all their folders; in folder names and file names, each `-` is written as `_-`, and each `_` as `__`.
     """
     resolved = [path.resolve() for path in paths]
     distinct = list(dict.fromkeys(resolved))

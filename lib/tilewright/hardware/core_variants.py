@@ -1,4 +1,4 @@
-"""Variants of a core that differ only in energies per operation and per word, areas and word widths.
+"""Variants of a core that differ only in the energies of operations and words, in areas, and in word widths.
 
 A mapping moves the same data on every variant.
 """

@@ -123,14 +123,14 @@ class InMemoryArray:
 
     @property
     def place_value_inputs(self) -> int:
-        """Number of values that a column shifts to their place values and adds. Analog arrays have one value per weight
-        bit. Digital arrays have one value per activation bit that arrives in a cycle."""
+        """Number of partial results that a column shifts according to their place value, and then adds. Analog arrays
+        have one result per weight bit. Digital arrays have one result per activation bit that arrives in a cycle."""
         return self.weight_bits if self.analog else self.serial_bits
 
     @property
     def place_value_bits(self) -> float:
-        """Width in bits of each of the `place_value_inputs` values. In analog arrays, the value is the output of a
-        converter. In digital arrays, the value is the sum of an adder tree.
+        """Width in bits of each of the `place_value_inputs` partial results. In analog arrays, such a result is the
+        output of a converter. In digital arrays, it is the sum of an adder tree.
         """
         return self.converter_bits if self.analog else self.weight_bits + self.tree_depth
 
@@ -143,7 +143,7 @@ class InMemoryArray:
 
     @property
     def place_value_adders(self) -> float:
-        """Number of one-bit adders of a column that add the values after the shift to their place values."""
+        """Number of one-bit adders with which a column adds the shifted partial results (`place_value_inputs`)."""
         inputs = self.place_value_inputs
         if inputs == 1:
             return 0

@@ -99,8 +99,8 @@ def _note_parts(problems: Problems, memory: MemoryEntry, clock_mhz: float) -> No
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """True if `cost` has no problem so far, has the key that its `from` requires, and has no key that this `from` does
-    not allow. Missing and excess keys are reported as problems."""
+    """True if `cost` has no problem so far, has the key that its `from` requires, and has only keys that its `from`
+    allows. Missing and excess keys are reported as problems."""
     law = getattr(cost, "from")
     if law is None:
         return False
@@ -126,7 +126,9 @@ def library_cost(memory: MemoryEntry) -> MemoryCost:
 
 
 def _with_factor(cost: MemoryCost, factor: float) -> MemoryCost:
-    """Costs with energies times a factor of the hardware file. The name of the law and a step tell the factor."""
+    """Costs in which the energies are multiplied by `factor`, which the hardware file gives. The name of the law and
+    one step in the source of the costs state the factor.
+    """
     if factor == 1:
         return cost
     told = f"energies × {factor:g}, a factor of the hardware file"

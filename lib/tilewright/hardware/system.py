@@ -79,8 +79,8 @@ core ids is first in lexicographic order. BY_LOAD takes the path whose most load
 of a link is the number of paths over it that are already chosen, divided by its width.
 """
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
-"""Roles of cores. By default, data of other cores can pass through compute cores. They can also pass through memory
-cores that share a memory with a compute core. The key `routers` of the file changes this rule."""
+"""Roles of cores. By default, data of other cores can pass through compute cores, and through memory cores that share a
+memory with a compute core. The key `routers` of the file changes this rule."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class MultiCoreAccelerator(Accelerator):
     memory."""
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
     """Groups of top memories of different cores. Each group is one physical memory. Cores that share only such a memory
-    can have links to one another. Cores of a group in `sharing_groups` cannot."""
+    can have links to one another, but cores of the same group in `sharing_groups` cannot."""
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
     equal_paths: str = field(default=BY_CORE_IDS, metadata=LEFT_OUT)

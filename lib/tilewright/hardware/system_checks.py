@@ -97,7 +97,7 @@ def check_multicast(problems: Problems, entry: ConnectivityFile, ids: CoreIds, r
         receiver = written.cores[1] if written.type == "link" and len(written.cores or ()) == 2 else None
         if receiver in ids.known and receiver not in routers:
             message = (
-                f"needs several receivers, but only core {receiver} can receive the data, because it passes no data on"
+                f"needs several receivers, but the link ends at core {receiver}, which passes no data on to other cores"
             )
             allowed = f"no multicast, or {receiver} among the routers, or type: bus"
             problems.at(("core_connectivity", index, "multicast"), message, written.multicast, allowed)
@@ -357,7 +357,7 @@ def _group_of_cores(
             path,
             message,
             core_id,
-            "groups in which each core occurs once; for more groups, name memories such as [0.out, 1.in]",
+            "each core in one group only; for more groups of a core, list memories such as [0.out, 1.in]",
         )
     return tuple(sorted(ids.with_copies(found)))
 

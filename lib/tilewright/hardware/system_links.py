@@ -97,8 +97,8 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 
 def with_multicast(links: Iterable[Link], is_multicast: bool) -> list[Link]:
-    """Links of which each carries data only once for all its receivers if `is_multicast` is true. Otherwise, the given
-    links unchanged."""
+    """Given links, unchanged if `is_multicast` is false. If it is true, each link carries data only once for all its
+    receivers."""
     return [replace(link, is_multicast=True) if is_multicast else link for link in links]
 
 

@@ -240,8 +240,8 @@ class CoreFile:
     path: Path | None
     """Path of the file; None for a core that the accelerator file contains."""
     name: str
-    """Name of the core file without folder and suffix. If several core files of an accelerator have the same name, its
-    reader adds folders or the suffix."""
+    """Name of the core file without folder and suffix. If several core files of an accelerator have the same name, the
+    reader of the accelerator adds folders or the suffix."""
     core: Core
     says_operator_types: bool
     """True if the core file gives the operators that the core can run. If it is false, `operator_types` of `core` is

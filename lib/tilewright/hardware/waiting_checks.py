@@ -164,7 +164,7 @@ def check_loops(problems: Problems, path: KeyPath, names: Sequence[str | None] |
 
 
 def _above(name: str, memories: Mapping[str, MemoryEntry]) -> str:
-    """Name of a memory above `name` that holds one of its operands; '' if there is none."""
+    """Name of a memory that is above the memory `name` and holds an operand of that memory; '' if there is none."""
     names = list(memories)
     held = set(whole(memories[name].operands))
     later = names[names.index(name) + 1 :]

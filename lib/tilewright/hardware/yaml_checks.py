@@ -37,7 +37,7 @@ def check_in_memory(
     problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry | None], is_computing: bool
 ) -> None:
     """Report errors in an in-memory array and in its cells. In any other array, report keys that only in-memory arrays
-    can have. If `is_computing` is true, also report a missing `unit_energy` of such an array."""
+    can have; if `is_computing` is true, also report a missing `unit_energy`."""
     place = problems.within("operational_array")
     if not array.is_imc:
         for key in IN_MEMORY_KEYS:
@@ -54,7 +54,7 @@ def check_in_memory(
     _check_cells(problems.within("memories"), array, memories)
     for key in ("unit_energy", "unit_area"):
         if getattr(array, key):
-            place.unused((key,), "not used: a model of its circuits gives the cost of an in-memory array")
+            place.unused((key,), "not used: the cost of an in-memory array comes from a model of its circuits")
 
 
 def _check_kind(problems: Problems, array: ArrayEntry) -> None:
@@ -290,7 +290,7 @@ def check_hardware(
     """Report errors that involve several fields as problems, and unusual values as notices.
 
     `use` is the use of the core file (ALONE, PART, STORE or OFF_CHIP). `clock_mhz` is the clock of the accelerator of
-    several cores that contains the core, if any.
+    several cores that contains the core; None if there is no such clock.
     """
     for path in document.repeated:
         if len(path) == 2 and path[0] == "memories":

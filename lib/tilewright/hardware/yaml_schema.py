@@ -166,7 +166,8 @@ class CacheEntry(TableModel):
 
 class RunLengthEntry(TableModel):
     """Run-length compression of the data in a memory (docs/model.md#zeros). The code of the data is a list of pairs
-    (number of zeros, next element that is not zero). Eyeriss has pairs of 5 and 16 bits, three of them in 64 bits."""
+    (number of zeros, next element that is not zero). In Eyeriss, a word of 64 bits has three pairs, each with a number
+    of 5 bits and an element of 16 bits."""
 
     operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
     """Memory operands whose data are compressed. For O, only final outputs are compressed. The workload gives the
@@ -185,7 +186,7 @@ class ZeroGatingEntry(TableModel):
     operands: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)]
     """Memory operands whose zeros stop an operation. The workload gives the shares of zeros."""
     reads_of: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)] | None = None
-    """Memory operands that are not read from their innermost memory for an operation that a zero stops."""
+    """Memory operands whose read from their innermost memory is skipped if a zero stops the operation."""
 
 
 class MemoryEntry(TableModel):
@@ -238,8 +239,8 @@ class MemoryEntry(TableModel):
     Default: any order.
     """
     run_length: RunLengthEntry | None = None
-    """Compression of the data in the memory. Default: none. The ports move the compressed data. The data still take the
-    room of the plain data."""
+    """Compression of the data in the memory. Default: none. The ports move compressed data, but in the memory the data
+    take as much room as without compression."""
 
 
 class ArrayEntry(TableModel):

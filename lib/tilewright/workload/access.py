@@ -48,8 +48,8 @@ class IndexMap:
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """Operand of the layer, I or W, that the input tensor holds. It is '' if the node only moves data, and for a bias,
-    because a bias is no operand of its layer."""
+    """Operand of the layer (I or W) that is read from the input tensor. '' if the node only moves data, and for a bias,
+    because a bias is no operand of a layer."""
     is_exact: bool = True
     """False if the map is a superset of the true dependences, because the true dependences are not affine."""
 

@@ -1,8 +1,8 @@
 """Networks with another batch size: the file of a network is read again with another number of samples per pass.
 
 Layers of a YAML file have the loop B. A step of a language model has the key `batch`. In an ONNX file, the batch is the
-first axis of all inputs of the network. A network from layers in YAML or from ONNX is refused if the work of at least
-one layer does not grow in proportion to the batch.
+first axis of all inputs of the network. A YAML file of layers or an ONNX file is refused if the work of some layer does
+not grow in proportion to the batch.
 
 An ONNX file is read with the options of its run: sizes, shapes, branches and bits. The batch replaces only the sizes
 that these options give to the first axes of inputs.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BATCH_LOOP = "B"
 """Name of the loop over the samples of a batch in the layers of a YAML file."""
 _RECURRENT = ("GRU", "LSTM", "RNN")
-"""Operators whose first axis can be the time. The axis of the batch is then not known."""
+"""Recurrent operators. The first axis of their tensors can be the time, so it is not known which axis is the batch."""
 _REFUSED = "the batch of this network cannot be changed"
 
 
@@ -238,9 +238,9 @@ def _options_at(model: "onnx.ModelProto", options: NetworkOptions, batch: int) -
     """Options for reading the model with another batch, in the order in which they are tried.
 
     In the shapes that the user gives for inputs, the first size is replaced by `batch`. Sizes that the user gives for
-    first axes are left out, because the changed model already has the size `batch` there. A pattern for a first axis
-    can also match other axes. If there are such patterns, the result has two items: first the options with these
-    patterns, then the options without them.
+    first axes are left out, because the changed model already has the size `batch` there. A pattern that matches a
+    first axis can also match other axes. If `options` has patterns that match a first axis, the result has two items:
+    first the options with these patterns, then the options without them.
     """
     from tilewright.workload.onnx.resolution.inputs import network_inputs
 
@@ -256,8 +256,8 @@ def _options_at(model: "onnx.ModelProto", options: NetworkOptions, batch: int) -
 
 
 def _keys_of_first_axes(model: "onnx.ModelProto", options: NetworkOptions) -> tuple[set[str], set[str]]:
-    """Keys of the option `dims` for first axes of network inputs: (set of names of first axes, set of patterns that
-    match such a name).
+    """Keys of the option `dims` that apply to first axes of network inputs, as a pair (keys that are the name of a
+    first axis, patterns that match the name of a first axis).
     """
     from tilewright.workload.onnx.resolution.inputs import WILDCARD, GivenSizes
 

@@ -16,9 +16,9 @@ the axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Range of a loop or an index in each box: two arrays of shape (boxes,) with the smallest and the largest values."""
 _SWEEPS = 2
-"""Number of passes in which all axes of the output and the input narrow the ranges of the loops. A second pass helps if
-two axes share a loop: in the first pass, the later axis narrows the range of this loop; in the second pass, the earlier
-axis narrows its other loops.
+"""Number of passes over all axes of the output and the input. In a pass, each axis narrows the ranges of its loops. A
+second pass helps if two axes share a loop: in the first pass, the later axis narrows the range of this loop; in the
+second pass, the earlier axis can then narrow the ranges of its other loops.
 """
 
 
@@ -106,8 +106,8 @@ def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
 
 
 def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
-    """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns an array of
-    shape (boxes,). An element is False if no loop values of the box give such an index."""
+    """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns a Bool
+    array of shape (boxes,): False for a box in which no loop values give an index within `bounds`."""
     possible = bounds[0] <= bounds[1]
     if not axis.terms:
         return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
@@ -133,8 +133,8 @@ def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisInde
     """Pair (factor, rest) that splits the index of an input axis: index = factor * (terms of the output axis) + rest.
     The pair is (0, axis) if there is no such factor, or if the output axis has fewer than two loops.
 
-    The split is useful if several loops form one output index, such as the rows and columns of a flattened axis. Only
-    their sum has a limit then, not the single loops.
+    The split is useful if several loops form one output index, such as the rows and columns of a flattened axis. The
+    output box then limits only the sum of these loops, not each loop by itself.
     """
     wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
     own = dict(axis.terms)

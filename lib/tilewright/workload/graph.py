@@ -99,8 +99,8 @@ class WorkloadNode:
     another, and every total counts each of them."""
 
     whole_id: int | None = field(default=None, metadata=LEFT_OUT)
-    """Id of a node of the network file, if this node computes a part of it or adds its partial sums. None for a node
-    that is a whole node of the file."""
+    """Id of the node in the network file of which this node computes a part or adds the partial sums. None if this node
+    is a whole node of the file."""
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and
     for other nodes.
@@ -164,8 +164,8 @@ class Workload:
     def layers_in_order(self) -> tuple[WorkloadNode, ...]:
         """Nodes with a layer, in topological order. Layers are executed and summed in this order.
 
-        Nodes are sorted by topological generation. Within a generation, their order is that in which the traversal
-        reaches their last incoming edges, as in zigzag-dse 3.9.1.
+        Nodes are sorted by topological generation. Within a generation, they are in the order in which the traversal
+        reaches the last incoming edge of each node, as in zigzag-dse 3.9.1.
         """
         by_id = {node.node_id: node for node in self.nodes}
         sorter = TopologicalSorter({node.node_id: [] for node in self.nodes})

@@ -127,8 +127,8 @@ _SUM = "#sum"
 
 
 def sum_name(name: str, place: int, count: int) -> str:
-    """Name of an addition of partial sums of the layer `name`. `place` is the index of the addition, from 0. `count` is
-    the number of additions of the layer."""
+    """Name of a layer that adds partial sums of the layer `name`. `place` is the index of this addition, from 0.
+    `count` is the number of such additions for the layer `name`."""
     return f"{name}{_SUM}{place + 1}of{count}"
 
 
@@ -139,7 +139,7 @@ def is_sum_name(name: str) -> bool:
 
 def whole_name(name: str) -> str:
     """Name of the layer that a part belongs to. If parts were split again, the result is the name of the original
-    layer. Any other name is returned unchanged."""
+    layer. A name that is not the name of a part is returned unchanged."""
     match = _PART.fullmatch(name) if "#" in name else None
     return match[1] if match else name
 

@@ -74,8 +74,8 @@ def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[
     """Terms (loop, coefficient) of the sliding window of an axis, with the largest coefficient first. Loops of size 1
     are left out. Signs of coefficients are dropped, because they do not change which elements are accessed.
 
-    The result is () if no loops overlap: every combination of loop values then gives another index. This is the case if
-    each coefficient is larger than the largest sum of all later terms, as in 8 * a + b with b below 8.
+    The result is () if no loops overlap: every combination of loop values then gives a different index. This is the
+    case if each coefficient is larger than the largest sum of all later terms, as in 8 * a + b with b below 8.
     """
     moving = [(loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c]
     widest_first = sorted(moving, key=lambda term: -term[1])

@@ -1,4 +1,4 @@
-"""Identity of a network: its digest for provenance, and the properties in which two networks of one name differ."""
+"""Identity of a network: its digest for provenance, and the properties in which two networks of equal name differ."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 SHOWN = 3
-"""Largest number of layers that a text about different networks names."""
+"""Largest number of layers that are named in a text about the difference of two networks."""
 
 
 def identity_of_network(network: Workload) -> str:
@@ -31,7 +31,7 @@ def _without_sources(network: Workload) -> JsonObject:
 
 
 def structure_of_network(network: Workload) -> str:
-    """Digest of a network without the bits of its operands and the shares of zeros: of its layers, shapes and edges."""
+    """Digest of the layers, shapes and edges of a network, without the bits and the shares of zeros of operands."""
     nodes = tuple(
         replace(
             node,
@@ -50,14 +50,16 @@ def _plain(layer: Layer) -> Layer:
 
 @dataclass(frozen=True)
 class NetworkDifference:
-    """Difference of two networks, A and B, of one name."""
+    """Difference between two networks, A and B, that have the same name."""
 
     bits: str = ""
     """Text about the layers whose operands have other bits; '' if there are none, or if the networks differ in more
     than bits and zeros.
     """
     zeros: str = ""
-    """Text about the layers whose operands have other shares of zeros; '' as for `bits`."""
+    """Text about the layers whose operands have other shares of zeros; '' if there are none, or if the networks differ
+    in more than bits and zeros.
+    """
     structure: str = ""
     """Text about layers, shapes or edges that differ; '' if the networks differ at most in bits and zeros."""
 
@@ -80,7 +82,9 @@ def _layers(network: Workload) -> list[Layer]:
 
 
 def _few(names: list[str], count: int) -> str:
-    """Text with the number of layers in `names`, of `count` layers; if not all layers are meant, also some names."""
+    """Text that says how many of `count` layers are in `names`, and gives some of the names. If all layers are in
+    `names`, the text gives no names.
+    """
     number = f"{len(names):,} of {count_of(count, 'layer')}"
     return number if len(names) == count else f"{number} ({some_of(names, SHOWN)})"
 

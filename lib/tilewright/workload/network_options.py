@@ -79,8 +79,8 @@ class NetworkOptions(NamedTuple):
 
     @classmethod
     def of_stated(cls, stated: JsonObject) -> "NetworkOptions":
-        """Options from JSON values in the form that the method `stated` returns. Other keys are ignored. A missing key
-        has the default of its option.
+        """Options from JSON values in the form that the method `stated` returns. Unknown keys are ignored. A missing
+        key has the default of its option.
         """
         return cls(**{name: _pairs(stated[name]) for name in cls._fields if name in stated})
 
@@ -91,7 +91,7 @@ def _pairs(value: Any) -> Any:
 
 
 def _unknown_operand(option: str, key: str, operands: tuple[str, ...]) -> list[Problem]:
-    """Problem of a key of an option whose last part is not in `operands`; [] if there is none."""
+    """Problem of the key `key` of an option if the last part of the key is not in `operands`; else []."""
     operand = str(key).rpartition(".")[2]
     if operand in operands:
         return []

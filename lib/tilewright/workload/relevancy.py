@@ -143,7 +143,7 @@ def outputs_have_windows(layer: Layer) -> bool:
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """True if the profile counts sliding windows that share loops together: each distinct combination of their
+    """True if the profile counts sliding windows with common loops as one group: each distinct combination of their
     positions counts once. Otherwise, the profile multiplies the position counts of the single windows."""
     return profile.exact_window_sizes and profile.whole_tiles
 

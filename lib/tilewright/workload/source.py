@@ -45,7 +45,7 @@ def kind_of_source(source: WorkloadSource) -> str:
 
 
 def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
-    """Raise InputError if the source is not ONNX, but has options that apply only to ONNX."""
+    """Raise InputError for options that apply only to ONNX if the source is not ONNX."""
     if kind_of_source(source) == NETWORK:
         return
     default = NetworkOptions()

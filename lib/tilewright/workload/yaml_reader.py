@@ -320,7 +320,7 @@ def read_workload_yaml(
     source: str | Path | list[dict[str, Any]] | dict[str, Any], notices: list[str] | None = None
 ) -> Workload:
     """Workload of a workload file, or of the same data as a list of dicts. The workload of a file has the name of the
-    file; otherwise its name is `workload`.
+    file; the workload of a list or dict has the name `workload`.
 
     A table with the key `language_model` is a step of a language model. All other data must be a list of layers.
 

@@ -127,7 +127,7 @@ def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
     `size` indices. `loop_name` is the name of the loop that the match adds, if it needs one.
 
     A window can reach beyond the axis of the tensor, because the file does not give the padding. The window is then
-    assumed to reach into padding at each end of the axis, by at most its length minus 1.
+    assumed to reach into padding at each end of the axis, by at most the length of the window minus 1.
     """
     lacking = axis.reach - size
     if axis.window is None:

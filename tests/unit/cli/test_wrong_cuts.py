@@ -90,7 +90,7 @@ SYSTEMS: dict[str, tuple[Data, str, list[str]]] = {
             ]
         },
         "core_connectivity[1].multicast",
-        ["needs several receivers, but only core 4 can receive the data"],
+        ["needs several receivers, but the link ends at core 4"],
     ),
     "a port at an unknown core": (
         {"offchip_ports": [{"cores": [0, 9]}]},

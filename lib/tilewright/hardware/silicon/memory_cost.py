@@ -116,9 +116,9 @@ class SramCost:
 
 
 _LEAST_SMALLER = 0.02
-"""Smallest share by which a memory with wider words must be smaller for a remark."""
+"""Smallest share of the area that wider words must save for a remark to be given."""
 _BEYOND = "is beyond the table"
-"""Words of each step that extrapolates."""
+"""Words that mark a step as an extrapolation."""
 
 
 def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> SramCost:

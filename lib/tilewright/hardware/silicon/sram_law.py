@@ -45,7 +45,7 @@ or width, are left out of the table and predicted.
 """
 NUGGET = 0.02
 """Variance of the unpredicted part of a deviation, divided by the variance of the predicted part. The predicted part
-follows from neighbouring memories. The other part exists because CACTI makes discontinuous choices."""
+follows from neighbouring memories. The unpredicted part exists because CACTI makes discontinuous choices."""
 DIGITS = 6
 """Number of significant digits that CACTI prints. Predicted figures are rounded to this number of digits, because
 further digits would differ between machines.
@@ -54,9 +54,9 @@ WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
 """Setup -> base-2 logarithms of the smallest and the largest size in bytes. All sizes are powers of two."""
 _CORNER = 4
-"""Largest factor by which the words of a memory in the grid can be fewer than CACTI needs. Such memories are at the
-corners of the grid. They get predicted figures, because a memory between four points of the grid is interpolated from
-all four points.
+"""Largest ratio of the number of words that CACTI needs to the number of words of a memory in the grid. Memories with
+fewer words than CACTI needs are at the corners of the grid. They get predicted figures, because a memory between four
+points of the grid is interpolated from all four points.
 """
 
 

@@ -6,7 +6,7 @@ channel of the value. A soft cap needs one more operation per pair.
 
 If the pairs of a request are in several pieces (`visible_keys`), each piece is a layer. Further layers then merge the
 row maxima, the row sums and the outputs of the pieces. A row of a FOLDED piece has the pairs of two queries, but counts
-as one row with one maximum and one sum. About half of these statistics of the piece are therefore not counted.
+as one row with one maximum and one sum. About half of the maxima and sums of the piece are therefore not counted.
 """
 
 from typing import NamedTuple
@@ -51,7 +51,7 @@ def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
     """Index of the query in row D of a piece: first query + D.
 
     A row of a FOLDED piece has a second query, from the smaller triangle. If `is_other` is true, the result is the
-    index of this query: first query - 1 - D.
+    index of this second query: first query - 1 - D.
     """
     if is_other:
         return AxisIndex((("D", -1),), piece.first_query - 1)
@@ -59,9 +59,9 @@ def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
 
 
 def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
-    """Index, on the axis of keys, of the key of a column. `name` is the loop over the columns of the piece. If
-    `is_other` is true, the result is the index of the second key of the column. Only FOLDED and WRAPPED pieces have
-    second keys.
+    """Index of the key in a column of a piece, along the axis of keys. `name` is the loop over the columns of the
+    piece. If `is_other` is true, the result is the index of the second key of the column. Only FOLDED and WRAPPED
+    pieces have second keys.
     """
     if piece.kind == FOLDED:
         first = piece.first_key + piece.other_queries
@@ -225,8 +225,8 @@ def _side_by_side(
 ) -> str:
     """Name of a tensor of `shape` with the results of consecutive queries. `start` is the first of these queries.
 
-    `rows` has the tensors with these results. Several tensors are joined in one tensor, by a new node that only moves
-    data. The same holds for a tensor that represents several blocks of queries.
+    `rows` has the tensors with these results. If there are several tensors, or if a tensor represents several blocks of
+    queries, a new node that only moves data puts the results of all queries into one tensor.
     """
     if len(rows) == 1 and rows[0].blocks == 1:
         return rows[0].tensor

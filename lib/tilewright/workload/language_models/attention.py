@@ -285,13 +285,16 @@ _ZERO = AxisIndex()
 
 
 def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
-    """(keys, values) of all heads. Keys are the cached rows; values are the latent part of the same rows."""
+    """Pair (keys of all heads, values of all heads). The keys are the rows of the tensor `cache`; the values are the
+    latent part of these rows.
+    """
     return Kept(cache, attention.rank + attention.rotary_width), Kept(cache, attention.rank)
 
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
-    """Add the up-projection that computes keys and values of all tokens from the latent vectors `keys`. The result is
-    the tensor `both`. If attention processes keys in blocks, one repeated node represents all equal blocks of tokens.
+    """Add the up-projection that computes keys and values of all tokens. It reads the latent vectors from the tensor
+    `keys`, and writes the tensor `both`. If attention processes keys in blocks, one repeated node represents all equal
+    blocks of tokens.
     """
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block

@@ -128,7 +128,7 @@ class Builder:
         operator: tuple[str, str] | None = None,
         sums: int | None = None,
     ) -> str:
-        """Add a layer that reads the operands I, or I and W, and writes `output`; return the name of the tensor that it
+        """Add a layer that reads operand I (or I and W) and writes `output`; return the name of the tensor that it
         writes.
 
         * `others` are accesses to tensors that the layer also reads, at no cost (a bias).

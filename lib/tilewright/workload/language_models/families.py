@@ -298,8 +298,8 @@ def _mixture(fields: Fields, experts: str, expert: FeedForward, shared: FeedForw
 
 
 def _kinds_of_attention(fields: Fields, window: int | None, default: list[str]) -> list[int | None]:
-    """Window of each layer, from the field `layer_types`; if it is missing, from the default of the family. None means
-    full attention."""
+    """Window of each layer, from the field `layer_types`, or from the default of the family if this field is missing. A
+    window of None means full attention."""
     types = fields.texts("layer_types", (_FULL, _SLIDING), len(default)) or default
     if window is None and _SLIDING in types:
         fields.problems.at((*fields.path, "sliding_window"), "is needed, because some layers have sliding attention")

@@ -1,7 +1,7 @@
 """Layers of one step of a language model: embedding, blocks, last norm and the projection to the vocabulary.
 
-Equal blocks are one repeated block. The blocks are in the order of the first block of each kind. If the workload is
-written out, every block has its own layers, in the order of the model.
+One repeated block represents all blocks of a kind. The repeated blocks are in the order in which their kinds first
+occur in the model. If the workload is written out, every block has its own layers, in the order of the model.
 
 A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
 recurrence of its state). It also has a feed-forward part or a mixture of experts.

@@ -65,8 +65,8 @@ class PrecisionOfModel(TableModel):
     partial_sums: Bits | None = None
     """Bits of partial sums. By default, partial sums have twice the bits of the widest input of a layer."""
     weight_group: Tokens | None = None
-    """Number of weights that share a scale. These weights are consecutive inputs of one output of a matrix product. By
-    default, weights have no scales."""
+    """Number of weights that share a scale. These weights belong to one output of a matrix product and to consecutive
+    inputs. By default, weights have no scales."""
     weight_scale: Bits | None = None
     """Bits of each scale; the default is 16."""
     weight_zero_point: Bits | None = None

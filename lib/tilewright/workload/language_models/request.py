@@ -50,8 +50,8 @@ class Precision:
     these bits.
     """
     weight_group: int | None = None
-    """Number of weights that share a scale. These weights are consecutive inputs of one output. None if weights have no
-    scales."""
+    """Number of weights that share a scale. These weights belong to one output and to consecutive inputs. None if
+    weights have no scales."""
     weight_scale: int = 0
     """Bits of a scale."""
     weight_zero_point: int = 0
@@ -63,7 +63,7 @@ class Precision:
         return self.weight_scale + self.weight_zero_point if self.weight_group else 0
 
     def groups(self, inputs: int) -> int:
-        """Number of groups of weights of one output with `inputs` inputs; 0 if weights have no scales. The last group
+        """Number of weight groups for one output that has `inputs` inputs; 0 if weights have no scales. The last group
         can be smaller."""
         return -(-inputs // self.weight_group) if self.weight_group else 0
 

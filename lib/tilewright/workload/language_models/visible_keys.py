@@ -88,7 +88,7 @@ class Strip(NamedTuple):
 
 
 def first_position(context: int, window: int | None) -> int:
-    """Position of the first key that a new query sees. Earlier keys need not be cached."""
+    """Position of the first key that any new query sees. Earlier keys need not be cached."""
     return 0 if window is None else max(0, context - window + 1)
 
 

@@ -3,11 +3,9 @@
 The multiply-accumulates of an operator are counted in one of two ways:
 * The module `macs` computes them from shapes. If no operator family models the operator, the rest of its work is
   unknown, except for operators that only move sequences.
-* The operator is read as a model of its own, with a model profile that models every operator. This way is used for
-  operators that a function of the model defines, for operators without an operator family that a function of ONNX
-  defines, for If, Loop and Scan, and for operators with multiply-accumulates for which `macs` has no formula.
-
-
+* The operator is read as a model of its own, with a model profile that models every operator. This way is used for four
+  kinds of operators: If, Loop and Scan; operators that a function of the model defines; operators that a function of
+  ONNX defines and no operator family models; and operators with multiply-accumulates for which `macs` has no formula.
 
 Unknown work never counts as free.
 """

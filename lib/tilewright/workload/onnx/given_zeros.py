@@ -57,8 +57,8 @@ def _zeros(layer: Layer, shares: Mapping[str, float]) -> tuple[tuple[str, float]
 
 
 def _fault(workload: Workload, key: str, share: float) -> Problem | None:
-    """Problem of one pair (key, share): its selector selects nothing, or no layer has the data that it names. None if
-    there is no problem."""
+    """Problem of one pair (key, share): the selector of the key selects nothing, or no layer has the data that the key
+    names. None if there is no problem."""
     selector, _, operand = key.rpartition(".")
     value = f"{key}={share:g}"
     known = dict.fromkeys(name for node in workload.nodes for name in _selectors(node) if name)

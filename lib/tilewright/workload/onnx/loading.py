@@ -15,8 +15,8 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from tilewright.base.errors import InputError, Problem
 
 LARGEST_DATA_BYTES = 2**20
-"""Length in bytes of the longest data field that is kept. A constant with needed values (`evaluation`) has at most half
-this length."""
+"""Length in bytes of the longest data field that is kept. A constant whose values are needed (`evaluation`) has at most
+half this length."""
 _DEEPEST = 64
 _LENGTH_DELIMITED = 2
 _FIXED_BYTES = {1: 8, 5: 4}

@@ -16,11 +16,11 @@ from tilewright.workload.onnx.products import conv_geometry
 
 
 def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
-    """Number of multiply-accumulates of one operator, computed from shapes; None if there is no formula for the
-    operator, or if the shapes do not determine the number.
+    """Number of multiply-accumulates of one operator, computed from shapes; None if it is not known.
 
-    Without a formula, the number is 0 for a modelled operator with a type outside MAC_TYPES, and for a type in
-    UNMODELLED_WITHOUT_MACS. It is never 0 for an unknown operator.
+    The number is 0 for operators of the types UNMODELLED_WITHOUT_MACS, and for modelled operators of types outside
+    MAC_TYPES. For any other operator, a formula gives the number. The result is None if there is no formula for the
+    operator, or if the shapes do not determine the number.
     """
     if node.operator_type in UNMODELLED_WITHOUT_MACS:
         return 0

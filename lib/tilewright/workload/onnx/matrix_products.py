@@ -16,7 +16,7 @@ class MatrixProduct:
 
     out_batch: Shape
     left_batch: Shape
-    """Batch sizes of the left operand, with the length of `out_batch`. A size of 1 means that all batches share the
+    """Batch sizes of the left operand, one for each size in `out_batch`. A size of 1 means that all batches share the
     left operand."""
     right_batch: Shape | None
     """Batch sizes of the right operand; None if its shape is not known."""
@@ -36,7 +36,7 @@ def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
     """Sizes of a Gemm or MatMul. Raises InputError if inputs are missing, or if shapes do not fit together.
 
     As ONNX defines, vectors become matrices of one row or one column, and operands of lower rank are repeated over the
-    batches. From more than two batch dimensions, all but the first are merged into one.
+    batches. If there are more than two batch dimensions, all dimensions after the first are merged into one.
     """
     left, out = node.input_shape(0, shapes), node.output_shape(shapes)
     right = shapes.get(node.inputs[1]) if len(node.inputs) > 1 else None

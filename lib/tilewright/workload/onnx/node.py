@@ -37,8 +37,8 @@ class OnnxNode:
     name: str
     proto: onnx.NodeProto
     opsets: Mapping[str, int] = field(default_factory=dict)
-    """Version of each operator set, by domain. Only an operator of a function has versions here, if the function
-    imports other versions than the model."""
+    """Version of each operator set, by domain, if this operator is part of the function by which onnx defines another
+    operator. Otherwise {}: the operator then has the versions that the model imports."""
     given: GivenBits = GivenBits()
     """Bits that the user gives for the operands. These bits take precedence over attributes in the file."""
 

@@ -159,7 +159,7 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
     """Name of the tensor of scores after masking. Each tensor in `parts.masks` is added to the scores.
 
-    A further layer with one operation per score hides keys if `parts.others` has tensors. The same layer is added if
+    In two cases, a further layer with one operation per score hides keys: if `parts.others` has tensors, or if
     `parts.hides_keys` is true and there are no mask tensors.
     """
     names, shape = _SCORES, op.shape(scores)
@@ -284,7 +284,7 @@ def has_softcap(op: Lowering) -> bool:
 
 _STAGES = 4
 _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
-"""Indices of four inputs of the standard operator. They come after the inputs query, key and value."""
+"""Indices of four inputs of the standard operator: mask, earlier keys, earlier values, and lengths of sequences."""
 
 
 @lowers("Attention")

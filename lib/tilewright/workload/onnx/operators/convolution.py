@@ -227,8 +227,8 @@ def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
 
 
 def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
-    """Add the move that gathers the samples from the image. The samples also depend on the offsets and the mask. Their
-    tensor `samples` has the axes [batch, channel, kernel positions ..., output positions ...].
+    """Add the move that gathers the samples from the image. The samples also depend on the offsets and the mask. The
+    tensor of samples, `samples`, has the axes [batch, channel, kernel positions ..., output positions ...].
     """
     letters = spatial_names(len(geometry.kernel))
     taps = [(f"F{letter}", size) for letter, size in zip(letters, geometry.kernel, strict=True)]

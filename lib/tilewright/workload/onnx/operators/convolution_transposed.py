@@ -6,10 +6,10 @@ operator therefore consists of several convolutions, one for each residue. The t
 F, with r < period, a loop F over the taps, and period = stride / gcd(stride, dilation). Consecutive residues with the
 same number of taps can share a loop nest.
 
-The loop along an axis goes over output positions on two conditions: the output is stride times as long as the input,
-and a residue has several taps. The input is then a sliding window. Otherwise, the loop goes over input positions, and
-also if there would be too many residues or nests. The number of multiply-accumulates is the same in both cases: input
-elements times taps. Results that the padding removes are counted too.
+The loop along an axis goes over output positions on three conditions: the output is stride times as long as the input,
+a residue has several taps, and there are not too many residues or nests. The input is then a sliding window. Otherwise,
+the loop goes over input positions. The number of multiply-accumulates is the same in both cases: input elements times
+taps. Results that the padding removes are counted too.
 """
 
 import math
@@ -149,8 +149,8 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
     A residue is a set of output positions that are equal modulo the stride. A part is a range of consecutive residues
     with the same number of taps (kernel elements). If the loop of the nest goes over output positions, the residues of
-    a part also share one input position: their first output positions read it through their first taps. If `exact` is
-    false, all loops go over input positions.
+    a part also share one input position: the first output position of each residue reads it through the first tap of
+    the residue. If `exact` is false, all loops go over input positions.
     """
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
@@ -169,8 +169,8 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Groups of consecutive residues that share an input position: their first output positions read this position
-    through their first taps.
+    """Groups of consecutive residues that share an input position: the first output position of each residue reads it
+    through the first tap of the residue.
 
     A residue is a set of output positions that are equal modulo the stride. Its first output position is the lowest
     one, which is below the stride. `taps` has the first tap (index of the kernel) of each residue. A group is a tuple
@@ -297,8 +297,8 @@ def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
     """Padding at the start of each spatial axis, in elements. The padding comes from the attribute `pads`. With an
-    automatic padding mode or a given output shape, it follows from the elements by which the unpadded result exceeds
-    `out_size`.
+    automatic padding mode or a given output shape, it follows from the number of elements by which the unpadded result
+    exceeds `out_size`.
 
     Raises InputError if an attribute has the wrong length.
     """

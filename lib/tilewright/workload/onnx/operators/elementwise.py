@@ -271,6 +271,6 @@ def lower_cumulative(op: Lowering) -> None:
 
 @lowers("RandomNormalLike", "RandomUniformLike")
 def lower_random(op: Lowering) -> None:
-    """Random numbers with one operation per element. The result depends only on the shape of the input; the dependences
-    are a superset."""
+    """Random numbers with one operation per element. The result depends only on the shape of the input, so the
+    dependences on elements are a superset."""
     elementwise(op, op.output(), [op.input()], is_exact=False)

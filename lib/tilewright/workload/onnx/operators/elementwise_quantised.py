@@ -82,8 +82,8 @@ def lower_quantised_unary(op: Lowering) -> None:
 def lower_quantised_concat(op: Lowering) -> None:
     """Concatenation with one operation per element, and a move of each element to its position along `axis`.
 
-    The inputs are the scale and the zero point of the result, then a tensor, its scale and its zero point for each
-    part.
+    The inputs are the scale and the zero point of the result. Then come three inputs for each part: a tensor, its scale
+    and its zero point.
     """
     axis = normalised_axes(op, [op.node.integer("axis", 1)], len(op.output_shape()))[0]
     maps, offset = [], 0

@@ -258,8 +258,8 @@ def grid_places(sizes: Sequence[int]) -> Integers:
 
 
 _MOST_PLACES = 1 << 19
-"""Largest number of positions that the indices of a scatter can select, if exact dependences are computed. The number
-is the product of the sizes of the indexed axes of the data."""
+"""Limit for exact dependences of a scatter: the largest number of positions among which its indices can select. The
+number of positions is the product of the sizes of the indexed axes of the data."""
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 

@@ -49,8 +49,8 @@ def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
 
 
 def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
-    """Accesses to scales and zero points. `inputs` are the indices of their inputs. Each of them has a single value, or
-    one value for each of `channels` channels; the index `channel` then selects the value.
+    """Accesses to scales and zero points. `inputs` are the indices of the inputs that hold them. Each input has a
+    single value, or one value for each of `channels` channels; the index `channel` then selects the value.
 
     Inputs that are missing are left out, and also constants of one element, which need no memory. Raises InputError for
     another shape.
@@ -232,7 +232,7 @@ def add_product(
     with_reference_layer: bool = False,
 ) -> bool:
     """Add the nest of a product. Returns False if the product is unsupported. The first operand is I and the second
-    operand is W. If only the first operand is constant, it is W.
+    operand is W; if only the first operand is constant, the names are exchanged.
 
     With `with_reference_layer`, a product with up to two batch dimensions gets the same layer as in zigzag-dse.
     """
@@ -371,7 +371,7 @@ def _add_packed_product(
 ) -> None:
     """Add a matrix product with packed weights. In the layer, the weights are not packed, and one loop goes over the
     whole depth (the summed axis). In the index maps of the packed weights and of the tensors in `beside`, a loop over
-    the blocks takes its place.
+    the blocks replaces the loop over the depth.
 
     `outer` has the loops over the rows, and `bits` is the width of one weight. `beside` has accesses to tensors with
     one value per block, and None for tensors that are left out. `is_exact` is true if all blocks are complete.

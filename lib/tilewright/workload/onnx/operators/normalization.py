@@ -285,8 +285,9 @@ def lower_batch_normalization(op: Lowering) -> None:
     """Batch normalisation at inference: a multiplication by a scale and an addition of a shift, which count together as
     one operation per element.
 
-    Each channel has one scale and one shift. Before opset 9, with `spatial` 0, each element of an image has its own.
-    Both are computed before run time, at no cost, from the scale, shift, mean and variance of the operator.
+    Each channel has one scale and one shift. Before opset 9, with `spatial` 0, each element of an image has its own
+    scale and shift. Scales and shifts are computed before run time, at no cost, from the scale, shift, mean and
+    variance of the operator.
     """
     if op.node.integer("training_mode", 0) or any(op.has_output(index) for index in range(1, len(op.node.outputs))):
         op.unsupported("BatchNormalization in training mode is not modelled")

@@ -1,8 +1,8 @@
 """**Not modelled**, and listed in the coverage: operators whose work depends on values or has no known loop nest.
 
 The shapes of these operators are known if onnx infers them. Every output depends on all inputs. An operator without a
-lowering in any module is not modelled either. If onnx defines such an operator by a function, however, the function
-replaces it.
+lowering in any module is not modelled either, unless onnx defines the operator by a function. The function then
+replaces the operator.
 """
 
 import onnx

@@ -56,7 +56,7 @@ def pool_windows(op: Lowering) -> PoolWindows:
 
 def channels_second(op: Lowering, shape: Shape) -> Shape:
     """Shape with the channels as the second axis, as in the standard. If the operator has the channels last, the last
-    axis is moved.
+    axis becomes the second.
     """
     return (shape[0], shape[-1], *shape[1:-1]) if _is_channels_last(op) and len(shape) > 2 else shape
 

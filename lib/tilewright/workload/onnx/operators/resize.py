@@ -70,8 +70,8 @@ def tap_count(rules: ResizeRules, axis: ResizedAxis) -> int:
 
 def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
     """Taps along an axis. Row p has the input positions that output position p reads with a weight other than zero.
-    Column c stands for the position at distance c from the first of them; it is NOWHERE if output position p does not
-    read this position.
+    Column c is for the input position at distance c from the first input position of the row. The entry is NOWHERE if
+    output position p does not read this input position.
 
     Raises ValueError for unknown rules, and if the table would have more than _MOST_TAPS elements.
     """
@@ -262,8 +262,8 @@ def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
 
 def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
     """Scale of every axis; None if the scales are known only at run time. Scales of the operator are for the axes
-    `places`; the other axes have the scale 1. Without scales, the sizes give the scales. Raises InputError for a wrong
-    number of scales.
+    `places`; the other axes have the scale 1. If the operator has no scales, they follow from the sizes. Raises
+    InputError for a wrong number of scales.
     """
     by_size = [after / before for before, after in zip(source, result, strict=True)]
     stated: list[float] | None = _floats(op, "scales") or None
@@ -396,8 +396,8 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
 
 
 def _superset(op: Lowering, rules: ResizeRules) -> None:
-    """Add the nest for a resize if its scales or its region are known only at run time. Each output element is assumed
-    to depend on all input elements along every axis that can be resized."""
+    """Add the nest for a resize whose scales or region are known only at run time. Each output element is assumed to
+    depend on all input elements along every axis that can be resized."""
     source, result = op.input_shape(), op.output_shape()
     by_size = [ResizedAxis(before, after, after / before) for before, after in zip(source, result, strict=True)]
     is_region = rules.coordinates == "tf_crop_and_resize"

@@ -50,8 +50,8 @@ def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
 def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str, str]) -> str | Problem:
     """Branch of the operator If with the name `name`: THEN or ELSE.
 
-    The value of `condition` decides if it is known. Otherwise, the choice of the user in `branches` (operator name ->
-    branch) decides. Returns a Problem if there is neither.
+    If the value of `condition` is known, it decides. Otherwise, the choice of the user in `branches` (operator name ->
+    branch) decides. Returns a Problem if the user has chosen no branch either.
     """
     if condition is not None and condition.size == 1:
         return THEN if bool(condition.reshape(())) else ELSE
@@ -163,9 +163,9 @@ class LoopUnroller:
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
         """Pair (nodes that replace the loop step, names of scan outputs that are empty because no iteration has run).
 
-        If a further iteration follows, they are the nodes of this iteration, and a loop step for the iterations after
-        it. After the last iteration, the nodes join the results of all iterations. Raises InputError if the condition
-        is not known, or if the unrolled loops of the network have too many operators.
+        Before each iteration, the replacing nodes are the nodes of this iteration, and a loop step for the later
+        iterations. After the last iteration, the replacing nodes join the results of all iterations. Raises InputError
+        if the condition is not known, or if the unrolled loops of the network have too many operators.
         """
         if self._is_over(step):
             return self._results(step)

@@ -18,7 +18,9 @@ from tilewright.workload.onnx.node import STANDARD_DOMAINS, Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 
 Output = tuple[int, tuple[int | None, ...]] | None
-"""(element type, sizes) of one output; None if they are not known. A size is None if it is decided at run time."""
+"""Pair (element type, sizes) of one output; None if the shape of the output is not known. A size is None if it is
+decided at run time.
+"""
 
 QUANTISER_DOMAINS = frozenset({"qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"})
 CONTRIB_DOMAIN = "com.microsoft"
@@ -261,8 +263,9 @@ def _group_query_attention(call: CustomCall) -> list[Output]:
     """Three outputs: the result, the key cache and the value cache.
 
     Query, key and value are three inputs, or the first input contains all of them. The length of a cache is the length
-    of the past cache or of the whole sequence, whichever is larger. If the length of the whole sequence is not known,
-    it is the length of the new sequence; with past tokens, it is unknown.
+    of the past cache or of the whole sequence, whichever is larger. If the length of the whole sequence is not known
+    and there are no past tokens, a cache has the length of the new sequence. With past tokens, its length is then
+    unknown.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)
@@ -302,8 +305,8 @@ def _global_average(call: CustomCall) -> list[Output]:
 
 
 def _quantised_concat(call: CustomCall) -> list[Output]:
-    """Outputs of a concatenation. The inputs are scale and zero point of the result, then the tensor, scale and zero
-    point of each part."""
+    """Outputs of a concatenation. The inputs are the scale and zero point of the result, then three inputs for each
+    part: a tensor, its scale and its zero point."""
     parts = [call.shape(index) for index in range(2, len(call.shapes), 3)]
     axis = call.integer("axis", 1)
     joined = list(parts[0])

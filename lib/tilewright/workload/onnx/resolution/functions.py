@@ -20,7 +20,9 @@ RANDOM_OPERATORS = frozenset(
 
 
 def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
-    """(table: tensor -> position of the node that makes it, problems of tensors that two nodes make)."""
+    """Pair: a table (tensor -> position of the node that makes the tensor), and problems of tensors that two nodes
+    make.
+    """
     makers: dict[str, int] = {}
     problems = []
     for index, proto in enumerate(graph.node):
@@ -259,8 +261,8 @@ class PendingNode:
     Tensors with equal names are left out."""
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
-    """Type of the operator that onnx's definition replaced, if this operator is part of the definition; '' for other
-    operators. A definition can contain another defined operator; the type is then that of the outer operator."""
+    """Type of another operator, if this operator comes from the function by which onnx defines that other operator;
+    else ''. If such functions are nested, the type is that of the outermost operator."""
 
 
 class Expander:
@@ -385,7 +387,7 @@ class Expander:
         """Add to `body.scope` the name in the network of each tensor that a node of `body` makes.
 
         Returns a pair (name in the body, name in the network) for each output of `body` that needs an Identity node.
-        This is an output that no node of `body` makes, or that is the same tensor as an earlier output.
+        Such an output is made by no node of `body`, or is the same tensor as an earlier output.
         """
         aliases, outer_name = [], {}
         for inner, outer in zip(body.outputs, caller.proto.output, strict=False):

@@ -302,7 +302,8 @@ class Inference:
         foreign = substituted_types(node, schema, types)
         if foreign:
             self.note(
-                f"{node.op_type} does not allow some element types of its inputs; shapes are inferred with others",
+                f"{node.op_type} does not allow some element types of its inputs; shapes are inferred with types that"
+                " it allows",
                 item.name,
             )
         inferred = standard_types(item.name, node, schema, opsets, {**types, **foreign}, values)

@@ -290,8 +290,8 @@ class _Resolver:
         return ASSUMED_SIZE
 
     def check_places(self) -> None:
-        """Report a problem for each key `tensor[axis]` in `dims` that names a network input, but an axis that is no
-        dynamic dimension of the input."""
+        """Report a problem for each key `tensor[axis]` in `dims` whose tensor is a network input, but whose axis is no
+        dynamic dimension of this input."""
         for key in self.given.dims:
             if key not in self.names and tensor_of(key) in self.input_names:
                 self.problems.append(

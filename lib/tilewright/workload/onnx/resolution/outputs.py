@@ -218,7 +218,7 @@ class OutputResolver:
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
         """Sizes that the user gave for axes of a tensor, by axis. The key of an axis is `name[axis]`. For an axis
-        without a size in `sizes`, a size of its symbol also counts."""
+        without a size in `sizes`, a size that the user gave for its symbol also counts."""
         if not self.given.dims:
             return {}
         symbols = self._symbols(name, len(sizes))
