@@ -26,7 +26,7 @@ class AccessTime(NamedTuple):
 
 
 def access_note(access_ns: float, period_ns: float) -> str:
-    """Text that an access takes `access_ns`, but counts as one cycle of `period_ns` in the cost model."""
+    """Text which says that an access takes `access_ns`, but counts as one cycle of `period_ns`."""
     return f"an access takes {access_ns:.4g} ns, but counts as one cycle of {period_ns:.4g} ns"
 
 

@@ -14,7 +14,7 @@ from tilewright.hardware.yaml_schema import HardwareFile
 
 
 def check_control(problems: Problems, entry: HardwareFile, *, is_alone: bool = True) -> None:
-    """Report each rule of the control that has no effect or contradicts the file.
+    """Report each control rule that has no effect or contradicts the file.
 
     If `is_alone` is false, the core is one of several cores. Runs on several cores do not obey the rules, so every key
     is reported.

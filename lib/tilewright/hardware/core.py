@@ -30,7 +30,7 @@ IN_MEMORY = "in-memory"
 MM2, NO_UNIT = "mm2", "none"
 """Units of the areas of a core: mm2, or NO_UNIT if the unit is unknown."""
 UNROLLED, TILED, ORDERED = "unrolled_dimensions", "tile_dimensions", "loop_order"
-"""Keys of the hardware file with rules of the control (docs/model.md#control): of the array, and two of a memory."""
+"""Keys of the hardware file that give control rules (docs/model.md#control): one of the array, then two of a memory."""
 MOST_ORDERS = 4
 """Largest number of memories with a loop order; the kernels have room for no more."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]

@@ -85,7 +85,7 @@ def only_stores(document: YamlDocument) -> bool:
 
 
 def with_dummy_array(document: YamlDocument) -> YamlDocument:
-    """Copy of the document of a core, with an array of one unit without costs in place of its array. The new array has
+    """Copy of the document of a core, in which an array of one unit without costs replaces the array. The new array has
     the dimensions of the old array. If the old array has no dimensions, the new array has the dimensions that the
     memories serve.
     """

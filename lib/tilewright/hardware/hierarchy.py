@@ -87,8 +87,8 @@ def memory_differences(one: Memory, other: Memory) -> list[str]:
     """Names of the properties in which two descriptions of one physical memory differ; [] if the descriptions are
     equal.
 
-    Operands, port allocation and served dimensions are not compared, because each core that shares the memory has its
-    own.
+    Operands, port allocation and served dimensions are not compared, because they can differ between the cores that
+    share the memory.
     """
     facts = {
         "size": (one.size_bits, other.size_bits),

@@ -55,8 +55,8 @@ class InMemory(NamedTuple):
         """Energy in pJ of the components before the place-value adders, by component.
 
         `columns` is the number of columns in use, `driven` is the number of rows that take inputs, and `activations` is
-        the number of operations per lane of a bank. In digital arrays, the multipliers of all rows switch. If
-        `only_driven` is true, only the multipliers in rows that take inputs switch.
+        the number of operations per lane of a bank. In digital arrays, the multipliers of all rows switch, or only
+        those in rows that take inputs if `only_driven` is true.
         """
         bits, phases = own.weight_bits, own.phases
         if self.analog:

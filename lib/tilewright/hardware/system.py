@@ -61,9 +61,9 @@ def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle:
     """Energy of a bit on a link, computed from the energy of a busy cycle. Each busy cycle counts as full: the number
     of its bits is the width of the link.
 
-    The reference tool multiplies the energy of a cycle by the cycles of a transfer. This includes the unused part of
-    the last cycle, and cycles in which the link waits for a slower link. The model of tilewright includes neither. A
-    link of infinite bandwidth is never busy and needs no energy.
+    The reference tool multiplies the energy of a cycle by the cycles of a transfer. This product includes the unused
+    part of the last cycle, and cycles in which the link waits for a slower link. The model of tilewright includes
+    neither. A link of infinite bandwidth is never busy and needs no energy.
     """
     return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
 

@@ -194,8 +194,8 @@ class _Loads:
         return best
 
     def _load(self, links: tuple[int, ...], counts: list[int]) -> tuple[float, float]:
-        """Pair (largest load, sum of the loads) of the links of a path. A load is the number of paths in `counts`,
-        divided by the width of the link.
+        """Pair (largest load, sum of the loads) of the links of a path. The load of a link is its number of paths in
+        `counts`, divided by its width.
         """
         loads = [counts[link] / width if (width := self._widths[link]) else 0.0 for link in links]
         return max(loads), math.fsum(loads)

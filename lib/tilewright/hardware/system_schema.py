@@ -299,8 +299,8 @@ class ConnectivityFile(TableModel):
     """
     forwarding: bool = False
     """`true`: a core that holds weights or network inputs can send them to other cores. The sources of a fetch are the
-    off-chip memory and the cores that hold the data. A fetch uses the source with the highest transfer rate at its
-    start.
+    off-chip memory and the cores that hold the data. A fetch uses the source with the highest transfer rate when the
+    fetch starts.
     """
     equal_paths: Literal["core_ids", "load"] = "core_ids"
     """Choice among paths of equal width with the same number of links. `core_ids`: the path whose list of core ids is
@@ -383,8 +383,8 @@ class GraphFile(TableModel):
     """
     forwarding: bool = False
     """`true`: a core that holds weights or network inputs can send them to other cores. The sources of a fetch are the
-    off-chip memory and the cores that hold the data. A fetch uses the source with the highest transfer rate at its
-    start.
+    off-chip memory and the cores that hold the data. A fetch uses the source with the highest transfer rate when the
+    fetch starts.
     """
     equal_paths: Literal["core_ids", "load"] = "core_ids"
     """Choice among paths of equal width with the same number of links. `core_ids`: the path whose list of core ids is

@@ -108,7 +108,7 @@ def _refuse_all(problems: Problems, entry: HardwareFile, memories: Mapping[str, 
 
 
 def _given(entry: TableModel, key: str) -> bool:
-    """True if a table has the key with a value other than 0 or an empty list."""
+    """True if a table has the key with a value that is neither 0 nor an empty list."""
     return bool(getattr(entry, key, None))
 
 

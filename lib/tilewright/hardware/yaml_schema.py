@@ -378,8 +378,8 @@ def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
 
 
 def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
-    """Subclass of `table` with further keys. `known` has attributes; each attribute of `owner` gives a key. `fields`
-    are further fields of the subclass.
+    """Subclass of `table` with further keys. `known` has attributes of all owners; each attribute of `owner` gives a
+    key. `fields` are further fields of the subclass.
 
     Raises InputError if `table` already has the key of an attribute.
     """

@@ -78,8 +78,8 @@ def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_sh
     """Box of all input elements that a map reads, as an array [input axis, 2] with the first index and the end
     (exclusive).
 
-    The result is None if an output box in `boxes` lacks an element that the map writes, or if the map has an index
-    outside a tensor.
+    The result is None if an output box in `boxes` does not contain every element that the map writes, or if the map has
+    an index outside a tensor.
     """
     reached = [
         [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)

@@ -347,9 +347,8 @@ def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
 
 
 def _smaller_when_wider(shape: MemoryShape, found: dict[int, SramCost], node_nm: float, cells: str) -> tuple[str, ...]:
-    """Remark that the same SRAM with words of twice the width has a smaller area, as a tuple with one entry. The tuple
-    is empty if the area is not smaller by at least the share _LEAST_SMALLER, or if the table has no words of this
-    width.
+    """Tuple with one remark: the same SRAM has a smaller area with words of twice the width. The tuple is empty if the
+    wider words save less than the share _LEAST_SMALLER of the area, or if the table has no words of this width.
     """
     width, area = 2 * shape.widest_bits, found[shape.widest_bits].area_mm2
     try:

@@ -118,7 +118,7 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
 def _stage(
     builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
 ) -> str:
-    """Name of the output tensor of an operation on every (query, key) pair.
+    """Add an operation on every (query, key) pair, and return the name of its output tensor.
 
     If `row` is not '', it names a tensor [requests, key heads, query heads per key head, queries]. The operation then
     also reads, for each pair, the element of this tensor for the query.
@@ -178,7 +178,7 @@ def _together(
     parts: list[str],
     shape: tuple[int, ...],
 ) -> str:
-    """Name of the tensor of `shape` that merges the results of the pieces for all queries.
+    """Name of the tensor of `shape` in which new layers merge the results of the pieces, for all queries.
 
     The pieces of a strip of queries are merged one after another. A repeated piece represents several blocks of keys,
     and each of these blocks is merged. Different strips have no query in common, so their results are concatenated.

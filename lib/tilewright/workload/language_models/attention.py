@@ -59,8 +59,8 @@ def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tu
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Name of the projected queries or keys. They are normalised and rotated if the model does so. An element of the
-    result has `bits` bits."""
+    """Name of the projected queries or keys. If the model normalises or rotates queries and keys, the result is
+    normalised or rotated. An element of the result has `bits` bits."""
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits

@@ -95,8 +95,8 @@ class Fields:
 
     def has_cap(self, name: str) -> bool:
         """True if the field makes the model apply a soft cap. This is the case for a number above 0, and for a missing
-        field, which has the default of the family. It is not the case for null and 0. Any other value is reported as a
-        problem.
+        field, because the default of the family is a cap. It is not the case for null and 0. Any other value is
+        reported as a problem.
         """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
@@ -427,7 +427,7 @@ def _gpt2(fields: Fields, name: str) -> Architecture:
 
 
 _OPT_OFFSET = 2
-"""Number of rows in OPT's table of positions before the row of the first position."""
+"""Number of rows in OPT's table of positions that come before the row of the first position."""
 
 
 def _opt(fields: Fields, name: str) -> Architecture:

@@ -44,12 +44,11 @@ class Piece(NamedTuple):
     """Number of equal pieces along the keys that this piece represents. The pieces are consecutive blocks of keys; this
     piece is the first block."""
     wrap: int = 0
-    """Distance in keys between the first and the second key of each column of a WRAPPED piece. A column has two keys,
-    because the window of keys moves from query to query. 0 for other pieces."""
+    """Distance in keys between the first and the second key of a column of a WRAPPED piece; 0 for other pieces. The
+    first `wrapped_keys` columns have a second key, because the window of keys moves from query to query."""
     first_row: int = 0
-    """First row of a WRAPPED piece: the position of its first query in its block of queries, counted from 0. Each
-    column of the piece has two keys. The query in row r of the block sees the second key of the first r columns, and
-    the first key of all other columns.
+    """First row of a WRAPPED piece: the position, from 0, of the first query of the piece in the block of queries. The
+    query in row r of the block sees the second key of the first r columns, and the first key of all other columns.
     """
     query_blocks: int = 1
     """Number of equal pieces along the queries that this piece represents. The pieces are consecutive blocks of

@@ -49,27 +49,28 @@ class Coverage:
 
     @property
     def total_mac_count(self) -> int:
-        """Number of multiply-accumulates of all operators with a known number."""
+        """Number of multiply-accumulates of all operators for which this number is known."""
         return sum(row.mac_count or 0 for row in self.operators)
 
     @property
     def modelled_mac_share(self) -> float | None:
         """Share (0 to 1) of the network's multiply-accumulates that are in layers with costs. The share is 1 for a
-        network without multiply-accumulates. It is None if the number of some operator is unknown."""
+        network without multiply-accumulates. It is None if the multiply-accumulates of some operator are unknown."""
         return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
     def modelled_operation_share(self) -> float | None:
         """Share (0 to 1) of the network's operations that have costs. Multiply-accumulates do not count as operations
-        here. The share is 1 for a network without operations. It is None if the number of some operator is unknown."""
+        here. The share is 1 for a network without operations. It is None if the operations of some operator are
+        unknown."""
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
         return _share(costed, [row.operation_count for row in self.operators])
 
     @property
     def modelled_bits_share(self) -> float | None:
         """Share (0 to 1) of the network's moved bits that operators of any status except `unsupported` move. The moved
-        bits of an operator are the bits that it reads and writes. The share is None if the number of some operator is
-        unknown.
+        bits of an operator are the bits that it reads and writes. The share is None if the moved bits of some operator
+        are unknown.
         """
         costed = sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED)
         return _share(costed, [row.moved_bits for row in self.operators])

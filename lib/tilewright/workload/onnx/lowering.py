@@ -299,8 +299,8 @@ def lowers(
     """Decorator that registers a function for operator types of a domain. '' is the standard domain.
 
     `shapes` is a rule for output shapes that onnx does not infer, such as `like_first_input`. `attributes` has the
-    attribute names of operators that onnx does not define, separated by spaces. Raises ValueError if an operator
-    already has a function, or if `shapes` is given although onnx infers the shapes.
+    names of the attributes, separated by spaces, for operators that onnx does not define. Raises ValueError if an
+    operator already has a function, or if `shapes` is given although onnx infers the shapes.
     """
     known = None if attributes is None else frozenset(attributes.split())
 

@@ -114,7 +114,7 @@ def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, prof
 
 
 def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the batch dimensions that index an operand with the batch sizes `batch`. A dimension of size 1 in the
-    output is in the result for every operand."""
+    """Names of the batch dimensions that index an operand with the batch sizes `batch`. A batch dimension of size 1 in
+    the output counts as indexing every operand."""
     sizes = zip(names, batch, product.out_batch, strict=True)
     return tuple(name for name, own, full in sizes if own > 1 or full == 1)

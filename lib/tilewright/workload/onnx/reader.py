@@ -67,8 +67,8 @@ def read_onnx(
     reproduces zigzag-dse 3.9.1 is used.
 
     `source` is a path or a model in memory. Weights are never loaded and can be missing. The default of `name` is the
-    file name without its suffix, or the name of the graph. `dims` are sizes of dynamic dimensions, which replace the
-    sizes in `options`. The notices of the coverage are appended to `notices`.
+    file name without its suffix; for a model in memory, it is the name of the graph. `dims` are sizes of dynamic
+    dimensions, which replace the sizes in `options`. The notices of the coverage are appended to `notices`.
 
     Raises InputError with all problems: an unreadable file, an inconsistent graph, unknown sizes.
     """

@@ -50,7 +50,7 @@ def lower_conv_of_onnxruntime(op: Lowering) -> None:
 @lowers("FusedConv", "NhwcFusedConv", domain="com.microsoft")
 def lower_fused_conv(op: Lowering) -> None:
     """Convolution, followed by one nest with one operation per element. This nest adds input 3 (if given) and applies
-    the activation. Without input 3 and activation, there is no such nest."""
+    the activation. The nest is left out if there is neither an input 3 nor an activation."""
     summed = [op.input(3)] if op.has_input(3) else []
     if not summed and not op.node.has("activation"):
         _add_conv(op, op.output())

@@ -104,7 +104,7 @@ def lower_conv_transpose(op: Lowering) -> None:
         op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="DepthToSpace")
     if any(part.is_counted_by_input for nest in nests for part in nest):
         op.approximated(
-            "transposed convolution: accesses to results are counted per input position, without results at the borders"
+            "transposed convolution: results are counted per input position; further results at borders are left out"
         )
 
 

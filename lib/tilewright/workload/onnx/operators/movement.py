@@ -181,8 +181,8 @@ def lower_tile(op: Lowering) -> None:
 
 @lowers("DepthToSpace", "SpaceToDepth")
 def lower_depth_space(op: Lowering) -> None:
-    """Lower DepthToSpace or SpaceToDepth, which move data between channels and square blocks of an image. Each has one
-    exact map. Among its loops are the rows and the columns of a block."""
+    """Lower DepthToSpace or SpaceToDepth, which move data between channels and square blocks of an image. Each operator
+    has one exact map, with a loop over the rows and a loop over the columns of a block, among others."""
     ends = ends_of(op)
     block = op.node.integer("blocksize", 0)
     if block < 1 or len(ends.source_shape) != 4 or len(ends.output_shape) != 4:
@@ -278,7 +278,7 @@ def lower_pad(op: Lowering) -> None:
 @lowers("CenterCropPad")
 def lower_center_crop_pad(op: Lowering) -> None:
     """Crop or padding of every axis at both ends, to the output size. If the number of added or removed elements is
-    odd, the end has one more than the start."""
+    odd, one element more is added or removed at the end than at the start."""
     ends = ends_of(op)
     axes = []
     for size, own in zip(ends.output_shape, ends.source_shape, strict=True):

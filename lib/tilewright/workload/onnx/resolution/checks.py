@@ -68,8 +68,8 @@ def check_consistency(
     """Check that the operands of a standard operator fit together, for example that their numbers of channels agree.
     Raises InputError if they do not.
 
-    `inputs` and `values` have one entry per input of the operator; an entry is None if the input is missing or its
-    shape or values are unknown. `output` is the shape of the first output.
+    `inputs` and `values` have one entry per input of the operator; an entry is None if the input is missing, or if its
+    shape (in `inputs`) or its values (in `values`) are unknown. `output` is the shape of the first output.
     """
     check = _CHECKS.get(node.op_type)
     if check is None:

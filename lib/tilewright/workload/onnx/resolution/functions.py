@@ -257,8 +257,8 @@ class PendingNode:
     origin: str
     opsets: Mapping[str, int]
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Names in the network of the tensors in a subgraph of this node: name in the subgraph -> name in the network.
-    Tensors with equal names are left out."""
+    """Names of the tensors that a subgraph of this node uses: name in the subgraph -> name in the network. Tensors
+    whose two names are equal are left out."""
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
     """Type of another operator, if this operator comes from the function by which onnx defines that other operator;

@@ -51,7 +51,7 @@ class EndlessInferenceError(InputError):
 def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
     """Definition of an operator in `version` of the operator set of `domain`. If onnx does not know `version` yet, the
     result is the newest definition. If the operator is deprecated in `version`, the result is the last definition
-    before that. None if onnx does not know the operator in this version.
+    before it was deprecated. None if onnx does not know the operator in this version.
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), LATEST_OPSET), domain)

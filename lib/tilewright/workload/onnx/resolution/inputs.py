@@ -41,7 +41,7 @@ class GivenSizes:
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
         """Pairs (key of `dims` that contains `*`, its compiled expression). Keys with more literal characters come
-        first; keys with the same number of them are in alphabetical order."""
+        first; keys with equally many literal characters are in alphabetical order."""
         keys = sorted((key for key in self.dims if WILDCARD in key), key=lambda key: (-_letters(key), key))
         return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 

@@ -391,8 +391,8 @@ def _unused_place(
 
 
 class InnerTensors:
-    """Names of inner tensors: all tensors except network inputs. A name with a slash always counts, because tensors of
-    functions and branches have names with a slash."""
+    """Names of inner tensors: all tensors except network inputs. A name with a slash always counts as that of an inner
+    tensor, because tensors of functions and branches have names with a slash."""
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
         self.names, self.inputs = names, inputs

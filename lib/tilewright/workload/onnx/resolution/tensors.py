@@ -221,7 +221,7 @@ class KnownTensors:
     """Unknown tensors with a known rank. If such a tensor is needed, its missing sizes are assumed."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
     """Problems of sizes that were needed but not given, by name of the size. Problems that are found after the first
-    missing size can be its consequences."""
+    missing size can be consequences of this missing size."""
     missing_shapes: list[Problem] = field(default_factory=list)
     """Problems of tensors whose whole shape is missing."""
 
