@@ -37,7 +37,8 @@ class InMemory(NamedTuple):
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
         """Energy in pJ of all operations of a layer, by component (section "Energy").
 
-        The computation assumes that a single bank does all the work. The bank takes operations / lanes * phases cycles.
+        The computation assumes that a single bank does all the work. The number of cycles of this bank is operations /
+        lanes * phases.
         """
         own = InMemoryArray.of(array, self.analog)
         columns, rows = _product(work.lanes.get(own.word_line, {})), _product(work.lanes.get(own.bit_line, {}))

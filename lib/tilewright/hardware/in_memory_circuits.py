@@ -88,7 +88,9 @@ class InMemoryArray:
     converter_bits: float
     """Resolution of the analog-to-digital converters; 0 in digital arrays."""
     cell_bits: int
-    """Number of weight bits at one multiplier. The multiplier uses the weights one after another."""
+    """Number of weight bits at one multiplier. If these are the bits of several weights, the multiplier uses one weight
+    after another.
+    """
 
     @classmethod
     def of(cls, array: OperationalArray, analog: bool) -> "InMemoryArray":

@@ -138,7 +138,7 @@ def _with_factor(cost: MemoryCost, factor: float) -> MemoryCost:
 
 
 def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
-    """Parameters of a memory on which its cost depends."""
+    """Parameters that determine the cost of a memory."""
     read = [port.bandwidth_max for port in ports if port.type != "write"]
     write = [port.bandwidth_max for port in ports if port.type != "read"]
     return MemoryShape(size_bits, max(read, default=0), max(write, default=0), len(ports))

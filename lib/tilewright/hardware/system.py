@@ -19,7 +19,7 @@ from tilewright.hardware.core import NO_UNIT, Accelerator, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
 
 POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
-"""Kinds of links. OFFCHIP_PORT is a port of the off-chip core that several cores share."""
+"""Kinds of links. OFFCHIP_PORT is a port over which several cores reach the off-chip core."""
 
 
 @dataclass(frozen=True)

@@ -212,13 +212,13 @@ def _batch_of_inputs(model: "onnx.ModelProto", options: NetworkOptions, file: st
 
 
 def _refuse_shared_symbols(model: "onnx.ModelProto", file: str) -> None:
-    """Raise InputError if the first axis of an input and another axis have the same named size."""
+    """Raise InputError if the first axis of an input and another axis have a size of the same name."""
     first, others = dict[str, str](), dict[str, str]()
     for name, axis, symbol in _open_axes(model):
         (others if axis else first).setdefault(symbol, f"{name}[{axis}]")
     shared = [f"{symbol} of {place} and {others[symbol]}" for symbol, place in first.items() if symbol in others]
     if shared:
-        why = f"{_REFUSED}, because the first axis of an input and another axis have the same named size"
+        why = f"{_REFUSED}, because the first axis of an input and another axis have a size of the same name"
         raise InputError([Problem(f"{why}: {some_of(shared)}", file)])
 
 

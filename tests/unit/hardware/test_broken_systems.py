@@ -108,12 +108,12 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "directed multicast to a core at the end": (
         connected(3, ["0, 1", "0, 2", LINK | {"cores": [2, 1], "directed": True, "multicast": True}], routers=[0, 2]),
         "core_connectivity[2].multicast",
-        ["but only core 1 can receive the data", "1 among the routers"],
+        ["but the link ends at core 1, which passes no data on", "1 among the routers"],
     ),
     "directed multicast to the off-chip memory": (
         connected(2, ["0, 1", "1, 2", LINK | {"cores": [0, 2], "directed": True, "multicast": True}]),
         "core_connectivity[2].multicast",
-        ["but only core 2 can receive the data", "no multicast"],
+        ["but the link ends at core 2, which passes no data on", "no multicast"],
     ),
     "port at an unknown core": (
         mesh(2, 2) | {"offchip_ports": [{"cores": [0]}, {"cores": [7, 1]}]},

@@ -194,7 +194,7 @@ def test_a_size_of_two_axes_is_no_batch(tmp_path: Path) -> None:
     onnx.save(matrix_product("N", "N"), tmp_path / "net.onnx")
     options = NetworkOptions(dims=(("N", 3),))
     told = refusal(BatchedNetwork(tmp_path / "net.onnx", "corrected", options))
-    assert "the first axis of an input and another axis have the same named size: N of x[0] and x[1]" in told
+    assert "the first axis of an input and another axis have a size of the same name: N of x[0] and x[1]" in told
 
 
 def test_an_option_for_a_tensor_inside_can_fix_the_batch(tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ cost of the register file, and does not divide the cost by the factor."""
 
 @dataclass(frozen=True)
 class MemoryShape:
-    """Parameters of a memory on which its cost depends."""
+    """Parameters that determine the cost of a memory."""
 
     size_bits: int
     read_bits: int

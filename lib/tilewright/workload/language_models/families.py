@@ -50,7 +50,7 @@ quantisation of the stored weights; the workload file gives the bits instead.
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: `precision` in the workload file sets the bits and scales of weights"
 }
-"""Fields that seem to affect the cost but do not -> message with the reason."""
+"""Field that seems to affect the cost, but does not affect it -> message with the reason."""
 
 
 @dataclass

@@ -243,10 +243,10 @@ def lower_trilu(op: Lowering) -> None:
 
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
-    """Running sum or product along an axis, with one operation per element. A move without costs follows, which has the
-    dependences: each result depends on the elements up to its own position. With the attribute `reverse`, it depends on
-    the elements from its own position on. With the attribute `exclusive`, the element at its own position is left out.
-    If the axis is known only at run time, each result is assumed to depend on all elements.
+    """Running sum or product along an axis, with one operation per element. A move without costs follows, which gives
+    the dependences. Each result depends on the elements up to its own position; with the attribute `reverse`, on the
+    elements from its own position on. With the attribute `exclusive`, the element at its own position is left out. If
+    the axis is known only at run time, each result is assumed to depend on all elements.
     """
     shape = op.output_shape()
     given = op.values(1)

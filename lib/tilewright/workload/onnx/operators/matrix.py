@@ -75,8 +75,8 @@ def constant_operands(op: Lowering, tensors: Mapping[str, str]) -> tuple[str, ..
 
 
 def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]) -> Layer:
-    """Layer with new bits for each operand. The bits of an operand come from an attribute of the node; without an
-    attribute, from the tensor of the operand. The bits of partial sums come from `partial_sum_bits`.
+    """Layer with new bits for each operand. The bits of an operand come from an attribute of the node, or from the
+    tensor of the operand if the attribute is missing. The bits of partial sums come from `partial_sum_bits`.
 
     `tensors` gives the tensor of each of the operands O, I and W.
     """

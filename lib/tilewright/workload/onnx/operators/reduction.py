@@ -14,7 +14,7 @@ from tilewright.workload.onnx.operators.elementwise import element_loops, elemen
 _AXES_INPUT_SINCE = {"ReduceSum": 13}
 _AXES_INPUT_SINCE_DEFAULT = 18
 _AFTERWARDS = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log", "ReduceLogSumExp": "Log"}
-"""Operator that is applied to each result of the reduction, by the type of the reduction."""
+"""Type of a reduction -> operator that is applied to each result of the reduction."""
 _UNCHANGED_ALONE = frozenset({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
 """Reductions of a single element that leave the element unchanged."""
 

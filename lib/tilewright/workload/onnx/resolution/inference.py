@@ -143,8 +143,9 @@ def _replacement(allowed: frozenset[str]) -> int | None:
 def restored_types(
     node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """Types in `inferred`, with the element types of the file in place of the replacements by `substituted_types`. If
-    an output and an input must have the same element type, the output gets the type of this input in the file."""
+    """Types in `inferred`, after the replacements by `substituted_types` are undone: they have the element types of the
+    file. If an output and an input must have the same element type, the output gets the type of this input in the file.
+    """
     actual = {
         variable: types[name].tensor_type.elem_type
         for name, variable in reversed(_bound_inputs(node, schema))
@@ -289,9 +290,7 @@ class Inference:
         known: KnownTensors,
         changed: Types | None = None,
     ) -> dict[str, onnx.TypeProto]:
-        """Output types of a standard operator. `changed` are types of inputs that replace the types of these inputs in
-        the file.
-        """
+        """Output types of a standard operator. For some inputs, `changed` has types that replace those in the file."""
         types = {name: known.types[name] for name in node.input if name in known.types} | dict(changed or {})
         values = {
             name: facts.values
