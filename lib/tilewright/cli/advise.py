@@ -62,8 +62,8 @@ def _advised(
     together: str,
     show_progress: bool = False,
 ) -> "Advices":
-    """Advice on all changes of a run that were tried. Files are written only on request: the changed input file if
-    `write` is given, the table and the JSON file if `output` is given.
+    """Advice on a run: the gain of each change that was tried. Files are written only on request: the changed input
+    file if `write` is given, the table and the JSON file if `output` is given.
     """
     from tilewright.designs.trials import advices_of, named_advices, with_pairs
     from tilewright.search.progress import search_progress
@@ -111,10 +111,10 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
     """List changes that would improve the run in the folder RUN, each with its exact gain.
 
     A change sets one number of the hardware file, or one spatial mapping of the mapping file. The numbers are widths of
-    ports, sizes of memories, sides of the array, and energies. An SRAM with costs from the library also gets the other
-    type of cells. The gain is computed for the mappings of the run, and for newly searched mappings. A change of a
-    spatial mapping removes a loop, or replaces the loop by another one. A second list has the numbers that can be
-    reduced without more energy or latency.
+    ports, sizes of memories, sides of the array, and energies. For an SRAM with costs from the library, the other type
+    of cells is also tried. The gain is computed for the mappings of the run, and for newly searched mappings. A change
+    of a spatial mapping removes one loop, or puts another loop in its place. A second list has the numbers that can be
+    reduced while energy and latency do not increase.
 
     --write writes a copy of the input file with one change, which is given by its number in the list. For a run on
     several cores, widths of links are changed too. The gain is then computed for the tiles and the allocation of the
@@ -148,8 +148,8 @@ def advise(
     mapping_changes: Annotated[
         bool,
         Help(
-            "Also change spatial mappings of the mapping file. Each of these changes is searched for, also with"
-            " --no-search: only --no-mapping-changes makes no searches."
+            "Also change spatial mappings of the mapping file. Each such change needs a new search of mappings, even with"
+            " --no-search; --no-mapping-changes avoids these searches."
         ),
     ] = True,
     pairs: Annotated[
@@ -162,7 +162,7 @@ def advise(
     ] = "",
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Advices":
-    """Effects of changes of a run, the best change first, and the numbers that can be reduced without loss.
+    """Gain of each change of a run, the best change first, and the hardware numbers that can be reduced without loss.
 
     Each change sets one number of the hardware file. Its effect is computed for the mappings of the run and, with
     `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are changed too,
@@ -182,7 +182,7 @@ def advise(
 
 
 def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple[FileChange, ...]]":
-    """Pair (run with its inputs, changes that multiply or divide a number of its hardware by a factor)."""
+    """Pair (run with its inputs, changes of its hardware). Each change multiplies or divides one number by `factor`."""
     given = dict.fromkeys((HARDWARE, WORKLOAD, MAPPING))
     return _explained_with(run, given, NetworkOptions(), _factor(str(factor)), False)[:2]
 

@@ -110,7 +110,7 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
 
 
 @verb(
-    """Find the core that runs each part of each layer.
+    """Choose a core for each part of each layer.
 
     Example: tilewright allocate --hardware config/hardware/multi/quad_core.yaml
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
@@ -222,9 +222,7 @@ def texts_of(found: "MultiCoreResult") -> dict[str, str]:
 def stages_of_search(
     pipeline: PipelineSource, search: AllocationOptions, settings: ScheduleSettings, exports: Path | None
 ) -> "Slice":
-    """Stages that search the allocation. Raises InputError if a stage writes files, but `exports` names no folder for
-    them.
-    """
+    """Stages that search the allocation. Raises InputError if a stage writes files, but `exports` is None."""
     from tilewright.pipeline.stages.multi.allocation import InterCoreMapping
     from tilewright.search.options import CnSearchOptions
 
@@ -249,7 +247,7 @@ def _csv_of_front(document: dict[str, Any]) -> str:
 
 
 def _end_text(reason: str) -> str:
-    """Text on the end of a search for an allocation, for the reason in the field `stopped_by`."""
+    """Phrase that says how a search for an allocation ended. `reason` is the value of its field `stopped_by`."""
     words = {
         "generations": "ended after the last generation",
         "everything": "ended because all were evaluated",
@@ -263,7 +261,7 @@ def _end_text(reason: str) -> str:
 
 
 def _proof_text(proof: JsonObject) -> str:
-    """Line on the proof of the allocation: proven best, or the remaining gap."""
+    """Line that says that the allocation is proven to be the best, or that gives the remaining gap."""
     if proof["is_proven"]:
         return f"proven to be the best of {ALLOWED_ALLOCATIONS}: {proof['rule']}"
     return (

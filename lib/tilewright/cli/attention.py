@@ -120,12 +120,12 @@ def attention(
     tile_heads: Annotated[
         Sequence[int],
         Limits(least=1),
-        Help("Number of query heads per key head in a tile. Repeat the option to try several."),
+        Help("Number of query heads in a tile for each key head. Repeat the option to try several."),
     ] = (),
     tile_units: Annotated[
         Sequence[int],
         Limits(least=1),
-        Help("Number of key heads in a tile, over all requests. Repeat the option to try several."),
+        Help("Number of key heads in a tile, counted over all requests. Repeat the option to try several."),
     ] = (),
     order: Annotated[
         Sequence[str], OneOf(ORDERS), Help("Outer loop over the tiles; by default, both are tried.")

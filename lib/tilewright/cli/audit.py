@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Largest number of printed differences for each result, and largest number of printed results that the audit leaves
-out. With -v, all are printed.
+"""Limit on printed lines: at most this many differences of each result, and at most this many of the results that the
+audit leaves out. With -v, there is no limit.
 """
 
 
@@ -57,7 +57,7 @@ class Audit:
 
     @property
     def different(self) -> list[Made]:
-        """Recomputed results with a value that differs."""
+        """Recomputed results that differ from the stored results in at least one value."""
         return [made for made in self.made if made.differences]
 
     @property
@@ -101,8 +101,8 @@ class Audit:
         """Lines on differences (with both values), on results that the audit leaves out, and on results that cannot be
         recomputed.
 
-        For each result, at most `most` differences are listed. Of the results that the audit leaves out, at most `most`
-        are listed. A further line has the number of those that are not listed. If `most` is None, all are listed.
+        At most `most` differences are listed for each result, and at most `most` results that the audit leaves out. If
+        there are more, a further line says how many. If `most` is None, there is no limit.
         """
         told = []
         for made in self.different:
@@ -234,7 +234,7 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def _verify(folder: Path) -> None:
-    """Raise ArtifactError that names every file that was changed after tilewright wrote it."""
+    """Raise ArtifactError if files were changed after tilewright wrote them. The error names each of these files."""
     from tilewright.base.artifacts.verification import verify_part
 
     verified = verify_part(folder)

@@ -116,7 +116,7 @@ def _check_single(run: Path, given: Mapping[str, Path | None], tell: Tell) -> "t
     unused = [kind for kind in (WORKLOAD, MAPPING) if given[kind] is not None]
     if unused:
         raise InputError(
-            [Problem(f"{run} is a run on one core, whose check does not use this file", path=name) for name in unused]
+            [Problem(f"{run} is a run on one core; its check does not use this file", path=name) for name in unused]
         )
     layers = read_artifact(run / LAYERS, "tilewright/layers")
     summary = read_artifact(run / SUMMARY, "tilewright/single-summary")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.multi.items import CnProblem, SystemProblem
 
 _MOST_NOTICES = 20
-"""Largest number of notices on the tiling that are printed without -v. The artifact has all notices."""
+"""Limit on the notices on the tiling that are printed without -v. The artifact has all notices."""
 
 
 def _cut(

@@ -59,8 +59,8 @@ def _compared(
 
 
 def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[UncertainNumber, ...] | None":
-    """Bandwidths of off-chip memories as numbers that can change; None for runs whose mappings cannot be evaluated
-    again.
+    """Bandwidths of the off-chip memories, as numbers that the comparison varies; None if the mappings of a run cannot
+    be evaluated again.
     """
     from tilewright.cli.explained_run import run_with_inputs
 
@@ -205,10 +205,10 @@ def compare(
     `search_again` searches new mappings of both runs, with `jobs` threads. `batches` searches new mappings with other
     batch sizes. `sizes` tries other sizes of on-chip memories. The column `assumes` has the results of `search_again`,
     `batches` and `sizes`, and the assumptions of the comparison. With `error_bars` (a class of machines, or two with a
-    comma between them), it also has the probability that run `a` is faster. `output` is a folder for the table as CSV
-    and JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a
-    report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for
-    a run that is missing or damaged, and MappingError if a new search finds no mapping.
+    comma between them), this column also has the probability that run `a` is faster. `output` is a folder for the table
+    as CSV and JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures
+    for a report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again,
+    ArtifactError for a run that is missing or damaged, and MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 

@@ -91,10 +91,11 @@ RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
 DECIDE = "decide"
 """Key for the measure by which one design of each explored space is chosen."""
 RUNS_PER_JOB = "runs_per_job"
-"""Key for the number of runs on one core that one job of the pipeline makes."""
+"""Key for the number of single-core runs that one job of the pipeline makes."""
 MANY_JOBS = 50
-"""Largest number of jobs for runs on one core if `runs_per_job` is not given. If there are more runs, each job makes
-several of them."""
+"""Limit on the number of jobs that make single-core runs, if `runs_per_job` is not given. If there are more runs than
+this limit, each job makes several runs.
+"""
 TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, DECIDE, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
@@ -177,8 +178,9 @@ class _Reader:
         return str(given)
 
     def _runs_per_job(self, config: dict[str, Any], count: int) -> int:
-        """Number of runs on one core that one job makes. `count` is the number of runs on one core in the
-        configuration."""
+        """Number of single-core runs that one job makes. `count` is the number of single-core runs in the
+        configuration.
+        """
         given = config.get(RUNS_PER_JOB)
         if given is None:
             return -(-count // MANY_JOBS)
@@ -481,8 +483,8 @@ def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) ->
     """Values of the keys of a run, including keys at the top of the configuration.
 
     If the run names a preset, the values of the preset overrule values at the top. In a run on several cores, the value
-    null resets a key to its default. The key `model` at the top applies only to runs on one core, because the reference
-    model has only convolutions and matrix products.
+    null resets a key to its default. The key `model` at the top applies only to runs on one core: it can select the
+    reference model, which reads only convolutions and matrix products.
     """
     left_out = ("model",) if flow == MULTI else ()
     implied = SEARCH_OF.get(flow, CoreSearchOptions).implied(entry)

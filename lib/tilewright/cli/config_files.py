@@ -265,9 +265,9 @@ class SystemFiles:
 
     @cached_property
     def of_graph(self) -> str:
-        """Digest of the inputs of the graph of computation nodes. The inputs are the cores, with the roles, the
-        operators that a core can run, the sizes and operands of a core's memories, and the memories that cores share.
-        The digest does not depend on links and costs.
+        """Digest of the inputs of the graph of computation nodes. The inputs are four properties of the cores: their
+        roles, the operators that each core can run, the sizes and operands of its memories, and the memories that cores
+        share. The digest does not depend on links and costs.
         """
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
         said = {name: _document_of(path).data for name, path in self.path_of.items()} | dict(self.contained)

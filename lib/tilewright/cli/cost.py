@@ -44,8 +44,8 @@ def _costed_or_interrupted(
     tell: Tell,
     show_progress: bool,
 ) -> "CostedCnProblem":
-    """Costs of the CNs. If the user interrupts the search, raises InterruptedRunError. The message then says how many
-    mappings the `store` keeps, if there is one.
+    """Costs of the CNs. If the user interrupts the search, raises InterruptedRunError. If a `store` is given, the
+    message says how many mappings it keeps.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions

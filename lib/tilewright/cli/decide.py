@@ -129,7 +129,8 @@ def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
     """Write the table of the decision for a paper. In this table, an axis with the same value in all rows is not a
     column but a note.
 
-    Without a paper, nothing is written, and files of a table with other numbers are removed.
+    If no width of a paper is set, nothing is written. In this case, the files of an earlier table are removed if its
+    numbers differ from those of this decision.
     """
     from tilewright.base.harmless import csv_text
     from tilewright.designs.results import value_text
@@ -174,7 +175,7 @@ def _show(found: Decided, as_json: bool) -> None:
 def decide(
     folder: Annotated[FilePath, ARGUMENT],
     objective: Annotated[str, OneOf(DECISIONS), Help("Measure that the choice minimises.")] = "EDP",
-    advice: Annotated[bool, Help("Also run the chosen design, and try changes and pairs of changes of it.")] = True,
+    advice: Annotated[bool, Help("Also run the chosen design, and try single changes and pairs of changes.")] = True,
     bounds: Annotated[
         bool,
         Help(
@@ -183,7 +184,7 @@ def decide(
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
     network: Annotated[
-        str | None, Help("Name of the only network that the decision is for, if the space has several.")
+        str | None, Help("Name of one network: decide for this network alone, if the space has several.")
     ] = None,
     write: Annotated[
         bool, Help("Write the decision into the folder. With --no-write, the command only prints it.")
@@ -195,13 +196,12 @@ def decide(
 
     `folder` is the output folder of `tilewright.explore`, with a result for each design. The result has the decision
     and its statements; `str(result)` is the text of the decision. With `network`, the decision is for this network
-    alone. With `advice`, the chosen design is run in full, and
-    single changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the chosen design and the
-    runner-up are searched with lower bounds. `space` is the file of the space, if the folder does not name it. Unless
-    `write` is true, the page of the decision is not written, and the files of an earlier decision stay. With `paper`
-    (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown. Raises
-    InputError if the folder has no exploration, if no design with results meets all constraints, and if the objective
-    compares no designs because the hardware file gives no energies.
+    alone. With `advice`, the chosen design is run in full, and single changes and pairs of changes of its hardware are
+    tried. With `bounds`, mappings of the chosen design and the runner-up are searched with lower bounds. `space` is the
+    file of the space, if the folder does not name it. If `write` is false, the page of the decision is not written, and
+    the files of an earlier decision stay. With `paper` (`column` or `page`), the table of the decision is also written
+    as CSV, LaTeX and Markdown. Raises InputError if the folder has no exploration, if no design with results meets all
+    constraints, and if the objective cannot compare designs, because the hardware file gives no energies.
     """
     return _decided(folder, objective, advice, bounds, space, network, write, jobs)
 
@@ -266,8 +266,8 @@ def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Ite
 def _with_bounds(
     space: "Space", decision: "Decision", folder: Path, objective: str, jobs: int
 ) -> "tuple[Decision, Statement]":
-    """Pair (decision with the values of a search with bounds, statement on the order of the chosen design and the
-    runner-up after this search).
+    """Pair (decision, statement). The decision has the values from a search that also computes lower bounds. The
+    statement says in which order this search puts the chosen design and the runner-up.
     """
     from tilewright.designs.decision_trials import bounds_statement
 

@@ -204,8 +204,9 @@ class DescribedRun:
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
         """Files of the user that can be inputs of a kind. Files with the name of the core come first.
 
-        The files are in the folder of `config` for this kind, in the folder above the run, in the working folder, and
-        in subfolders of these two folders that have the name of the core, as `tilewright new` names them.
+        The files are in the folder of `config` for this kind, in the folder above the run, or in the working folder.
+        They can also be in a subfolder of the last two folders, if it has the name of the core (`tilewright new` makes
+        such a folder).
         """
         places = [(WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")]
         if self.core and Path(self.core).name == self.core:

@@ -32,7 +32,7 @@ Given = dict[str, Path | None]
 def explained_run(
     folder: Path, given: Given, network_options: NetworkOptions
 ) -> "tuple[ExplainedRun, dict[str, Path]]":
-    """Pair (run in a folder with its inputs, paths of these inputs)."""
+    """Pair (run together with its inputs, paths of these inputs), for the run in the folder `folder`."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.base.artifacts.digests import content_digest
     from tilewright.designs.core_trials import ExplainedRun

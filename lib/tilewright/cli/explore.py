@@ -253,8 +253,9 @@ def _answered(
 
 
 def _annotated(space: "Space", found: "Exploration", error_bars: str | None) -> "Answer":
-    """Answer to an exploration, with three sentences that need the space: on the gaps of mappings, on axes without a
-    cost, and on the base of the space. If `error_bars` is a class of machines, the answer also has error bars.
+    """Answer to an exploration, with three sentences that are made from the space: one on the gaps of mappings, one on
+    axes without a cost, and one on the base of the space. If `error_bars` is a class of machines, the answer also has
+    error bars.
     """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.base_design import with_base_design
@@ -271,8 +272,8 @@ def _annotated(space: "Space", found: "Exploration", error_bars: str | None) -> 
 
 
 def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict: bool) -> "Exploration":
-    """Exploration with all its notices. One notice says that the objective compares no mappings. With `strict`, this
-    raises InputError instead.
+    """Exploration with all its notices. If the objective cannot compare mappings, because the hardware has no energies,
+    a notice says so; with `strict`, InputError is raised instead.
     """
     without_energy = energy_notices(space.options.objective, found.energies_pj)
     refuse_unused(without_energy, strict)

@@ -92,8 +92,8 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
 
 
 def said_of_folder(folder: Path) -> str:
-    """Text on a path that is not a run: what the path is or contains. If a verb reads such a folder, the text names
-    this verb.
+    """Text for a message on a path that is not the kind of folder that a verb needs. The text says what the path is or
+    contains, and names the verbs that read it, if there are some.
     """
     if not folder.exists():
         return "is not there"

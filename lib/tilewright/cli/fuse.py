@@ -345,7 +345,7 @@ def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
         return []
     terms = ", ".join(f"{name.replace('_', ' ')} {cycles:,}" for name, cycles in bound["latency_terms"].items())
     return [
-        f"no plan of any tiling takes less than {bound[LATENCY_CYCLES]:,} cycles or {energy_text(bound[ENERGY_PJ])};"
+        f"every plan, of any tiling, takes at least {bound[LATENCY_CYCLES]:,} cycles and {energy_text(bound[ENERGY_PJ])};"
         f" gaps: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
         f" {bound['gap_edp']:.1%} in EDP; the bounds hold for {bound['covers']}",
         f"the bound of the latency over every plan is the largest of: {terms}",

@@ -69,7 +69,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "tilewright.cli.cost",
             "Compute, for one core of a system, the cost of each computation node on this core.",
         ),
-        "allocate": ("tilewright.cli.allocate", "Find the core that runs each part of a network."),
+        "allocate": ("tilewright.cli.allocate", "Choose a core for each part of a network."),
         "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
     },
     "Language models": {
@@ -83,7 +83,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "decide": (
             "tilewright.cli.decide",
-            "Choose one design of a space, with its price, its certainty and what would change it.",
+            "Choose one design of a space; say what it costs, how certain it is, and what would change it.",
         ),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
         "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts."),

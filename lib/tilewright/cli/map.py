@@ -273,7 +273,7 @@ def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: b
 def _check_error_bars(chosen: MapOptions, problem: "NetworkProblem") -> None:
     """Raise InputError if the options ask for error bars of an in-memory array, whose errors are not measured."""
     if chosen.error_bars and problem.core.operational_array.is_in_memory:
-        message = f"no errors of in-memory arrays are measured, and core '{problem.core.name}' has one"
+        message = f"no errors of in-memory arrays are measured, and core '{problem.core.name}' has such an array"
         raise InputError([Problem(message, path="error_bars", value=chosen.error_bars)])
 
 

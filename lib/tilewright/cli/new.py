@@ -18,7 +18,7 @@ from tilewright.hardware.silicon.memory_cost import CELLS
 
 HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml"
 WORKLOAD, PROJECT = "workload", Path("config")
-"""Kind of the files of networks, and the folder that the working folder of `make run` has."""
+"""Kind of the files that describe networks, and the folder that the working folder of `make run` contains."""
 
 
 def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:
@@ -74,8 +74,8 @@ def new(
     The name of the accelerator is the name of the folder. `array` has the count of rows and the count of columns, such
     as `16x16`. `sram`, `dram_bandwidth` and `clock` are quantities as in hardware files. `networks` are the workloads
     of the configuration: paths, or names of files in `config/workload`. The configuration has absolute paths, unless
-    the working folder has the folder `config`, as that of `make run` has. Raises InputError if a choice is not
-    possible, or if one of the files exists. In both cases, no file is written.
+    the working folder contains a folder `config`, like the working folder of `make run`. Raises InputError if a choice
+    is not possible, or if one of the files exists. In both cases, no file is written.
     """
     place = Path(folder)
     chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)

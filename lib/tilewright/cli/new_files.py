@@ -24,7 +24,7 @@ _LEAST_WIDTH, _MOST_WIDTH = 64, 512
 the cost library (CACTI setup `plain`).
 """
 WINDOW = 3
-"""Rows and columns of the most common window of convolutions."""
+"""Number of rows, and of columns, of the most common convolution window."""
 _ABOUT = {
     TPU: (
         "weight-stationary, in the manner of TPU v1 (Jouppi et al., ISCA 2017): weights stay beside the multipliers,"

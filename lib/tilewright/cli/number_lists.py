@@ -9,15 +9,17 @@ _NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})([kM]?)")
 _SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
 BATCHES, CONTEXTS = "--batches", "--contexts"
 MOST_SAMPLES, MOST_POINTS = 1024 * 1024, 10_000
-"""Largest batch size, and largest number of contexts in a range `first:last:how-many`."""
+"""Limits on input: the largest allowed batch size, and the largest allowed number of contexts in a range
+`first:last:how-many`.
+"""
 
 
 def whole_numbers(given: Sequence[object] | str, what: str, option: str, most: int | None = None) -> list[int]:
     """Distinct whole numbers in ascending order, from a text such as `2,4k` or from a list. They must be from 1 to
     `most`; None means no limit.
 
-    In a text, k means 1,024 and M means 1,048,576. `what` is the name of such a number in messages. Raises InputError
-    with all wrong values, each as it was written.
+    In a text, k means 1,024 and M means 1,048,576. `what` names these numbers in messages. Raises InputError with all
+    wrong values, each as it was written.
     """
     parts: Sequence[object] = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
     read = [(part, _number(part) if isinstance(given, str) else part) for part in parts]

@@ -343,7 +343,8 @@ _UNUSED = "tilewright.base.unused"
 
 def echo_notices(notices: Sequence[str], with_remarks: bool = False) -> None:
     """Print notices to standard error, warnings after the others. Notices of unused input are printed when the command
-    ends, each only once. Several remarks on the numbers of a file are one line, unless `with_remarks` is true.
+    ends, each only once. Several remarks on the numbers of a file are combined into one line, unless `with_remarks` is
+    true.
     """
     notices = sorted(notices if with_remarks else folded(notices), key=lambda one: isinstance(one, Caution))
     context = click.get_current_context(silent=True)

@@ -229,8 +229,8 @@ class Named(Given[Kind]):
 
 
 def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Add the parameters of classes as keywords of a function. `kinds` maps names of arguments to classes; the function
-    gets a `Named` for each class in the argument with this name.
+    """Add the parameters of classes as keywords of a function. `kinds` has classes of parameters, by name of the
+    argument. In each of these arguments, the function gets a `Named` with the parameters of the class.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:

@@ -1,7 +1,7 @@
 """`tilewright parse`: reader of hardware, workload and mapping files, which writes them as artifacts.
 
-Each kind of file has its own module, so a change of the code for one kind does not make artifacts of other kinds out of
-date.
+Each kind of file has its own module. If the code for one kind changes, the artifacts of the other kinds therefore stay
+up to date.
 """
 
 import inspect

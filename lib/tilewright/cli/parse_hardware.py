@@ -17,7 +17,7 @@ from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs, memory_text
 
 MOST_CORES_WITH_PATHS = 12
-"""Largest number of cores for which all paths between cores are printed without -v."""
+"""Limit on the number of cores: with more cores, the paths between all cores are printed only with -v."""
 
 
 def _parsed(

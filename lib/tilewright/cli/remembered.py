@@ -81,11 +81,11 @@ def _stated_of_network(source: object, options: NetworkOptions) -> JsonObject:
 def keep_parts_of_schedule(
     folder: Path, cns: object, costs: object, allocation: object, cores: tuple[str, ...]
 ) -> None:
-    """Copy the CN graph, the cost tables of `cores`, and the allocation with the files beside it into the folder of a
-    schedule.
+    """Copy the inputs of a schedule into its folder: the CN graph, the cost tables of `cores`, and the allocation with
+    the files beside it.
 
-    Nothing is copied if a source file is already in this folder, or if an input is an object in memory, which has no
-    file.
+    A file that is already in this folder is not copied again. An input that is an object in memory has no file, so it
+    is not copied.
     """
     if isinstance(cns, str | PathLike):
         _copy({Path(cns) / name: folder / name for name in (CN_GRAPH, CN_COLUMNS)})

@@ -55,7 +55,7 @@ def results(
         bool,
         Help(
             "Print only the unfinished design spaces, one per line: the file, the folder, and the width of figures for"
-            " a paper, with tabs between."
+            " a paper, separated by tabs."
         ),
     ] = False,
     report: Annotated[

@@ -1,4 +1,4 @@
-"""Networks of runs, found by their digests, for verbs that say in what the networks of two runs differ."""
+"""Networks of runs, found by their digests, for verbs that say how the networks of two runs differ."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -25,7 +25,7 @@ RESULTS = Path("results")
 
 
 def existing_run(folder: Path) -> Path:
-    """Folder of a run, unchanged, if it exists.
+    """Folder `folder`, unchanged, after a check that it is the folder of a run.
 
     Raises InputError if the folder does not exist; the message suggests a run with the same or a similar name. Raises
     ArtifactError if the folder is not a run; the message names a verb that reads it.

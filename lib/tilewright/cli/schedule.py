@@ -127,9 +127,9 @@ def schedule(
 
     `output` is the folder that the command writes. `baseline` is the folder of a layer-by-layer run, with which the
     summary compares the schedule. `plan` is the file `fusion.json` of a plan. If the search for this plan found a
-    better layer-by-layer schedule, the summary compares with this better schedule instead. With `strict`, input without
-    effect is an error. Raises InputError if the inputs do not belong together, such as an allocation for another
-    network. Raises MappingError if the allocation has no schedule.
+    layer-by-layer schedule that is better than that of `baseline`, the summary compares with the better one. With
+    `strict`, input without effect is an error. Raises InputError if the inputs do not belong together, such as an
+    allocation for another network. Raises MappingError if the allocation has no schedule.
     """
     given = (hardware, workload, mapping, cns, baseline, plan, output, strict, pipeline, network_options)
     return _made(costs, core_allocation, goal, settings, *given).result
@@ -341,7 +341,8 @@ def _of_others(
 ) -> list[Problem]:
     """Problems of an allocation or a baseline that was made from other inputs than this schedule.
 
-    Mapping files are not compared: an allocation can be scheduled with the mapping file that was written with it.
+    Mapping files are not compared, because an allocation can also be scheduled with the mapping file that was written
+    beside it.
     """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
 

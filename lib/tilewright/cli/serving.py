@@ -86,12 +86,12 @@ def serving(
     options: SearchOptions | None = None,
     *,
     search: Named[SearchOptions],
-    max_tokens: Annotated[int, Limits(least=1), Help("Largest number of new tokens in a step.")] = MAX_TOKENS,
-    max_requests: Annotated[int, Limits(least=1), Help("Largest number of requests in a batch.")] = MAX_REQUESTS,
+    max_tokens: Annotated[int, Limits(least=1), Help("Limit on the new tokens in a step.")] = MAX_TOKENS,
+    max_requests: Annotated[int, Limits(least=1), Help("Limit on the requests in a batch.")] = MAX_REQUESTS,
     max_context: Annotated[
         int | None,
         Limits(least=1),
-        Help("Largest number of tokens in a cache; default: 2048, or 16384 for format 1.1 and later."),
+        Help("Limit on the tokens in a cache; default: 2048, or 16384 for format 1.1 and later."),
     ] = None,
     key_block: Annotated[int, Limits(least=1), Help("Number of keys in a block of attention.")] = DEFAULT_BLOCK,
     served_model_name: Annotated[

@@ -143,8 +143,8 @@ def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> Non
 @click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
 @common_options
 def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
-    """Remove the lock of FOLDER, if the run that holds it ran on another machine and has ended. This machine cannot
-    detect that such a run has ended.
+    """Remove the lock of FOLDER. Use this command if a run on another machine holds the lock although it has ended:
+    this machine cannot detect the end of such a run.
 
     Example: tilewright store unlock results
     """

@@ -43,12 +43,12 @@ MULTI_MODEL = CORRECTED.name
 """Name of the model profile with which networks for several cores are read."""
 BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
-"""Number of input files that one job reads, divided by the number of runs that one job makes (`runs_per_job`).
+"""Ratio of two job sizes: input files in a job that reads files, to runs in a job that makes runs (`runs_per_job`).
 
-A job reads more files than it makes runs, because reading a file takes less time than a run.
+The ratio is above 1, because reading a file takes less time than a run.
 """
 DESCRIBED = ("hardware/", "workload/", "mapping/")
-"""Prefixes of unit names. Units with such a name read an input file or draw hardware."""
+"""Prefixes of unit names. A unit whose name begins with one of these prefixes reads an input file or draws hardware."""
 LEFT_OUT = ".unfinished.json"
 """Name of the file that lists the runs without a result. The file is in the folder of logs. `workflow/run.sh` writes
 this file, and tables of many runs list these runs."""

@@ -69,7 +69,7 @@ def _row(file: Path, kind: str, found: Sequence[Problem], notices: Sequence[str]
 
     If FILES has one mapping file, and also one hardware file or one workload or both, the command also checks the
     mapping against them. It reports entries, loops and units of the array that are not used. A warning names a number
-    that no real part has; it is not an error, and the exit code is 0.
+    that no real part has. Warnings are not errors, so they leave the exit code at 0.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """,
@@ -112,8 +112,9 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
 def _together(checked: _Checked) -> Problems | None:
     """Problems and notices of a mapping file that are found by checking it against a hardware file and a workload.
 
-    The check needs exactly one mapping file, and a hardware file or a workload or both. Files with problems are not
-    used. If there are several files of a kind, none of these is used. Returns None if the check is not possible.
+    The check needs exactly one mapping file, and at least one other file: a hardware file or a workload. Files with
+    problems are not used. If there are several hardware files, none of them is used; the same holds for workloads.
+    Returns None if the check is not possible.
     """
     files: dict[str, list[Path]] = {"mapping": [], "hardware": [], "workload": []}
     for path, told, found, _ in checked:

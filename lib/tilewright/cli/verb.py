@@ -90,8 +90,8 @@ class Paper(NamedTuple):
 
 
 class OptionOf(NamedTuple):
-    """Annotation of an argument. The class of parameters `kind` declares the option of this argument. Only the default
-    is that of the argument. Example: `model: Annotated[str, OptionOf(ModelChoice)] = "corrected"`.
+    """Annotation of an argument whose option is declared by the class of parameters `kind`. Only the default of the
+    option comes from the argument. Example: `model: Annotated[str, OptionOf(ModelChoice)] = "corrected"`.
     """
 
     kind: type[Parameters]

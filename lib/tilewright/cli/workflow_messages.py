@@ -23,7 +23,7 @@ file, so that the caller can print other texts first.
 LAST_LINES = 5
 """Number of last lines of a log that are shown if the log has no error message."""
 MOST_NAMED = 3
-"""Largest number of runs that a line names."""
+"""Limit on the number of runs that a line names."""
 _MESSAGE = re.compile(r"(internal )?error:")
 _NOT_COUNTED = ("all", "across_runs")
 """Rules that only name other rules and do no work. They are not counted as jobs."""
@@ -175,7 +175,7 @@ def duration(seconds: float) -> str:
 
 
 MOST_DAMAGED = 10
-"""Largest number of damaged files whose names are printed."""
+"""Limit on the number of damaged files whose names are printed."""
 
 
 def damage_lines(files: Sequence[str]) -> list[str]:

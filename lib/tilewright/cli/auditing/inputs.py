@@ -91,8 +91,9 @@ def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | No
 
 
 def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[str, object]) -> list[str]:
-    """Messages, one for each input whose digest has changed: the digests in `stated`, the provenance of the result,
-    differ from those in `now`. For the messages, `places` has the file of each kind of input.
+    """Messages, one for each input whose digest has changed since the result was made. `stated` has the digests in the
+    provenance of the result, and `now` has the present digests. `places` has the file of each kind of input; the
+    messages name these files.
     """
     return [
         f"its {key} has changed since the result was made, or is another file: {places.get(key, 'it')} has the"
@@ -103,13 +104,13 @@ def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[s
 
 
 def is_of_this_code(provenance: Mapping[str, Any], step: str) -> bool:
-    """True if the present code of the step `step` made a file. `provenance` is that of the file."""
+    """True if a file was made by the present code of the step `step`. `provenance` is the provenance of this file."""
     return bool(provenance.get("code") == code_digest(step))
 
 
 def note_of_code(file: Path, provenance: Mapping[str, Any], step: str) -> list[str]:
-    """List with one note that the file was made by another version of the code of the step `step`; [] if the present
-    version made it. `provenance` is that of the file.
+    """List with one note: another version of the code of the step `step` made the file `file`. The list is [] if the
+    present version made it. `provenance` is the provenance of this file.
     """
     if is_of_this_code(provenance, step):
         return []

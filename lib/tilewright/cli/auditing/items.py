@@ -83,7 +83,8 @@ class Made(NamedTuple):
     item: AuditItem
     differences: tuple[AuditDifference, ...] = ()
     ended: str = ""
-    """Reason why the result cannot be compared: a time budget ended its search in the audit. '' if it can be compared.
+    """Reason why the result cannot be compared: a time budget ended its search in the audit. '' if the result can be
+    compared.
     """
 
 
@@ -97,7 +98,9 @@ class Audited(Protocol):
     notes: list[str]
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Recompute some items of the folder, and compare them. Stored results are neither reused nor changed."""
+        """Recompute some items of the folder, and compare them with the stored results. The recomputation does not
+        reuse stored results, and does not change them.
+        """
 
 
 @dataclass

@@ -85,8 +85,8 @@ _DESCRIPTION = "description"
 
 
 class SeveralCoresRun(Findings):
-    """Folder of a run on several cores. `tilewright cns`, `cost`, `allocate` and `schedule` wrote it, or `tilewright
-    fuse`. Raises InputError if no result in the folder can be recomputed.
+    """Folder of a run on several cores, written either by `tilewright fuse` or by `tilewright cns`, `cost`, `allocate`
+    and `schedule`. Raises InputError if no result in the folder can be recomputed.
     """
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
@@ -237,8 +237,8 @@ class SeveralCoresRun(Findings):
 
     def _look_at_answer(self, file: Path, kind: str, step: str) -> None:
         """Check that the allocation or the schedule was made from the inputs of the run, which include all cost tables.
-        If the check fails, list the file as not audited. Otherwise, add it to the results that can be recomputed.
-        Exception: it is not added if a time budget or the user ended the search for the allocation.
+        If the check fails, list the file as not audited. Otherwise, add the allocation or the schedule to the results
+        that can be recomputed. An allocation is left out instead if a time budget or the user ended its search.
         """
         made_by = self._made_by if kind == SCHEDULED else read_artifact(file).provenance
         try:

@@ -1,4 +1,4 @@
-"""Audit of a design space, which samples designs from the shards of `tilewright explore` or the parts of `tilewright
+"""Audit of a design space: a sample of designs from the shards of `tilewright explore` or the parts of `tilewright
 front`.
 
 The costs of each sampled design are recomputed, one design at a time.

@@ -161,8 +161,9 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
         return {**super().implied(given), **({"fusion_time_budget_s": None} if is_limited else {})}
 
     def without_effect(self) -> dict[str, str]:
-        """Reason for each option without effect, by name of the option. The options are those of the base classes, and
-        `stack_cutoffs` if it names no layer. `seed` is never listed, because the search for plans always uses it.
+        """Reason for each option without effect, by name of the option. These are the options without effect that the
+        base classes report, and `stack_cutoffs` if it names no layer. `seed` is never listed, because the search for
+        plans always uses it.
         """
         found = super().without_effect()
         found.pop("seed", None)

@@ -148,7 +148,7 @@ def groups_of(flow: str, verb: str = "") -> tuple[Group, ...]:
 
 
 COMPANION = "layer_by_layer"
-"""Suffix of the name of a baseline: the layer-by-layer run with which a run is compared."""
+"""Suffix of the name of a baseline. A baseline is the layer-by-layer run with which a run is compared."""
 _ISLAND_KEYS = ("islands", "island_rounds")
 _LAYER_BY_LAYER = {"mode": "lbl"}
 """Settings of a baseline in which each layer is a stack of its own. If the mapping file gives `inter_core_tiling`, a

@@ -58,7 +58,8 @@ def _is_told_by_tilewright(error: Exception) -> bool:
 
 def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: str = "") -> Problem:
     """Problem that reports an error in code of the user. Its line is the innermost line of the traceback that is in
-    `file` or in another file of the user. The message names the file `shown`, and `path` is the path of the problem.
+    `file` or in another file of the user. If the error is in `file` itself, the problem gives `shown` as the name of
+    the file. `path` is the path of the problem in the input.
     """
     if isinstance(error, SyntaxError) and error.filename:
         name = shown if file is not None and Path(error.filename) == file else _short(error.filename)

@@ -92,8 +92,8 @@ class Catalogue:
         return ""
 
     def elsewhere(self, name: str) -> str:
-        """Message on a stage that the catalogue of this flow does not have; '' if the name is unknown. Either another
-        stage of this flow does the work, or only another flow has the stage.
+        """Message on a stage that the catalogue of this flow does not have; '' if the name is unknown. The message says
+        that another stage of this flow does the work of the stage, or that only another flow has the stage.
         """
         for stage in self.listed.values():
             if name in stage.absorbs:

@@ -97,8 +97,8 @@ class RemoveUnusedMemory(Change):
 def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
     """Part of the summary about data that stay on the chip between layers; {} if these data are not known.
 
-    `layers_below_top` is the number of layers with an operand that never uses the outermost memory of the core. In a
-    run without `exploit_data_locality`, it is the number of such layers with this option.
+    `layers_below_top` is the number of layers with an operand that never uses the outermost memory of the core. For a
+    run without `exploit_data_locality`, it is the number that the run would have with this option.
     """
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     exploited = any(record.memory_reach is not None for record in records)

@@ -99,8 +99,8 @@ class NetworkProblem:
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Operators without costs: the layers that the core cannot run, and the operators in the argument `uncosted`. If
-    this argument is None, the operators without a cost model are used instead of it.
+    """Operators without costs: the layers that the core cannot run, followed by the operators in the argument
+    `uncosted`. If this argument is None, the operators without a cost model take its place.
     """
     whole: Workload | None = None
     """Network as it was read, including the layers that the core cannot run. The default is the network given as
@@ -133,7 +133,7 @@ class NetworkProblem:
             )
 
     def check_layers(self) -> None:
-        """Raise InputError if the core cannot run any layer of the network, because the result would be empty."""
+        """Raise InputError if the core can run no layer of the network, because the result would be empty."""
         if any(node.layer is not None for node in self.workload.nodes):
             return
         rows = self.uncosted or ()

@@ -191,8 +191,8 @@ class Flow:
 
     catalogue: Catalogue
     default_entries: Callable[[CoreSearchOptions, bool], list[Entry]]
-    """Function that returns the entries of the default pipeline. Its arguments are the options of the search, and True
-    for an ONNX model.
+    """Function that returns the entries of the default pipeline. Its arguments are the options of the search, and a
+    truth value: True if the network is an ONNX model.
     """
     takes: type
     """Type of the item for the first stage."""
@@ -201,8 +201,8 @@ class Flow:
     problem: type | None = None
     """Type of the item that the parsers make; None if the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries
-    """Function that returns the entries of the parsers; its argument is True for an ONNX model. They are added to a
-    full list of stages without parsers.
+    """Function that returns the entries of the parsers; its argument is True if the network is an ONNX model. If a
+    user's full list of stages has no parsers, these entries are added to it.
     """
     collects: tuple[type, ...] = ()
     """Allowed types of the results of the first stage; () for any type."""

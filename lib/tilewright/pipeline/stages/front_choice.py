@@ -27,7 +27,9 @@ from tilewright.workload.layer import Layer
 
 NS_A_MS = 1e6
 LEAST_SHOWN = 1e-4
-"""Smallest share, by which a point exceeds a limit, that messages print as a number."""
+"""Smallest excess over a deadline or budget, as a share, that messages print as a number. A smaller excess is printed
+as `less than 0.01% more`.
+"""
 
 
 def check_clock(options: MapOptions, core: Core) -> None:

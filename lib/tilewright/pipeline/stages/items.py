@@ -109,8 +109,8 @@ class Tally:
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Set the reason for each spatial mapping without a chosen loop order, although some of its loop orders fit the
-        core.
+        """Set the reason of each spatial mapping for which no loop order was chosen, although at least one of its loop
+        orders is feasible.
         """
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:

@@ -48,7 +48,7 @@ MOST_MISSED.
 The miss is an upper limit of the distance between the front found and the true front (docs/proofs.md#sweeps).
 """
 MOST_SEARCHES = 24
-"""Largest number of searches between the two ends of a front."""
+"""Limit on the number of searches between the two ends of a front."""
 MOST_USELESS = 3
 """Number of unsuccessful searches between the two ends of a front after which no further search follows. A search is
 unsuccessful if it proves too little.
@@ -58,9 +58,9 @@ FEW_LABELS, MORE_LABELS = 50_000, 50_000
 needs at most FEW_LABELS, a second sweep with the effort MORE_LABELS tries to complete the front.
 """
 LATENCY_SHARE = 40
-"""Divisor of the effort of the layer: the search for the least latency gets the effort divided by this number. It is
-short, because sweeps find and prove the least latency with as little effort. The search for the least energy is cheap
-for most layers, and gets the full effort.
+"""Divisor of the effort of the layer: the search for the least latency gets the effort divided by this number. This
+search can be short, because sweeps find and prove the least latency with equally little effort. The search for the
+least energy is cheap for most layers, and gets the full effort.
 """
 SWEEP_FACTOR, LONG_SWEEP_FACTOR = 5, 16
 """Factors of the effort of the layer. The first sweep gets SWEEP_FACTOR times the effort. If the miss still exceeds
@@ -188,8 +188,8 @@ class FrontSearch:
 
         Each search weights the latency by the slope that `_next_weight` gives. It adds a supporting line to `lines`,
         and the mappings that it evaluates to `met`. The function ends early if there is no such slope, or if a search
-        finds no mapping. It also ends after MOST_USELESS searches that ended with a gap above MISS, because the lines
-        of such searches prove no miss of at most MISS.
+        finds no mapping. It also ends after MOST_USELESS searches whose gap stayed above MISS, because the lines of
+        such searches cannot prove a miss of MISS or less.
         """
         useless = 0
         for _ in range(MOST_SEARCHES):
@@ -234,9 +234,9 @@ class FrontSearch:
         """Weight of the latency, in pJ per cycle, for the next search; None if no further search is useful.
 
         The weight is the slope between two neighbouring points of the front. The miss of two neighbours is the largest
-        possible distance, as a fraction, of a mapping between them from the nearer neighbour. Pairs with a miss of at
-        most MISS are left out, and pairs whose slope already has a supporting line. Of the other pairs, the pair with
-        the largest miss is chosen.
+        possible distance, as a fraction, of a mapping between them from the nearer neighbour. Two kinds of pairs are
+        left out: pairs with a miss of at most MISS, and pairs whose slope already has a supporting line. Of the
+        remaining pairs, the pair with the largest miss is chosen.
         """
         points = [FrontPoint(one.energy_pj, one.latency_cycles) for one in self.met]
         gaps = misses(points, self.lines, self.least_latency_cycles)[1:-1]

@@ -42,7 +42,7 @@ def tally_key(batch: OrderBatch) -> tuple[int, Unrolling]:
 
 def what_is_minimised(stages: tuple[Stage, ...]) -> str:
     """Objective of the outermost reduction among the stages. Without a reduction, it is the objective of the temporal
-    mapper, or '' if this has no objective.
+    mapper; '' if the temporal mapper has no objective.
     """
     kept = next((str(what) for stage in stages if (what := getattr(stage, "minimises", ""))), "")
     mappers = [stage for stage in stages if isinstance(stage.gives, type) and _maps_orders(stage.gives)]

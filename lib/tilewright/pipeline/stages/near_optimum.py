@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 GAP_SHARE = 0.02
-"""Factor of the largest relative gap in the search for a mapping near the optimum. The largest gap is the product of
-GAP_SHARE and the accepted loss of the objective (a fraction).
+"""Relative gap at which the search for a mapping near the optimum may end, divided by the accepted loss of the
+objective (a fraction).
 
-This search minimises a weighted sum of energy and latency. The weight is chosen so that this gap of the sum is a gap of
-about GAP_SHARE in the other measure: the latency if the objective is energy, the energy if the objective is latency.
+This search minimises a weighted sum of energy and latency. The weight is chosen so that this gap of the sum corresponds
+to a gap of about GAP_SHARE in the other measure: the latency if the objective is energy, the energy if the objective is
+latency.
 """
 EFFORT_SHARE = 8
 """Divisor of the layer's effort: the search for a mapping near the optimum gets the effort divided by this number."""
@@ -44,8 +45,8 @@ def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource,
 
     The mapping has at most 1 + `share` times the objective of `found`, the result of the search for the objective. It
     is chosen from the mappings of up to three searches: the search for the objective, the search for the Pareto front,
-    and a search for the least weighted sum of energy and latency. None if the other measure of no such mapping is
-    smaller than that of `found`.
+    and a search for the least weighted sum of energy and latency. The result is None unless such a mapping has less of
+    the other measure than `found`.
     """
     objective = search.mapper.objective
     by_energy = bool(OBJECTIVES[objective].energy)

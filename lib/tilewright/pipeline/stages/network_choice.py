@@ -89,9 +89,10 @@ def layers_for_network(
 ) -> list[NetworkLayer[Result]] | None:
     """Distinct layers of a network with the mappings that are chosen for the EDP of the network.
 
-    Each layer has its first mapping, the notes of the search that found it, and the number of times that it runs.
-    `search` searches layers again. None if a layer has no bounds of energy, latency and EDP. Also None if a time budget
-    ended a search, because the result would then depend on the speed of the machine.
+    `first` has the first mapping of each layer, `searches` has the notes of the searches that found these mappings, and
+    `counts` says how often each layer runs. `search` searches layers again. None if a layer has no bounds of energy,
+    latency and EDP. Also None if a time budget ended a search, because the result would then depend on the speed of the
+    machine.
     """
     if not all(one.get("ends") and not one.get("ended_by_time") for one in searches):
         return None
@@ -146,7 +147,9 @@ def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
 
 
 def _ends(ends: FrontEnds, layer: NetworkLayer[LayerRecord]) -> FrontEnds:
-    """Ends of the front of a layer, with the chosen mapping. Better mappings replace those in `ends`."""
+    """Ends of the front of a layer, with the chosen mapping. If the second search of the layer found a mapping that is
+    better than an end in `ends`, this mapping becomes the end.
+    """
     for one in layer.found[1:]:
         if one.energy_pj < ends.energy.energy_pj:
             ends = replace(ends, energy=FrontEnd(one.energy_pj, one.latency_cycles, ends.energy.lower_bound))

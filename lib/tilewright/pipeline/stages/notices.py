@@ -28,8 +28,8 @@ def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> lis
     """Notices on unused lanes: one for each reason why layers get fewer lanes than the mapping file gives, and one for
     each array dimension that no spatial mapping of the mapping file fills.
 
-    The result is [] if the stages of the pipeline may not use the spatial mappings of the mapping file. `file` is the
-    path of the mapping file, for line numbers.
+    The result is [] if it is not certain that the stages of the pipeline use the spatial mappings of the mapping file.
+    `file` is the path of the mapping file, for line numbers.
     """
     stages = pipeline.search().stages
     known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)

@@ -38,8 +38,8 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problems with the order of stages. Only problems of the first kind are reported, because they often cause the
-    others.
+    """Problems with the order of stages. The items are checked first, then the results, then other conditions. If a
+    check finds problems, the later checks are left out, because these problems often cause others.
     """
     return (
         _items_that_do_not_fit(placed, flow)

@@ -57,11 +57,11 @@ layer's effort divided by EFFORT_OF_ENDS, and may end if the gap to its bound is
 that is 2 % too low makes the bound of the network's EDP less than 1 % too low.
 """
 KEPT_SPACES, KEPT_ROWS = 64, 5000
-"""Limits for bounds that stay in memory. KEPT_SPACES is the largest number of spaces (sets of spatial mappings) whose
-bounds are kept. A space with more than KEPT_ROWS spatial mappings is not kept.
+"""Limits for bounds that stay in memory. The bounds of at most KEPT_SPACES spaces (sets of spatial mappings) are kept.
+A space with more than KEPT_ROWS spatial mappings is not kept.
 """
 REASONS = 100
-"""Largest number of spatial mappings in a list of reasons why a spatial mapping has no loop order."""
+"""Limit on the length of a list of reasons, each of which says why one spatial mapping has no loop order."""
 
 
 def mapper_of(rest: Rest) -> Exact | None:
@@ -291,8 +291,8 @@ class _Separately(_Spatial):
     mapper: BoundedMapper
 
     def results(self) -> Iterator[Evaluations]:
-        """Results of the temporal mapper, unchanged. If one of them has a mapping that fits, a result without costs
-        follows. Its tallies have notes on the lower bound of the layer.
+        """Results of the temporal mapper, unchanged. If at least one of them has a mapping that fits, an additional
+        result comes last. It has no costs, but tallies with notes on the lower bound of the layer.
         """
         objective = what_is_minimised(self.rest.stages)
         powers = OBJECTIVES[objective]

@@ -198,7 +198,9 @@ class Save(Writer):
             raise InputError(problems)
 
     def wrong_names(self) -> list[Problem]:
-        """Errors in the parameters of the stage that are file names. The parameter `folder` is checked elsewhere."""
+        """Errors in those parameters of the stage whose values are file names. The parameter `folder` is checked
+        elsewhere.
+        """
         return []
 
     def files(self, above_workload: bool, above_sum: bool) -> str:

@@ -124,8 +124,8 @@ def _for_network(
     mapper: Best,
     layers: LayerSearch,
 ) -> dict[str, list[LayerRecord]]:
-    """Records by key of the layer problem, with the mappings that are chosen for the EDP of the network. `found` has
-    the records of the search of each layer for its own EDP, and `layers` is this search.
+    """Records by key of the layer problem, with the mappings that are chosen for the EDP of the network. `layers` is
+    the earlier search, which searched each layer for its own EDP; `found` has the records of that search.
     """
     if any(len(found[task.key]) > 1 for task in tasks):
         return found
@@ -165,9 +165,9 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[La
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """Pair (observers, search), made from the stages below Workload. The observers are the first stages, as long as
-    each of them observes results or changes the layer problem. The search has all stages below Workload, except the
-    observers that observe results. An observer that changes the layer problem is therefore also in the search.
+    """Pair (leading stages, search), made from the stages below Workload. The leading stages are those before the first
+    stage that neither observes results nor changes the layer problem. The search has all stages below Workload, except
+    the leading stages that observe results.
     """
     stages = rest.stages
     count = next(

@@ -182,8 +182,8 @@ def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name:
     for each reason.
 
     `stages` are the stages that compute the costs. If their model profile keeps given unrollings, there is also a
-    notice for each loop with more lanes than iterations in total, if it is unrolled over several dimensions of the
-    array.
+    notice for each loop that is unrolled over several dimensions of the array and has more lanes in total than
+    iterations.
     """
     model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
     cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling

@@ -158,8 +158,8 @@ def read_cns(
 
 
 def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
-    """Digest of the CN graph in the folder `cns`. If `cns` is not a folder, it is the digest of the object `graph`,
-    which equals that of the artifact to which the graph is written.
+    """Digest of the CN graph in the folder `cns`, or of the object `graph` if `cns` is not a folder. An object has the
+    same digest as the artifact to which it is written.
     """
     from tilewright.multicore.nodes.graph import cn_graph_digest
 
@@ -221,8 +221,9 @@ def read_inputs(
 
 
 def cns_problems(cns: "FilePath | CnProblem", described: SystemProblem, graph: "CnGraph") -> list[Problem]:
-    """List with the problem that a CN graph does not belong to the input files; [] if it belongs to them. The layers of
-    the CN graph must be those of the network. If `cns` is a folder, `graph_origin_problems` must also find no problem.
+    """List with the problem that a CN graph does not belong to the input files; [] if it belongs to them. A CN graph
+    belongs to the input files if it has the layers of the network, and if `graph_origin_problems` finds no problem. The
+    second condition applies only if `cns` is a folder.
     """
     if isinstance(cns, CnProblem):
         return graph_problems(graph, described.workload)

@@ -64,9 +64,10 @@ class PlanCall(Protocol):
         """True if the lower bounds of this search also cover the plan `start` of another system."""
 
     def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0, enough: float = math.inf) -> FoundPlan:
-        """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
-        `starts` of other systems first, in their order. If one of them has a schedule on this system, the search makes
-        fewer other first plans; it makes none if the objective of the best plan is at most `enough`.
+        """Best plan that the search finds. The search may evaluate only the fraction `share` of the plans and schedules
+        that its options allow. It evaluates the plans `starts` of other systems first, in the given order. If one of
+        them has a schedule on this system, the search makes fewer initial plans of its own; it makes none if the
+        objective of the best plan is at most `enough`.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """

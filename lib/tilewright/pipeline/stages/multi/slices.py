@@ -70,8 +70,8 @@ class Slice:
 
 
 def only_result(results: Iterable[Any], kind: type[T]) -> T:
-    """Result of stages that must yield exactly one. Raises InputError if they yield no result or several results. The
-    function waits until all stages have ended.
+    """Result of stages that must yield exactly one result. Raises InputError if they yield no result or several
+    results. The function waits until all stages have ended.
     """
     found = list(results)
     if len(found) != 1 or not isinstance(found[0], kind):

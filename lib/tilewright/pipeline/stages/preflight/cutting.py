@@ -45,8 +45,8 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Map
     A number of tiles is an error if it is larger than the dimension in every layer of the mapping entry.
 
     If no layer of the mapping entry has the dimension of a tiling, a notice says that the tiling has no effect (Stream
-    also ignores it). It is an error if the entry has the name of a single layer, and no layer of the network has the
-    dimension. Another check reports dimensions with unusual names.
+    also ignores it). Such a tiling is an error instead if the entry has the name of a single layer, and no layer of the
+    network has the dimension. Another check reports dimensions with unusual names.
     """
     layers = layers_of_entries(workload, mapping)
     kept = list(mapping.entries)
@@ -70,9 +70,9 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Map
 def _splits_a_reduction(
     problems: Problems, path: KeyPath, entry: MappingConstraints, nodes: Sequence[WorkloadNode], loop: TilingEntry
 ) -> bool:
-    """True if a loop over cores cuts a reduction of the layer that a mapping entry names, although the entry does not
-    have the key `reduction`. The loop is then reported as an error. For layers that the entry selects in another way,
-    another step leaves out such a loop, and a note says so.
+    """True if a mapping entry that has the name of a layer cuts a reduction of this layer by a loop over cores, but
+    does not have the key `reduction`. The loop is then reported as an error. If the entry selects the layer in another
+    way than by its name, another step leaves out the loop, and a note says so.
     """
     tiles = len(entry.core_allocation or ()) if loop.tiles == WILDCARD else loop.tiles
     for node in nodes:

@@ -46,7 +46,7 @@ BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
     """Report each memory that cannot hold one element of an operand, with the affected layers and the line of the core
-    file. If every allowed core of a layer has such a memory, it is an error, otherwise a notice.
+    file. This is an error if every allowed core of a layer has such a memory; otherwise, it is a notice.
 
     Add notices on in-memory arrays that are built for fewer bits than the inputs of a layer have.
     """
