@@ -117,8 +117,8 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
     reduced while energy and latency do not increase.
 
     --write writes a copy of the input file with one change, which is given by its number in the list. For a run on
-    several cores, widths of links are changed too. The gain is then computed for the tiles and the allocation of the
-    run, with new cost tables, and for a new search. --write then writes the file of the accelerator or of a core.
+    several cores, widths of links are changed too. The gain is then computed twice: with the tiles and the allocation
+    of the run but new cost tables, and with a new search. --write then writes the file of the accelerator or of a core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """,
@@ -148,8 +148,8 @@ def advise(
     mapping_changes: Annotated[
         bool,
         Help(
-            "Also change spatial mappings of the mapping file. Each such change needs a new search of mappings, even with"
-            " --no-search; --no-mapping-changes avoids these searches."
+            "Also change spatial mappings of the mapping file. Each such change needs a new search of mappings, even"
+            " with --no-search; --no-mapping-changes avoids these searches."
         ),
     ] = True,
     pairs: Annotated[
@@ -191,8 +191,8 @@ def _explained_with(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> "tuple[TrialEngine, tuple[FileChange, ...], int]":
     """Triple (run with its inputs, changes of its hardware, number of possible changes of its mapping file). Each
-    change of the hardware multiplies or divides one number by the factor `by`. The third value is 0 if
-    `mapping_changes` is false, and for a run on several cores.
+    change of the hardware multiplies or divides one number by the factor `by`. The number of possible changes is 0 if
+    `mapping_changes` is false, or if the run is on several cores.
     """
     if is_multi_run(existing_run(run)):
         return *explained_system_run(run, given, network_options, by), 0

@@ -143,9 +143,8 @@ def allocate(
 
     `costs` is the result of the function `cost` for all cores, or the folder of the cost tables. If it is a folder,
     `cns`, `hardware`, `workload` and `mapping` are needed too. The files of the command are written to the folder
-    `output`. Stages that write files write to the folder `exports`; the default is a subfolder of `output`. With
-    `strict`, input without effect is an error. Raises InputError for wrong settings, and MappingError if no allocation
-    has a schedule.
+    `output`. `exports` is the folder for files of stages; the default is a subfolder of `output`. With `strict`, input
+    without effect is an error. Raises InputError for wrong settings, and MappingError if no allocation has a schedule.
     """
     from tilewright.pipeline.stages.base import Control
 

@@ -1,4 +1,4 @@
-"""`tilewright check-front`: check of a certificate that states that Pareto fronts are complete."""
+"""`tilewright check-front`: check of a certificate of complete Pareto fronts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -150,8 +150,8 @@ def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None
 
     A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN. The last form
     names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
-    options of the runs differ, the report names them. The bits of
-    the operands can also differ. Runs of different networks cannot be compared.
+    options of the runs differ, the report names them. Runs with different bits of operands can be compared, but not
+    runs of different networks.
 
     The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would reverse the
     order of the runs. For such a change, --search-again also searches new mappings of both runs, with the options of

@@ -293,8 +293,8 @@ computed from energies in pJ and latencies in cycles.
 def _bounded_runs(
     space: "Space", networks: "Sequence[Network]", folder: Path, name: str, objective: str, jobs: int
 ) -> list[Bounded]:
-    """List of triples `Bounded`, one for the run of the design `name` on each of `networks`. The runs use a search that
-    computes lower bounds, and are written below `folder`.
+    """List of triples `Bounded`, one for each network: its run is that of the design `name` on this network. The runs
+    use a search that computes lower bounds, and are written below `folder`.
     """
     from tilewright.base.yamlfile import yaml_text
     from tilewright.cli.map import map_workload

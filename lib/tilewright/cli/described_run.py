@@ -205,8 +205,8 @@ class DescribedRun:
         """Files of the user that can be inputs of a kind. Files with the name of the core come first.
 
         The files are in the folder of `config` for this kind, in the folder above the run, or in the working folder.
-        They can also be in a subfolder of the last two folders, if it has the name of the core (`tilewright new` makes
-        such a folder).
+        Each of the last two folders can also have a subfolder with the name of the core (`tilewright new` makes such a
+        folder); its files are included.
         """
         places = [(WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")]
         if self.core and Path(self.core).name == self.core:

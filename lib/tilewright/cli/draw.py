@@ -11,8 +11,8 @@ from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.results.sheet import PaperWidth
 
 OF_OUTPUT = (
-    "SVG file to write; a PNG file with the same name is written beside it. With --paper, the names of the files end"
-    " with the width instead: core-column.pdf, .svg, .txt and .csv for core.svg."
+    "SVG file to write; a PNG file with the same name is written beside it. With --paper column, the path core.svg"
+    " gives core-column.pdf, .svg, .txt and .csv instead."
 )
 
 

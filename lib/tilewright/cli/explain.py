@@ -61,8 +61,8 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) 
 
     The report splits the cycles by cause, and the energy by memory, operand and direction; the parts add up to the
     totals. If units of the array are idle, it shows which side of the array is not full, and whether the mapping file
-    is the cause. The limiting port of a layer is the port for which twice the width would save most cycles, with the
-    same mapping.
+    is the cause. The limiting port of a layer is the port that would save most cycles if it were twice as wide, with
+    the same mapping.
 
     The command looks for the input files of the run in RUN, beside RUN, in `config` and in the working folder. If they
     are elsewhere, give their paths. For a run on several cores, the report shows when each core computes and waits, and
@@ -89,12 +89,12 @@ def explain(
 ) -> "Bottlenecks":
     """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.
 
-    `run` is the folder of the run. `hardware`, `workload` and `mapping` are the input files of the run; by default they
-    are searched beside the run, and in `config` in the working folder. If hardware or workload is not found, the
-    limiting ports are not reported. `output` is a folder for tables, a JSON file and a figure. `only` limits the output
-    to `tables` (with the JSON file) or `figures`. `paper` is the width of figures for a paper, `column` or `page`; None
-    draws figures for a report. Energies are in pJ. Raises ArtifactError for a folder without a run,
-    and InputError for a missing folder, for input files of another run, and for an unknown layer.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are the input files of the run; by default, the
+    function looks for them beside the run, and in `config` in the working folder. If hardware or workload is not found,
+    the limiting ports are not reported. `output` is a folder for tables, a JSON file and a figure. `only` limits the
+    output to `tables` (with the JSON file) or `figures`. `paper` is the width of figures for a paper, `column` or
+    `page`; None draws figures for a report. Energies are in pJ. Raises ArtifactError for a folder without a run, and
+    InputError for a missing folder, for input files of another run, and for an unknown layer.
     """
     folder = Path(run)
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}

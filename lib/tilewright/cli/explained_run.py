@@ -58,7 +58,7 @@ def run_with_inputs(place: str, run: "RunPoint", option: str = "--search-again")
     """Run of `tilewright map` at `place`, with the inputs that are needed to evaluate and search its mappings on other
     hardware. `place` is the folder of the run, or the path of its records or its summary.
 
-    Raises InputError if this is not the folder of a run on one core, or if inputs are not found. The message names
+    Raises InputError if `place` does not belong to a run on one core, or if inputs are not found. The message names
     `option`, the option that needs the run.
     """
     path = Path(place)

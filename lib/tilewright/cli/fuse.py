@@ -43,7 +43,7 @@ BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 TOLERATED_S = 1.0
 """Time in seconds by which the search may exceed its time budget without a note."""
 START_HELP = (
-    f"Folder or {FUSION} of an earlier search. Its plan is tried first, so the result is not worse than this plan."
+    f"Folder of an earlier search, or its {FUSION}. Its plan is tried first, so the result is not worse than this plan."
 )
 PART_HELP = (
     "Name of one part of a search with islands: make only this part, as a job of a cluster. The first part is"
@@ -345,9 +345,9 @@ def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
         return []
     terms = ", ".join(f"{name.replace('_', ' ')} {cycles:,}" for name, cycles in bound["latency_terms"].items())
     return [
-        f"every plan, of any tiling, takes at least {bound[LATENCY_CYCLES]:,} cycles and {energy_text(bound[ENERGY_PJ])};"
-        f" gaps: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
-        f" {bound['gap_edp']:.1%} in EDP; the bounds hold for {bound['covers']}",
+        f"every plan, of any tiling, takes at least {bound[LATENCY_CYCLES]:,} cycles and"
+        f" {energy_text(bound[ENERGY_PJ])}; gaps: {bound['gap_latency']:.1%} in latency,"
+        f" {bound['gap_energy']:.1%} in energy, {bound['gap_edp']:.1%} in EDP; the bounds hold for {bound['covers']}",
         f"the bound of the latency over every plan is the largest of: {terms}",
     ]
 

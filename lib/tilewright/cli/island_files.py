@@ -50,7 +50,10 @@ def part_problems(part: str | None, options: FusionOptions, has_output: bool) ->
         problems.append(Problem("is needed with --part, because its folder keeps the states of the parts", path="-o"))
     for name in ("fusion_time_budget_s", "fusion_cpu_budget_s"):
         if getattr(options, name) is not None:
-            message = "cannot limit a search with --part, because it takes several calls; use nb_plans or nb_schedules"
+            message = (
+                "cannot limit a search with --part, because such a search takes several calls; use nb_plans or"
+                " nb_schedules"
+            )
             problems.append(Problem(message, path=name, value=f"{getattr(options, name):g}", allowed="none"))
     return problems
 

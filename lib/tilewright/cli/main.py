@@ -83,7 +83,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "decide": (
             "tilewright.cli.decide",
-            "Choose one design of a space; say what it costs, how certain it is, and what would change it.",
+            "Choose one design of a space; show what the choice costs, how certain it is and what would change it.",
         ),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
         "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts."),

@@ -177,10 +177,10 @@ def map_workload(
     Options are given by name; they override those of the object `options`. The other arguments are options of the
     command. The parts of `network_options` can also be given by name (`dims={"sequence": 128}`). `output` is the folder
     that the command writes. `pipeline` is a list of stages or a list of edits of the default pipeline, as in a
-    configuration, or a file with such a list; stages can also be classes or objects. Stages that write files write to
-    the folder `exports`; the default is a subfolder of `output`. Without a `store`, results are not kept for later
-    searches. With `strict`, work without costs and input without effect are errors. Raises InputError for wrong input
-    files and pipelines, and MappingError if a layer has no mapping that fits.
+    configuration, or a file with such a list; stages can also be classes or objects. `exports` is the folder for files
+    of stages; the default is a subfolder of `output`. Without a `store`, results are not kept for later searches. With
+    `strict`, work without costs and input without effect are errors. Raises InputError for wrong input files and
+    pipelines, and MappingError if a layer has no mapping that fits.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions

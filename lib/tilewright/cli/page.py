@@ -43,7 +43,7 @@ def page(
     output: Annotated[FilePath, Help(f"HTML file to write; default: {RESULTS_PAGE}.")] = RESULTS_PAGE,
     unfinished: Annotated[
         FilePath | None,
-        Help("File with unfinished runs, written by `tilewright results --output`; they are listed too."),
+        Help("File with unfinished runs, written by `tilewright results --output`; these runs are listed too."),
     ] = None,
 ) -> Path:
     """Write one HTML page with the runs in the folders. Returns the path of the file.

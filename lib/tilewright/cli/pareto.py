@@ -84,7 +84,7 @@ def pareto(
     runs: Annotated[Sequence[FilePath], ARGUMENT],
     unfinished: Annotated[
         FilePath | None,
-        Help("File with unfinished runs, written by `tilewright results --output`; they are listed too."),
+        Help("File with unfinished runs, written by `tilewright results --output`; these runs are listed too."),
     ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     figures: Annotated[FilePath | None, Help("Folder for figures, one for each network.")] = None,

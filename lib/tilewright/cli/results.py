@@ -60,7 +60,7 @@ def results(
     ] = False,
     report: Annotated[
         bool,
-        Help("If the report is out of date, print only the path of the file that describes the job of the report."),
+        Help("If the report is out of date, print only the path of the file that describes the job that makes it."),
     ] = False,
     left_out: Annotated[
         FilePath | None, Help("With --report: file with the unfinished runs, as --output writes it.")
@@ -73,10 +73,10 @@ def results(
     `unfinished` has the runs that are not up to date. If `output` is given, these runs are also written to this JSON
     file. With `spaces`, the key `unfinished_spaces` has the explorations and complete fronts that are not up to date.
 
-    With `report`, the key `report_order` has the path of the order (job description) of the report that Snakemake
-    makes, or '' if the report is up to date. The key `not_up_to_date` has the units that are not up to date; runs in
-    the file `left_out` are not listed. With `complete`, units that are not up to date are an error. Raises InputError
-    with all errors of the configuration.
+    With `report`, the key `report_order` has the path of the order (description of the job) that makes the report of
+    Snakemake, or '' if this report is up to date. The key `not_up_to_date` has the units that are not up to date; runs
+    in the file `left_out` are not listed. With `complete`, units that are not up to date are an error. Raises
+    InputError with all errors of the configuration.
     """
     from tilewright.cli import config_folders
     from tilewright.cli.config import read_config
@@ -126,9 +126,9 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
 def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
     """Values that `tilewright results --report` adds to its result: `report_order` and `not_up_to_date`.
 
-    `report_order` is the path of the order (job description) of the report that Snakemake makes, or '' if the report is
-    up to date. `not_up_to_date` has the names of all units that are not up to date, except the report and the runs in
-    `unfinished`.
+    `report_order` is the path of the order (description of the job) that makes the report of Snakemake, or '' if this
+    report is up to date. `not_up_to_date` has the names of all units that are not up to date, except the report and the
+    runs in `unfinished`.
     """
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()

@@ -1,6 +1,6 @@
 """Runs as points (energy, latency, area), for comparisons.
 
-Each point has the costs of the parts of its core.
+Each point of a run on one core also has the costs of the parts of this core.
 """
 
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def costs_of_run(folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None) -> "HardwareCosts | None":
-    """Costs of the parts of the core of a run on one core. None if the hardware of the run is not found or cannot be
-    read.
+    """Costs of the parts of the core on which a single-core run ran. None if the hardware of the run is not found or
+    cannot be read.
 
     The hardware is found by its digest, so the costs are certainly those of the run. `made_by` is the provenance of the
     run.

@@ -72,8 +72,8 @@ def _show(made: "tuple[SplitNetwork, SystemProblem]", output: Path | None, as_js
 
 
 @verb(
-    """Split layers over output channels, so that the weights of each part fit the smallest memory of all cores that are
-    allowed to run the layer.
+    """Split layers over output channels, so that the weights of each part fit the memory of every core that is allowed
+    to run the layer.
 
     Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml -o split.onnx

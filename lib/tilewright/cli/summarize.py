@@ -97,7 +97,7 @@ def summarize(
     ] = None,
     unfinished: Annotated[
         FilePath | None,
-        Help("File with unfinished runs, written by `tilewright results --output`; they are listed too."),
+        Help("File with unfinished runs, written by `tilewright results --output`; these runs are listed too."),
     ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     parquet: Annotated[FilePath | None, Help("Parquet file to write.")] = None,

@@ -250,8 +250,9 @@ class Units:
 
     def _digests_of(self, path: str) -> tuple[str, str]:
         """Pair (digest of the bytes of a file, digest of its parsed content). The first digest is '' if the file names
-        another file, because its bytes then do not determine the content. Both digests are those at the time at which
-        the pipeline was planned."""
+        another file, because its bytes then do not determine the content. Both digests are of the file as it was when
+        the pipeline was planned.
+        """
         if path not in self._digests:
             self._digests[path] = digests_of_file(path)
         return self._digests[path]

@@ -67,9 +67,9 @@ def _row(file: Path, kind: str, found: Sequence[Problem], notices: Sequence[str]
 @verb(
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
-    If FILES has one mapping file, and also one hardware file or one workload or both, the command also checks the
-    mapping against them. It reports entries, loops and units of the array that are not used. A warning names a number
-    that no real part has. Warnings are not errors, so they leave the exit code at 0.
+    If FILES has one mapping file, and also one hardware file, one workload or both, the command also checks the mapping
+    against them. It reports entries, loops and units of the array that are not used. A warning names a number that no
+    real part has. Warnings are not errors, so they leave the exit code at 0.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """,

@@ -94,8 +94,8 @@ def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused:
 def unused_lines(results: Path, runs: Sequence[str], unused: Sequence[str] = ()) -> list[str]:
     """Lines on unused input of the configuration, and on unused input in the files of runs (from their summaries).
 
-    The logs of the jobs have the same notices with line numbers. These lines give each notice only once, with the names
-    of its runs.
+    The logs of the jobs have the same notices with line numbers. The lines of this function give each notice only once,
+    with the names of its runs.
     """
     found: dict[str, list[str]] = {}
     for file in (results / flow / run / SUMMARY for run in runs for flow in (SINGLE, MULTI)):

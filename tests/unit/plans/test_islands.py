@@ -139,7 +139,7 @@ def test_parts_of_a_budget_are_the_budget() -> None:
         (["--part", "opening", "--islands", "1"], "part: a search with one island cannot be made in parts"),
         (
             ["--part", "1.1", "--fusion-cpu-budget-s", "9"],
-            "fusion_cpu_budget_s: cannot limit a search with --part, because it takes several calls; use nb_plans or",
+            "fusion_cpu_budget_s: cannot limit a search with --part, because such a search takes several calls; use",
         ),
         (["--islands", "0"], "islands: not a count, got 0"),
         (["--part", "2.2"], "islands/1.1.json"),

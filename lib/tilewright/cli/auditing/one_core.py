@@ -180,7 +180,9 @@ class OneCoreRun(Findings):
         return Made(item, tuple(found))
 
     def _read(self) -> "tuple[NetworkProblem, Pipeline]":
-        """Pair (network with its core, stages that map it). Raises InputError if input files or stages have changed."""
+        """Pair (network with its core, stages that map the network). Raises InputError if input files or stages have
+        changed.
+        """
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         stated = dict(self._made_by["options"])

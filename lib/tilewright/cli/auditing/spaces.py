@@ -75,7 +75,7 @@ class _DesignFolder(Findings, ABC):
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
         """Digest that file number `number` must contain if it was made from the space `space`: a digest of the inputs
-        of the file. `said` is the part of the file beside its table, for example its provenance.
+        of the file. `said` is the content of the file apart from its table, for example its provenance.
         """
 
     @abstractmethod
@@ -115,7 +115,7 @@ class _DesignFolder(Findings, ABC):
         return []
 
     def _check(self, file: Path, said: Mapping[str, Any]) -> None:
-        """Raise InputError if a file was made from another space, or from networks that have changed since then."""
+        """Raise InputError if a file was made from another space, or if its networks have changed since it was made."""
         stated, now = said["provenance"], made_of(self.space, self._step())
         changed = [
             f"{key} of the space has changed since the file was made"

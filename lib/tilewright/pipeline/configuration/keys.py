@@ -239,8 +239,8 @@ class Run:
 
     @property
     def companion(self) -> "Run | None":
-        """Baseline of this run: the same network layer by layer on the same cores. None if no baseline is wanted, for a
-        run on one core, for a baseline, and for a run that already runs layer by layer.
+        """Baseline of this run: the same network layer by layer on the same cores. None in four cases: no baseline is
+        wanted, the run is on one core, the run is a baseline itself, or the run already runs layer by layer.
         """
         cutting = {parameter.name for kind in (TilingOptions, PlanSearch) for parameter in parameters_of(kind)}
         others = {key: value for key, value in self.settings.items() if key not in cutting}

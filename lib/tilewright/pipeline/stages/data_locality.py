@@ -1,4 +1,5 @@
-"""Stages for data locality: data between two layers stay in the innermost memory that is large enough for them."""
+"""Stages for data locality: data between two layers stay in the innermost memory that is large enough for these data.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

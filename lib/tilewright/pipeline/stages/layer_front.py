@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 MOST_MISSED = 0.01
 """Largest accepted miss (see the module) of the front of a network, as a fraction."""
 MISS = (1 + MOST_MISSED) / (1 + THINNED) - 1
-"""Largest accepted miss of a layer, as a fraction. The search for a front ends when the miss of the front is at most
-MISS. Dropping points of the network's front increases the miss by THINNED; the miss of the network is then at most
-MOST_MISSED.
+"""Largest accepted miss of the front of a layer, as a fraction. The search for this front ends when its miss is at most
+MISS. Later, some points of the network's front are dropped, which increases the miss by at most THINNED. The miss of
+the network's front is then at most MOST_MISSED.
 
 The miss is an upper limit of the distance between the front found and the true front (docs/proofs.md#sweeps).
 """
 MOST_SEARCHES = 24
 """Limit on the number of searches between the two ends of a front."""
 MOST_USELESS = 3
-"""Number of unsuccessful searches between the two ends of a front after which no further search follows. A search is
-unsuccessful if it proves too little.
+"""Limit on unsuccessful searches: after this many of them, there are no further searches between the two ends of the
+front. A search is unsuccessful if it proves too little.
 """
 FEW_LABELS, MORE_LABELS = 50_000, 50_000
 """Limits of the effort of sweeps, mainly in labels, which are partial loop orders. If a sweep with the tolerance MISS
@@ -219,7 +219,7 @@ class FrontSearch:
         return found
 
     def take(self, found: "ExactResult", source: FrontSource, pj_a_cycle: float) -> None:
-        """Add the mappings that a search has evaluated to `met`, and remove all dominated mappings from `met`."""
+        """Add to `met` all mappings that a search has evaluated, and remove all dominated mappings from it."""
         self.met += [
             Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
         ]

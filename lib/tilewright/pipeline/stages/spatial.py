@@ -149,8 +149,8 @@ class _Ranked:
 
     def by_distance(self, known: "Staircase") -> "Iterator[tuple[Unrolling, tuple[Values, Values], float]]":
         """Triples (spatial mapping, lower bounds of its energy and its latency, upper limit of its distance). The
-        distance is measured from the known points of a front, as a fraction. The spatial mapping that can be furthest
-        comes first. Spatial mappings whose data certainly do not fit are left out.
+        distance is that of its mappings from the known points of a front, as a fraction. The spatial mapping with the
+        largest upper limit comes first. Spatial mappings whose data certainly do not fit are left out.
         """
         misses = self.floors.misses(known)
         for place in np.argsort(-misses, kind="stable").tolist():
@@ -193,7 +193,7 @@ class _Spatial:
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
     """Evaluations without a mapping: each has the reason why a spatial mapping allows no loop order. The list has at
-    most REASONS of them.
+    most REASONS items.
     """
 
     def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":

@@ -257,8 +257,8 @@ class BestForNetwork(Best):
 
     @classmethod
     def of(cls, mapper: Best, pj_a_cycle: float, largest_gap: float, effort: int | None) -> "BestForNetwork":
-        """Stage with the parameters of `mapper`, except the limits of the search, `ends`, `front` and `near_optimum`.
-        `pj_a_cycle` is the weight of the latency.
+        """Stage with the parameters of `mapper`, but with other limits of the search: `largest_gap`, `effort`, and no
+        time budget. `ends`, `front` and `near_optimum` are off. `pj_a_cycle` is the weight of the latency.
         """
         own = {one.name: getattr(mapper, one.name) for one in fields(Best)}
         limits: dict[str, Any] = {"largest_gap": largest_gap, "effort": effort, "time_budget_s": None}

@@ -25,7 +25,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
-"""Fields of a record that a row copies to describe its mapping. They are sufficient to evaluate the mapping again."""
+"""Fields of the record of a mapping that are copied into the row of the mapping. They are sufficient to evaluate the
+mapping again.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class MappedCn:
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
-    """Row of the cost table for a class of CNs on one core. `described` adds the fields that do not depend on the
-    core.
+    """Row of the cost table for a class of CNs on one core. The function `described` adds the fields that do not depend
+    on the core.
     """
     record = mapped.record
     parts = record.latency_breakdown_cycles
@@ -76,8 +78,8 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
 
 
 def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """Copy of a row of the cost table with data of its class of CNs: number of the class, description, layers, and
-    count of CNs.
+    """Copy of a row of the cost table, to which data of its class of CNs are added: number of the class, description,
+    layers, and count of CNs.
     """
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (

@@ -31,8 +31,8 @@ class Needs:
     bits: Mapping[str, int]
     """Number of bits of each memory operand that the CN keeps."""
     most_bits: Mapping[str, int]
-    """Largest number of bits that each memory operand needs in any mapping. It differs from `bits` only for outputs:
-    they have the width of partial sums here, if partial sums are wider.
+    """Largest number of bits that each memory operand needs in any mapping. The numbers differ from those in `bits`
+    only for outputs: here, outputs have the width of partial sums, if partial sums are wider.
     """
     other_bits: int = 0
     """Number of bits of data that are not operands of the layer, such as a bias. These data never stream."""
@@ -121,8 +121,8 @@ as a bias.
 
 @once_a_graph
 def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
-    """Bits by operand, one table for each class of CNs: the largest number of bits of the operand that a CN of the
-    class needs. The operands are those of the layer, and OTHER for data that are not an operand of the layer.
+    """Tables of bits by operand, one table for each class of CNs. The bits of an operand are the most that any CN of
+    the class needs. The operands are those of the layer, and OTHER for data that are not an operand of the layer.
 
     The bits of an operand are those of all data pieces that the scheduler keeps on the core for the CN, because the
     scheduler never divides a piece. They are at least the bits of the operand's tile in the loop nest. If the CN reads

@@ -77,8 +77,8 @@ def check_multi_pipeline(
     folder: Path | None = None,
     sliced: bool = True,
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """Pair (pipeline that `value` describes, errors). The pipeline is None if there are errors. If `value` is None, it
-    is the default pipeline.
+    """Pair (pipeline that `value` describes, errors). The pipeline is None if there are errors. If `value` is None, the
+    pipeline is the default pipeline.
 
     `options` has the parameters that all flows have. `settings` has the parameters that only the multi-core flow has,
     by name. `onnx` chooses the default parser of the workload. Dotted paths are looked up in `folder`.

@@ -49,7 +49,7 @@ class FoundPlan:
     as_start: StartPlan
     """Plan in the form in which a later search on another system can start from it."""
     layer_by_layer: StartPlan | None
-    """Best plan in which each stack has one layer, in the same form; None if the run fixes the stacks."""
+    """Best plan in which each stack has one layer, in the form of `as_start`; None if the run fixes the stacks."""
     details: Any
     """Complete result of the search, as an object of the package that searches for plans."""
 
@@ -74,7 +74,9 @@ class PlanCall(Protocol):
 
 
 class PlanEngine(Protocol):
-    """Search for plans. One engine serves many systems: it keeps the costs of computation nodes and uses them again."""
+    """Engine that searches for plans. One engine serves many systems: it keeps the costs of computation nodes and uses
+    them again.
+    """
 
     def call(self, problem: SystemProblem, options: FusionOptions) -> PlanCall:
         """Search for a plan of one network on one system; the search has not begun."""

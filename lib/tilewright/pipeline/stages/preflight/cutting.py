@@ -273,8 +273,8 @@ def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions
 
 
 def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tiling) -> None:
-    """Add a notice on stacks that cannot run one after another. Each of these stacks has a layer that reads results of
-    another of these stacks.
+    """Add a notice if stacks wait for each other and therefore cannot run one after another: each of them has a layer
+    that reads results of another of them.
     """
     stack_of = {node_id: place for place, stack in enumerate(tiling.stacks) for node_id in stack}
     before: dict[int, set[int]] = {place: set() for place in range(len(tiling.stacks))}

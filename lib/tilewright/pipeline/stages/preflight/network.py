@@ -60,9 +60,9 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """Pair (stranded layers, other layers). Each of the two has the layers that a core is allowed to run, by core file.
-    A layer is stranded if every core that is allowed to run it has a memory that is too small for one element of an
-    operand.
+    """Pair (stranded layers, other layers). Both are tables: for each core file, the layers of this kind that a core
+    with the file is allowed to run. A layer is stranded if every core that is allowed to run it has a memory that is
+    too small for one element of an operand.
     """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
@@ -102,8 +102,8 @@ def preflight(
     tiling.
 
     * Cores: unknown cores; cores that the mapping file gives to layers that they cannot run; layers that no core can
-      run; a missing off-chip core; memories that are too small for one element; loop dimensions in dataflows that no
-      layer has; pairs of layers that exchange data, but whose cores have no path between them.
+      run; a missing off-chip core; memories that are too small for one element; loop dimensions that a dataflow has,
+      but no layer; pairs of layers that exchange data, but whose cores have no path between them.
     * Mapping file: unknown loop dimensions, array dimensions and memory operands; spatial mappings that no core
       supports; `memory_reach`, which is only for one core; lists of fixed cores that do not match the groups of a
       layer.
@@ -272,7 +272,7 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """True if `told` has a problem in the file of `found` with the same path or with a longer path below it. False if
+    """True if `told` has a problem in the file of `found`, at the path of `found` or at a path below it. False if
     `found` has no path.
     """
     return bool(found.path) and any(
