@@ -65,8 +65,8 @@ class PlanEffort(Parameters):
     """
     islands: PositiveCount = 1
     """Number of islands: searches with different seeds that continue from the same initial plans. `nb_plans` and
-    `nb_schedules` limit the initial plans and all islands together: what is left after the initial plans is divided
-    equally among the islands. `make run` runs each island in separate jobs.
+    `nb_schedules` limit the initial plans and all islands together: the initial plans use a part of these limits, and
+    the rest is divided equally among the islands. `make run` runs each island in separate jobs.
     """
     island_rounds: PositiveCount = 4
     """Number of rounds of each island. Between two rounds, each island sends its best plan to the next island."""

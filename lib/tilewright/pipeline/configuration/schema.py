@@ -62,7 +62,7 @@ def config_schema() -> dict[str, Any]:
         "runs_per_job": {
             "type": "integer",
             "minimum": 1,
-            "description": "Number of runs in one job, for runs on one core.",
+            "description": "Number of single-core runs in one job.",
         },
     }
     return {

@@ -150,8 +150,7 @@ class Stage(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Name of the stage in a pipeline: the name of the class or, for a user's stage, the dotted path of the class.
-        """
+        """Name of the stage in a pipeline: the name of the class, or its dotted path for a stage of a user."""
         return cls.__name__ if is_own(cls) else f"{cls.__module__}.{cls.__qualname__}"
 
     @abstractmethod

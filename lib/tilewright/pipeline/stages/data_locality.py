@@ -1,5 +1,4 @@
-"""Stages for data locality: data between two layers stay in the innermost memory that is large enough for these data.
-"""
+"""Stages for data locality: data between two layers stay in the innermost memory that is large enough for the data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,8 @@ class SearchUnusedMemory(LocalityParameters, Change):
     between two layers, these data stay on the chip.
 
     This stage must come before Workload. After Workload, the stage RemoveUnusedMemory removes all memories above the
-    found ones. If the mapping file gives `memory_reach` for every layer, these values are used without a search.
+    memory that was found for a layer. If the mapping file gives `memory_reach` for every layer, these values are used
+    without a search.
 
     Example: [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
