@@ -57,7 +57,7 @@ def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
 
 
 def logs_folder(results: Path) -> Path:
-    """Folder of the logs of the jobs that make the results in a folder."""
+    """Folder for the logs of the jobs whose results are in the folder `results`."""
     return LOGS if results == RESULTS else results / "logs"
 
 

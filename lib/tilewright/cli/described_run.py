@@ -92,7 +92,7 @@ class DescribedRun:
         return self.artifact(MAPPING) or self.mapping_file()
 
     def mapping_file(self) -> Path | None:
-        """Mapping file of the run that a user wrote; None if it is not found."""
+        """Mapping file of the user with the mapping of the run; None if it is not found."""
         return self._first(MAPPING, self._written(MAPPING), mapping_digest)
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:

@@ -68,7 +68,7 @@ def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], li
 
 
 def now_called(old: str, new: str) -> str:
-    """Remark that a name is a former name; it has the new name."""
+    """Remark that `old` is a former name of `new`."""
     return f"`{old}` is now called `{new}`; the old name works until {GONE_WITH}"
 
 

@@ -44,7 +44,7 @@ def ledger_of_several_cores(folder: Path) -> "RunLedger":
 
 
 def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
-    """Ledger of a run on several cores whose files are already read."""
+    """Ledger of a run on several cores, made from files that are already read."""
     from tilewright.results.run_ledger import ledger_of_schedule
 
     return ledger_of_schedule(name, run.artifact, run.summary, run.provenance, run.core_costs)

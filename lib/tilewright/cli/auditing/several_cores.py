@@ -81,7 +81,7 @@ _ABOUT_FILES = ("notices", UNUSED, "baselines")
 """Fields of a summary that are not compared: notices about files, and results of other runs."""
 _BY_TIME = (TIME_BUDGET, INTERRUPTED)
 _DESCRIPTION = "description"
-"""Name of the column of a schedule file that contains a JSON text."""
+"""Name of the column that contains a JSON text, in a schedule file."""
 
 
 class SeveralCoresRun(Findings):
@@ -263,7 +263,9 @@ class SeveralCoresRun(Findings):
             raise InputError(wrong)
         allocation, of_it = self.folder / ALLOCATION, made_by["inputs"].get("allocation")
         if of_it and of_it != (read_artifact(allocation).digest if allocation.is_file() else ""):
-            raise InputError(f"it was made from another allocation than {allocation}, or this file has changed since")
+            raise InputError(
+                f"it was made from another allocation than {allocation}, or that allocation has changed since"
+            )
 
     # inputs and stages of the run -------------------------------------------------------------------------------------
 

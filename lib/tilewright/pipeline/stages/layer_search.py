@@ -50,7 +50,7 @@ class LayerSearch:
 
     @property
     def control(self) -> Control:
-        """Control of the search."""
+        """Settings for the execution of the stages of the search."""
         return self.search.control
 
     @property
