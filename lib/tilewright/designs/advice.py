@@ -74,7 +74,7 @@ class Pairs:
     changes: int
     """Number of changes that were combined in pairs. Every pair of these changes was tried."""
     left_out: int
-    """Number of changes that were not combined, because each of them saves less alone than any combined change."""
+    """Number of changes that were not combined. Alone, each of them saves less than every change that was combined."""
     best: Together | None
     """Pair that saves most; None if there is none.
 
@@ -108,7 +108,7 @@ class Advices:
     """
     holds_searches: bool = True
     """True if the mappings from searches on changed hardware were also evaluated on the unchanged hardware. If not, a
-    new search cannot show that a resource can be reduced.
+    reduction of a resource counts as free only if it costs nothing with the mappings of the run.
     """
     together: Together | None = None
     """Smallest set of changes that helps, if no single change helps. None if no set helps."""
@@ -175,8 +175,8 @@ class Advices:
 
     @property
     def search_gain(self) -> float:
-        """Share of the objective that the search saves on the unchanged hardware, if each layer gets its best mapping
-        from all searches; 0 if the mappings of the run are already the best known ones.
+        """Saving on the unchanged hardware, as a share of the objective, if each layer gets the best mapping that any
+        search found; 0 if the mappings of the run are already the best known ones.
         """
         return self.gain(self.known) or 0.0
 
@@ -234,7 +234,7 @@ def together(
 
     Changes that reduce a resource are not combined. If the objective is the latency, changes of energies are not
     combined either. `made` has the objective and the costs of the run. `on_changed` returns the costs after a set of
-    changes. `most_sets` is the largest number of sets that are tried for each size of set.
+    changes. For each size of set, at most `most_sets` sets are tried.
     """
     now = made.now.value(made.objective)
     can_help = [one for one in changes if one.more and not (one.kind == ENERGY and made.objective == LATENCY)]

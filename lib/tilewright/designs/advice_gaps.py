@@ -1,5 +1,5 @@
-"""Gaps between the mappings behind the advice and the best mappings: how much smaller the objective could be, for the
-run and for the changes that help most.
+"""Gaps to the best mappings, for advice: how much smaller the objective of the run could be, and the objective after
+the changes that help most.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 
 MOST_BOUNDED = 3
-"""Largest number of changes of the hardware file for which lower bounds are computed. They are computed for the changes
-that help most, because one bound takes as long as a new search.
+"""Limit of the number of changes of the hardware file that get a lower bound. Only the changes that help most get one,
+because one bound takes as long as a new search.
 """
 NOT_KNOWN = (
     "the gap between the mappings of the run and the best mappings is not known, because the run has no lower bounds"
@@ -62,9 +62,9 @@ class BoundedRun(Protocol):
 
 
 def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
-    """List of one sentence, which has the gap of the run to its best mappings. If changes were bounded, it also has the
-    largest gap of these changes after a new search. The sentence is NOT_KNOWN if the run has no lower bounds. The list
-    is empty if the advice was made without new searches.
+    """List of one sentence on gaps to the best mappings: the gap of the run and, if lower bounds of changes were
+    computed, the largest gap after a new search with one of these changes. The sentence is NOT_KNOWN if the run has no
+    lower bounds. The list is empty if the advice was made without new searches.
     """
     if not advices.searched:
         return []
@@ -92,9 +92,9 @@ def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
 
 
 def _bounds_of_changes(run: BoundedRun, advices: Advices) -> Iterator[tuple[int, Bounded]]:
-    """Pairs (number of a change, `Bounded`). `Bounded` has the objective that a new search finds after the change, and
-    a lower bound of this objective. Only the changes of the hardware file that help most have a pair, and there are at
-    most MOST_BOUNDED pairs.
+    """Pairs (number of the change in the list of advice, `Bounded`). `Bounded` has the objective that a new search
+    finds after the change, and a lower bound of this objective. Only the changes of the hardware file that help most
+    have a pair, and there are at most MOST_BOUNDED pairs.
     """
     rows = list(enumerate(advices.found, 1)) if advices.is_named else advices.helpful
     # A changed mapping file can open all spatial mappings, whose bounds take much longer than those of a hardware file.

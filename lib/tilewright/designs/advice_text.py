@@ -102,7 +102,7 @@ OF_CHANGES = "the sum of the savings of its two changes"
 
 
 def best_of_pairs(extent: str) -> str:
-    """Sentence which says among how many pairs this pair is the best, and which pairs count. `extent` is the text of
+    """Sentence which says that a pair is the best, among how many pairs, and which pairs count. `extent` is the text of
     `extent_of_pairs`.
     """
     return (

@@ -24,8 +24,8 @@ from tilewright.hardware.attributes import power_terms
 
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
-"""Largest number of different causes that are listed exactly for one status. If there are more, causes that differ only
-in numbers are counted as one cause.
+"""Largest number of different causes that are listed separately for one status. If there are more, causes that differ
+only in numbers are counted as one cause.
 """
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
 
@@ -36,7 +36,7 @@ class Counts:
 
     network: str
     designs: int
-    """Number of designs with a row for the network. The other numbers count parts of these designs."""
+    """Number of designs with a row for the network. The other numbers count subsets of these designs."""
     ok: int
     """Number of designs that have results and meet all constraints."""
     unmet: int

@@ -229,7 +229,7 @@ class Setter:
 
 
 class AxesReader:
-    """Reader of the axes of a space. It reports mistakes in `problems` and reads on. The axes are complete only if no
+    """Reader of the axes of a space. It adds mistakes to `problems` and reads on. The axes are complete only if no
     mistake is reported.
     """
 

@@ -17,8 +17,8 @@ from tilewright.designs.front import Front
 from tilewright.designs.results import value_text
 
 LEAST_GAIN = 0.001
-"""Least share by which a measure at the end of an axis must be below its least value at all other values of the axis.
-Otherwise, the end is not reported.
+"""Least share by which a measure at the end of an axis must be below its lowest value elsewhere on the axis. If the
+share is smaller, the end is not reported.
 """
 LARGEST_CHANGE = 0.01
 """Limit of the relative change of a measure along an axis. If no measure changes by more, the text says that the axis
@@ -67,7 +67,7 @@ def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
     measure is clearly lower than at all other values of the axis (LEAST_GAIN).
 
     The values of the axis must be all numbers, all sizes, or all quantities with the same unit. The area is not one of
-    the measures. There are no ends if only the designs on the front have rows.
+    the measures. Nothing is yielded if the table has rows only for the designs on the front.
     """
     for effect in effects(front, tuple(values)):
         ordered = _ordered(values[effect.axis])
@@ -207,8 +207,8 @@ def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
 
 
 def _values(numbers: Sequence[Fraction], last: Fraction, value: Value) -> tuple[Value, ...]:
-    """Numbers in the form of `value`, which has the number `last`: those before the first number that is not positive,
-    or that cannot be written in this form.
+    """Numbers, written in the form of `value`. They end before the first number that is not positive, or that cannot be
+    written in this form. `last` is the number in `value`.
     """
     found: list[Value] = []
     for number in numbers:

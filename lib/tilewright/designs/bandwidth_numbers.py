@@ -68,9 +68,9 @@ class BandwidthNumber(UncertainNumber):
         return self.difference(measure, factor, first) / self._values(measure, factor)[first]
 
     def turning_factor(self, measure: str, first: int) -> float | None:
-        """Factor that reverses the order of the two runs if the bandwidth is multiplied by this factor. If a larger and
-        a smaller bandwidth reverse the order, the factor nearer to 1 on a logarithmic scale is returned. None if no
-        bandwidth in the range reverses the order.
+        """Factor on the bandwidth that reverses the order of the two runs. If a larger and a smaller bandwidth reverse
+        the order, the factor nearer to 1 on a logarithmic scale is returned. None if no bandwidth in the range reverses
+        the order.
 
         The bandwidth times this factor is a whole number of bits per cycle. `first` is the index (0 or 1) of the run
         that is better now.

@@ -1,4 +1,4 @@
-"""Design of a space that has the values of the hardware file itself, for the comparison with the best design."""
+"""Comparison of the best design with the base design, whose values are all those of the hardware file."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,9 @@ from tilewright.designs.front import Front
 from tilewright.designs.space import Space
 
 MOST_TRIED = 10_000
-"""Largest number of combinations of axis values that are tried. There are several if only laws use an axis."""
+"""Largest number of combinations of axis values that are tried. An axis that only laws use is tried with all its
+values.
+"""
 
 
 def base_design(space: Space) -> int | None:
@@ -35,8 +37,8 @@ def base_design(space: Space) -> int | None:
 
 
 def base_sentence(space: Space, front: Front, measure: str) -> str:
-    """Sentence that compares the design with the values of the hardware file with the design that has the least
-    `measure`; '' if there is no such design, or if it is not compared.
+    """Sentence that compares two designs: the one whose values are all those of the hardware file, and the one with the
+    least `measure`. '' if the first one does not exist, or is not among the compared designs.
     """
     index = base_design(space)
     rows = best_first(front, measure)
@@ -61,8 +63,8 @@ def base_sentence(space: Space, front: Front, measure: str) -> str:
 
 
 def with_base_design(space: Space, answer: Answer) -> Answer:
-    """Answer with a sentence that compares the design with the values of the hardware file with the design that has the
-    least EDP over all networks. The answer is unchanged if not all compared designs have rows.
+    """Answer with a sentence that compares two designs: the one whose values are all those of the hardware file, and
+    the one with the least EDP over all networks. The answer is unchanged if not all compared designs have rows.
     """
     if not answer.overall.is_whole or answer.overall.compared.empty:
         return answer
@@ -94,7 +96,7 @@ def _value_at(data: Any, path: KeyPath) -> Any:
 
 
 def _is_equal(one: Any, other: Any) -> bool:
-    """True if two values of a hardware file are equal. Sizes with other units, such as 1 KiB and 8192, are equal."""
+    """True if two values of a hardware file are equal. Equal sizes can have different units, such as 1 KiB and 8192."""
     if one == other:
         return True
     try:

@@ -368,7 +368,7 @@ def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
 def _check_costs(
     faults: _Faults, rows: _Rows, indexes: Sequence[int], source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Report each design in `indexes` with another status or other costs in the certificate than in a new evaluation of
+    """Report each design in `indexes` whose status or costs in the certificate differ from those of a new evaluation of
     this design alone.
     """
     networks = [network.name for network in rows.space.networks]
@@ -390,7 +390,7 @@ def _check_costs(
 
 
 def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
-    """Cost all families again. Report each design with another status or other costs in the certificate."""
+    """Cost all families again. Report each design whose status or costs differ from those in the certificate."""
     count = len(Families(rows.space))
     blocks = [range(first, min(first + COSTED_FAMILIES, count)) for first in range(0, count, COSTED_FAMILIES)]
     with working(source, rows.space, make_costs, len(blocks), jobs) as work:
@@ -400,7 +400,7 @@ def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int
 
 
 def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
-    """Report each design with another status or other costs in the certificate than in `found`, the newly computed
+    """Report each design whose status or costs in the certificate differ from those in `found`, the newly computed
     costs.
     """
     table = found.table[found.table["index"].isin(rows.index)]

@@ -1,5 +1,5 @@
-"""Changes of one number or type of cells in a hardware file, or of one spatial mapping of a mapping file
-(docs/bottlenecks.md#explain-a-run).
+"""Changes to try on a run (docs/bottlenecks.md#explain-a-run). Each one sets one number or one SRAM's type of cells in
+a hardware file, or one spatial mapping in a mapping file.
 """
 
 import re
@@ -26,16 +26,16 @@ from tilewright.workload.layer import Layer
 
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
 CELLS_OF_SRAM = "cells"
-"""Kind of a change of the type of cells of an SRAM whose costs come from the library."""
+"""Kind of change that sets another type of cells for an SRAM whose costs come from the library."""
 SPATIAL, SET = "spatial mapping", "set of changes"
-"""Two kinds of changes: SPATIAL changes a mapping file, and SET makes several changes together. All other kinds change
-a hardware file.
+"""Two kinds of changes. SPATIAL: one spatial mapping in a mapping file is changed. SET: several changes are made
+together. All other kinds of changes are in a hardware file.
 """
 _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
-"""Key of the smallest access of a port, by key of the port's width, in older hardware files."""
+"""Keys of a port in older hardware files: key of the port's width -> key of its smallest access."""
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
 SET_SIGN = " + "
 """Separator between the parts of a set of changes, in its `key`, `before` and `after`."""
@@ -46,7 +46,9 @@ _SIGNIFICANT = 12
 
 @dataclass(frozen=True)
 class FileChange:
-    """Change of one number or type of cells in a hardware file, or of one spatial mapping of a mapping file."""
+    """Change of an input file: of one number or of one SRAM's type of cells in a hardware file, or of one spatial
+    mapping in a mapping file. It can also be a set of such changes (`together`).
+    """
 
     kind: str
     path: KeyPath
@@ -128,7 +130,7 @@ class FileChange:
 
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
     """Changes of a hardware file: first those that multiply or divide one number by `factor` > 1, then those that set
-    another type of cells for an SRAM of the library of costs. Both are in the order of the file.
+    another type of cells for an SRAM whose costs come from the library. Both are in the order of the file.
 
     For each number, the change that adds a resource or lowers an energy comes first. For numbers other than energies,
     the change that reduces the resource follows. A change is left out if the number would stay the same or become 0, or

@@ -55,11 +55,11 @@ class FastDesign:
     """
 
     design: RatedDesign | None
-    """None if there are no such designs."""
+    """The design; None if all compared designs have an access that takes longer than a clock cycle."""
     count: int
-    """Number of such designs."""
+    """Number of compared designs in which no access is known to take longer than a clock cycle."""
     excess: float
-    """Relative excess of its objective over the objective of the chosen design."""
+    """Relative excess of the objective of `design` over the objective of the chosen design; 0 if `design` is None."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Decision:
     equal_weights: EqualWeights | None
     """Choice with equal weights of the networks; None if `alone` is (), or if a value of the objective is 0."""
     searched_again: Mapping[str, float] = field(default_factory=dict)
-    """Objective after a search with bounds, by name of each design that was searched again."""
+    """Objective after a search with bounds, by name of the design. It has only the designs that were searched again."""
 
     @property
     def table_note(self) -> str:
@@ -421,8 +421,8 @@ def _alone(answer: Answer, key: str, chosen: int) -> Iterator[ChoiceOfNetwork]:
 def _weights(
     answer: Answer, ordered: pandas.DataFrame, key: str
 ) -> tuple[tuple[NetworkShare, ...], EqualWeights | None]:
-    """Parts of the networks in the objective of the first of the designs `ordered`, and the choice with equal weights
-    of the networks.
+    """Pair: the part of each network in the objective of the first design in `ordered`, and the choice if each network
+    counts equally. `shares` and `equal_weights` of `Decision` describe the cases () and None.
     """
     if key == AREA_MM2 or len(answer.fronts) == 1:
         return (), None

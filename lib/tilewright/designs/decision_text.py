@@ -22,13 +22,15 @@ from tilewright.results.uncertainty import SAMPLES, samples_text
 CHOICE, PRICE, RUNNER_UP = "The choice", "What it gives up", "The runner-up"
 CERTAINTY, TURN, NEXT, ASSUMED = "How sure", "What would change the choice", "The next change to try", "Assumptions"
 TENFOLD = 9.0
-"""Relative excess from which a factor is written instead of a percentage. It is the excess of a value that is ten times
-as large as another one.
+"""Relative excess from which a text gives a factor instead of a percentage. At this excess, one value is ten times as
+large as the other value.
 """
 SHARED_COMMANDS = "Numbers without a command of their own"
-"""Heading above the command that reproduces the statements without a command below them."""
+"""Heading above the commands that reproduce the numbers of all statements that have no command of their own."""
 LARGEST_SHARE = 2.0
-"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest is 1 / LARGEST_SHARE."""
+"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest such factor is 1 /
+LARGEST_SHARE.
+"""
 TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
 
 
@@ -132,8 +134,8 @@ def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
 
 
 def shared_commands(made: Sequence[Statement]) -> tuple[str, ...]:
-    """Commands of an exploration that are the only command of several statements. Texts have each of them once, after
-    all statements.
+    """Commands of an exploration, each of which is the only command of several statements. A text shows each of these
+    commands once, after all statements.
     """
     alone = [one.commands[0] for one in made if len(one.commands) == 1]
     explored = dict.fromkeys(command for command in alone if command.startswith(f"{command_line('explore')} "))
@@ -141,7 +143,9 @@ def shared_commands(made: Sequence[Statement]) -> tuple[str, ...]:
 
 
 def own_commands(statement: Statement, shared: Sequence[str]) -> tuple[str, ...]:
-    """Commands that texts have below a statement: all of them, or none if its only command is in `shared`."""
+    """Commands that a text shows below a statement: all commands of the statement, or none if its only command is in
+    `shared`.
+    """
     commands = statement.commands
     return () if len(commands) == 1 and commands[0] in shared else commands
 
@@ -279,7 +283,8 @@ def _alone(decision: Decision, commands: Commands) -> Iterator[Statement]:
             yield Statement(CHOICE, f"{one.network} alone would also choose {same}.", again)
             continue
         values = [f"{decision.measure.text(value)} {decision.measure.unit}" for value in (one.chosen, one.value)]
-        part = "" if one.design in compared else f" {one.design} is not compared, because another network excludes it."
+        why = "it has no results or violates a constraint on another network"
+        part = "" if one.design in compared else f" {one.design} is not compared, because {why}."
         text = (
             f"{one.network} alone would choose {one.design}: on {one.network}, {chosen} has"
             f" {_more(one.excess, words, one.design)} ({values[0]} instead of {values[1]}).{part}"
@@ -294,7 +299,7 @@ def _slow_words(design: RatedDesign) -> str:
 def _fast(decision: Decision) -> str:
     """Sentences on the best design in which no access is known to take longer than a cycle."""
     fast, words = decision.fast, decision.measure.words
-    excluding = f"The constraint `{EXCLUDING}` in the file of the space excludes all others."
+    excluding = f"The constraint `{EXCLUDING}` in the file of the space excludes the designs with such memories."
     if fast.design is None:
         return "All compared designs have such memories."
     of = count_of(fast.count, "compared design")

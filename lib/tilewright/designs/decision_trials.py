@@ -278,8 +278,8 @@ def free_statements(decision: Decision, space: Space, commands: Commands) -> Ite
 
 
 def base_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
-    """Statement that compares the design with the values of the hardware file with the choice; none if there is no such
-    design.
+    """Statement that compares the choice with the design that has the values of the hardware file; none if no design
+    has all these values.
     """
     if text := base_sentence(space, decision.front, decision.objective):
         yield Statement(CHOICE, text, (commands.explore(),))
@@ -323,14 +323,14 @@ def _gap_words(decision: Decision, space: Space) -> str:
         count = within_gap(decision, gap.share)
         others = count_of(decision.front.compared_count - 1, "other design")
         tied = f", among them {'the one that ties' if equal == 1 else f'the {equal:,} that tie'}," if equal else ""
-        open_order = "better mappings can break the tie" if equal else "this is not below the margin"
+        open_order = "better mappings can break the tie" if equal else "a gap of this size could reverse it"
         return (
             f"{margin} {known} Therefore the order is not proven, because {open_order}: with such a gap,"
             f" {_number(count)} of {others}{tied if count else ''} could have less {words} than {first}."
         )
     if gap.is_of_runner_up:
         return f"{margin} {known} Therefore no better {better} of {second} reverse the order."
-    return f"{margin} {known} A gap of {second} that is not larger would not reverse the order."
+    return f"{margin} {known} A gap of {second} up to this size would not reverse the order."
 
 
 def _number(count: int) -> str:
@@ -350,7 +350,7 @@ def _own_gap_words(decision: Decision, goal: str) -> str:
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement that nobody examined whether better mappings reverse the order of the two best designs.
+    """Statement which says that it was not examined whether better mappings reverse the order of the two best designs.
 
     It is made for decisions without a search with bounds. There is no statement if the decision does not depend on
     mappings, or if there is no second-best design.

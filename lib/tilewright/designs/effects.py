@@ -68,10 +68,11 @@ def excess_over(value: float, least: float) -> float:
 
 
 def marked_designs(front: Front) -> dict[str, str]:
-    """Designs that a figure for a paper marks, and that samples of the front contain: name -> roles of the design.
+    """Roles of the designs that a figure for a paper marks, by name of the design. Samples of the front contain those
+    of these designs that are on the front.
 
     They are the design with the least value of each objective, and the designs with the least and the second-least EDP,
-    which `decide` chooses and names as runner-up. Of equal designs, the other measures decide, and then the index.
+    which `decide` chooses and names as runner-up. Ties are broken by the other measures, then by the index.
     """
     known = known_measures(front)
     product = [*front.measures][2]

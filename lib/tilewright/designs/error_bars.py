@@ -85,8 +85,8 @@ def with_error_bars(answer: Answer, device_class: str) -> Answer:
 
 
 def _predicted(row: Mapping[Any, Any], parts: list[str], device_class: str) -> PredictedRun:
-    """Predicted latency of a row: its parts of the latency as the terms of one layer. All designs have one identity of
-    the hardware, so that equal predictions have equal bars.
+    """Prediction for a row. The parts of its latency are taken as the terms of one layer. All designs get the same
+    hardware identity, so that equal predictions have equal bars.
     """
     known = {part: float(row[part]) for part in parts if row[part] == row[part]}
     terms = {part.removeprefix("latency_").removesuffix("_cycles"): cycles for part, cycles in known.items()}
@@ -122,7 +122,10 @@ def _sentences(designs: list[_Timed], device_class: str) -> Iterator[str]:
         yield f"Error bars: {_faster_sentence(fastest, others)}."
     yield f"Error bars, errors by what limits a design ({PAGE}): {'; '.join(_limit_texts(designs, device_class))}."
     if not all(run.has_keys for design in designs for run in design.runs):
-        yield "Error bars: a design without waiting for calls, commands and requests has the errors of such files."
+        yield (
+            "Error bars: for a design whose hardware file has no keys of calls, commands and requests, the errors are"
+            " those of predictions without these keys."
+        )
     yield f"Error bars: {energy_line(device_class, error_table().power(device_class))}."
 
 

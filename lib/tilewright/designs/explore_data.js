@@ -1,10 +1,10 @@
-// The data of the page of a space of designs: questions to what page.py wrote, without drawing anything.
+// Data for the page of a space of designs: functions that read the data of page.py. They draw nothing.
 "use strict";
 
 const ON_FRONT = 0, DOMINATED = 1, UNMET = 2;
 const MOST_LEVELS = 16, LOG_FROM = 10, MOST_TITLE = 17;
 
-// Texts of the user's inside labels and hover texts, where plotly reads some HTML.
+// Texts from the user's files, made safe for labels and hover texts, in which plotly reads some HTML.
 function plain(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
@@ -17,7 +17,7 @@ function numberText(value) {
   return (Math.abs(value) >= 1e4 ? WHOLE : FOUR_DIGITS).format(value);
 }
 
-// A name that is too long for the top of an axis: its end says the most, as that of a dotted path does.
+// Title of a column, shortened to its end if it is too long, because the end of a dotted path says most.
 function shortTitle(column) {
   const title = titleOf(column);
   return title.length <= MOST_TITLE ? title : `…${title.slice(1 - MOST_TITLE)}`;
@@ -25,7 +25,7 @@ function shortTitle(column) {
 
 function titleOf(column) { return column.unit ? `${column.words} [${column.unit}]` : column.words; }
 
-// A cell as text: of a text column its level, of a value all digits, of a measure four.
+// Text of a cell: a level in a column of texts, all digits for a value of an axis or law, four digits for a measure.
 function cellText(column, value) {
   if (value === null || value === undefined) return "not given";
   if (column.levels) return column.levels[value];
@@ -36,14 +36,14 @@ function distinct(values) {
   return [...new Set(values.filter((value) => value !== null))].sort((a, b) => a - b);
 }
 
-// Whether numbers are so far apart that an axis is better logarithmic.
+// True if numbers are so far apart that a logarithmic axis is better.
 function isFar(values) {
   let least = Infinity, most = -Infinity;
   for (const value of values) if (value !== null) { if (value < least) least = value; if (value > most) most = value; }
   return least > 0 && most / least >= LOG_FROM;
 }
 
-// 1, 2, 5 times powers of ten between two numbers, of these only powers of ten where there would be many.
+// Ticks between two numbers: 1, 2 and 5 times powers of ten, or only powers of ten if there would be more than nine.
 function logTicks(least, most) {
   const found = [];
   for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); power++) {
@@ -55,10 +55,10 @@ function logTicks(least, most) {
   return found.length <= 9 ? found : found.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9);
 }
 
-// Texts of ticks that show nothing: plotly takes ticks of equal texts for one.
+// Blank text of tick i. Each one has another length, because plotly merges ticks with equal texts.
 function blank(i) { return " ".repeat(i + 1); }
 
-// One axis of parallel coordinates: few values stand at equal distances, numbers far apart on a logarithmic scale.
+// One axis of parallel coordinates. Few values are equally spaced; numbers far apart are on a logarithmic scale.
 function dimensionOf(column, values) {
   const levels = distinct(values), label = plain(shortTitle(column)), key = column.key;
   const isFew = levels.length <= MOST_LEVELS && column.kind === "value";
@@ -72,7 +72,7 @@ function dimensionOf(column, values) {
   }
   const least = levels[0], most = levels[levels.length - 1];
   if (!isFar(levels)) return { key, label, values, range: least === most ? [least * 0.9, most * 1.1 || 1] : [least, most] };
-  // Brushes snap to ticks: many without a text, so that a filter can stand anywhere.
+  // Many ticks without text, so that a filter can begin and end nearly anywhere: filters snap to ticks.
   const low = Math.log10(least), high = Math.log10(most), ticks = new Map();
   for (let i = 0; i <= 100; i++) ticks.set(low + (high - low) * i / 100, blank(i));
   for (const tick of logTicks(least, most)) ticks.set(Math.log10(tick), numberText(tick));
@@ -83,7 +83,7 @@ function dimensionOf(column, values) {
   };
 }
 
-// Whether each row is inside all filters; a filter is a range or a list of ranges.
+// One truth value per row: true if the row is inside all filters. A filter is a range or a list of ranges.
 function inside(dimensions, count) {
   const kept = new Array(count).fill(true);
   for (const { values, constraintrange } of dimensions) {
@@ -96,7 +96,7 @@ function inside(dimensions, count) {
   return kept;
 }
 
-// Of points the lower left ones, in rising x: the front in these two measures alone.
+// Rows on the front of the measures x and y alone, in ascending order of x.
 function lowerLeft(rows, x, y) {
   const order = rows.filter((row) => x[row] !== null && y[row] !== null).sort((a, b) => x[a] - x[b] || y[a] - y[b]);
   let least = Infinity;
@@ -119,13 +119,13 @@ class View {
 
   text(key, row) { return cellText(this.column(key), this.values(key)[row]); }
 
-  // Columns of a kind that have a number for some row.
+  // Columns of a kind that have a number in at least one row.
   of(kind) {
     this.kinds[kind] ??= this.columns.filter((column) => column.kind === kind && this.values(column.key).some((value) => value !== null));
     return this.kinds[kind];
   }
 
-  // The parts of the energy or the latency of a row, the largest first, with their shares.
+  // Parts of the energy or of the latency of a row with their shares, the largest part first.
   parts(kind, row) {
     const found = this.of(kind).map((column) => ({ words: column.words, unit: column.unit, value: this.values(column.key)[row] || 0 }));
     const total = found.reduce((sum, part) => sum + part.value, 0);

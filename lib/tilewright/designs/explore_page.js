@@ -1,4 +1,4 @@
-// The page of a space of designs: plots, filters and tables of what explore_data.js answers.
+// Page of a space of designs: its plots, filters and tables. explore_data.js computes what they show.
 "use strict";
 
 const MOST_TABLE_ROWS = 1000, MANY_POINTS = 3000, MOST_NAMES = 30;
@@ -30,20 +30,20 @@ function axis(title, more) {
   };
 }
 
-// The axis of a column: few values of an axis of the space each with its tick, other numbers linear or logarithmic.
+// Layout of the plot axis for a column. If the column has few values of an axis of the space, each value has a tick.
 function axisOf(column, values, isLog) {
   const levels = column.kind === "value" && !column.levels ? distinct(values) : [], title = plain(titleOf(column));
   const ticks = levels.length && levels.length <= MOST_LEVELS && (isLog || levels.length <= 8) ? { tickvals: levels } : {};
   return axis(title, { type: isLog ? "log" : "linear", ...(isLog ? logTicksOf(values) : {}), ...ticksOf(column), ...ticks });
 }
 
-// Two decades or less: plotly would name all nine digits of each.
+// Ticks at 1, 2 and 5 times powers of ten for values within a factor of 1000, for which plotly would label all digits.
 function logTicksOf(values) {
   const levels = distinct(values);
   return levels[levels.length - 1] / levels[0] < 1000 ? { dtick: "D2" } : {};
 }
 
-// Cycles are many; of other quantities all digits stand on axes as they do in tables.
+// Text of the ticks: cycles have a unit prefix such as M, and all other numbers have all digits, as in tables.
 function ticksOf(column) {
   if (column.levels) {
     const step = Math.ceil(column.levels.length / MOST_NAMES), places = column.levels.map((_, i) => i).filter((i) => i % step === 0);
@@ -52,7 +52,7 @@ function ticksOf(column) {
   return { tickformat: column.unit === "cycles" ? "~s" : ",.12~g" };
 }
 
-// The bar of the colours of a column.
+// Colour bar of a column.
 function barOf(column) {
   return { title: { text: column ? plain(titleOf(column)) : "", side: column && column.levels ? "top" : "right" }, thickness: 14, outlinewidth: 0, ...(column ? ticksOf(column) : {}) };
 }
@@ -112,7 +112,7 @@ function drawScatter() {
     type: kind, mode: "markers", name, showlegend: false, customdata: rows, x: rows.map((row) => x[row]), y: rows.map((row) => y[row]),
     text: rows.map((row) => view.hover(row)), hovertemplate: "%{text}<extra></extra>",
     marker: { ...marker, ...(scale ? { color: rows.map((row) => scale[row]), coloraxis: "coloraxis" } : { color: tint }) },
-  // The legend has a colour of its own: plotly draws it black where each point has another.
+  // Marker of the legend in a fixed colour: plotly would draw it black if each point has its own colour.
   }, { type: "scatter", mode: "markers", name, x: [null], y: [null], marker: { ...marker, color: tint }, hoverinfo: "skip" });
   const traces = [];
   if (at("unmet").checked) points(rowsOf(UNMET), "constraint not met", { symbol: "x", size: 6, opacity: 0.45 }, colour("other"));
@@ -140,7 +140,7 @@ function drawScatter() {
   if (shown >= 0) drawDetail(shown); else at("detail").textContent = "No design is inside the filters.";
 }
 
-// What limits a design: all parts of its energy and latency.
+// Show what limits a design: all parts of its energy and latency.
 function drawDetail(row) {
   const view = page.view, text = [`<h3>${plain(view.data.names[row])}</h3><div>${plain(view.stateText(row))}</div>`];
   const line = (column) => `<div class="bar"><span>${plain(titleOf(column))}</span><b>${plain(view.text(column.key, row))}</b></div>`;
@@ -154,7 +154,7 @@ function drawDetail(row) {
   at("detail").innerHTML = text.join("") + "<p>Click a design in the plot or in the table of the front.</p>";
 }
 
-// Filters stay where only colours change.
+// Draw the parallel coordinates. If `keepFilters` is true, as after a change of colours only, the filters stay.
 function drawParallel(keepFilters) {
   const view = page.view, filters = keepFilters ? page.dimensions.map((dimension) => dimension.constraintrange) : [];
   page.kept = new Array(view.count).fill(true);
@@ -178,7 +178,7 @@ function drawParallel(keepFilters) {
     tickfont: { color: colour("text"), size: 11 }, rangefont: { color: "rgba(0,0,0,0)", size: 1 }, unselected: { line: { color: colour("line"), opacity: 0.15 } },
   }], layout({ margin: { l: 70, r: 70, t: 60, b: 25 } }), config);
   at("parallel").on("plotly_restyle", () => {
-    // Axes that were dragged stand in another order there.
+    // The dimensions of the plot can have another order, because the user can drag axes.
     for (const dimension of page.dimensions) {
       dimension.constraintrange = at("parallel").data[0].dimensions.find((other) => other.key === dimension.key).constraintrange;
     }

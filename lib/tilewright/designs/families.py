@@ -23,7 +23,9 @@ _WIDTH = "bandwidth_max"
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure: a number of a core that a path in its hardware file can set, such as an energy or a port width."""
+    """Figure: a number in the description of a core that a path in the hardware file can set, such as an energy or a
+    port width.
+    """
 
     field: str
     memory: str | None = None

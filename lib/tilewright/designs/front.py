@@ -31,8 +31,8 @@ class Front:
     units.
     """
     without_area: int
-    """Number of compared designs without a known area; 0 if the area is not an objective of the space. If it is not 0,
-    designs are not compared by area.
+    """Number of compared designs without a known area; 0 if the area is not an objective of the space. If it is above
+    0, the area is left out of the comparison.
     """
     compared_count: int
     """Number of compared designs. It exceeds the length of `compared` if only the designs on a front have rows."""
@@ -170,12 +170,12 @@ def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
 
 
 STEPS = "the best designs, and others at equal steps along it"
-"""Words on the rows of a sample of a front (`spread`)."""
+"""Words that say which rows of a front a sample has (`spread`)."""
 
 
 def spread(members: pandas.DataFrame, most: int, named: Sequence[str] = ()) -> pandas.DataFrame:
-    """Sample of at most `most` rows, spread evenly over the front. It includes both ends of the front, and the designs
-    with the names `named` as far as they are on the front: each of them takes the place of the nearest other row.
+    """Sample of at most `most` rows, spread evenly over the front. It includes both ends of the front, and those
+    designs of `named` that are on the front. Each design of `named` takes the place of the nearest other row.
     """
     last = len(members) - 1
     places: list[int] = np.linspace(0, last, min(most, len(members))).round().astype(int).tolist()

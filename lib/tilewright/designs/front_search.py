@@ -201,8 +201,8 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
 
 
 def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
-    """Check that each design costed individually has the same costs as in its family. `rows` has the individual costs.
-    Raises AssertionError if costs differ.
+    """Check that designs which were costed individually have the same costs as in their families. `rows` has the
+    individual costs. Raises AssertionError if costs differ.
     """
     networks = [network.name for network in points.space.networks]
     for row in rows:

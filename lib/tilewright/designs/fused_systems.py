@@ -37,13 +37,13 @@ from tilewright.workload.graph import Workload
 STARTS = 4
 """Largest number of earlier designs from whose plans a search starts, the nearest designs first."""
 LIKE = 1.05
-"""Largest ratio at which a start plan is called as good on the searched design as on its own design. Both values are
-relative to the lower bound of the design. If the best start plan is worse, the search also makes first plans for the
-searched design.
+"""Largest ratio at which a start plan counts as equally good on the searched design and on the design from which it
+comes. The ratio compares two values of the objective, each divided by the lower bound of its design. If the best start
+plan is worse, the search also makes first plans for the searched design.
 """
 RETURN_SHARE = 0.25
-"""Share of the plans and schedules of each search that is kept for the second search of a design. The second search
-starts from the plans of designs that were searched later.
+"""Share of a design's plans and schedules that is reserved for its second search, which starts from the plans of
+designs that were searched later.
 """
 NETWORK_MODEL = MODEL
 """Name of the model profile with which networks for designs with several cores are read."""
@@ -219,8 +219,9 @@ class FusedBlocks:
         one.costs[name] = plan_cost(found, one.bounds[name], one.accelerator, start)
 
     def _enough(self, one: _Candidate, name: str, nearest: Sequence[_Candidate]) -> float:
-        """Value of the objective at which the plan of a nearest design is as good on the design `one` as on its own
-        design: the least ratio of value to lower bound, times LIKE and the bound of `one`. Infinite without designs.
+        """Largest objective at which a start plan counts as equally good on the design `one` and on the design from
+        which it comes: the least ratio (objective / lower bound) of the designs `nearest`, times LIKE, times the lower
+        bound of `one`. Infinite if `nearest` is empty.
         """
         ratios = [
             self._objective.value(cost.energy_pj, float(cost.latency_cycles)) / bound
@@ -240,9 +241,9 @@ class FusedBlocks:
         """Search once more for a plan of the design `one`, from its own plan and from the plans of the nearest designs
         in `later`. Without a later design with a plan, the search starts from its own plan only.
 
-        The new plan has no worse objective. The earlier plan is nevertheless kept if the new plan does not dominate the
-        lower bounds of all designs in `dropped`, which the earlier plan dominates. The reasons of these designs get the
-        results of the plan that is kept.
+        The new plan is at least as good in the objective. The designs in `dropped` were skipped because the earlier
+        plan dominates their lower bounds. If the new plan does not dominate all of these bounds, the earlier plan is
+        kept. The texts that say why the designs were skipped get the results of the plan that is kept.
         """
         assert one.accelerator is not None
         before, cost, call = one.plans[name], one.costs[name], one.calls[name]
@@ -303,7 +304,7 @@ def _is_known_alike(one: _Candidate, other: _Candidate) -> bool:
 
 def _nearest(one: _Candidate, name: str, call: PlanCall, others: Sequence[_Candidate]) -> list[_Candidate]:
     """Nearest designs in `others` from whose plans a search for the design `one` can start, at most STARTS, the nearest
-    first. They have a plan for the network `name`, and the lower bounds of `one` cover this plan.
+    first. Each of them has a plan for the network `name` that the lower bounds of `one` cover.
     """
     fitting = [other for other in others if name in other.plans and call.takes(other.plans[name].as_start)]
     return sorted(fitting, key=lambda other: _distance(one, other))[:STARTS]

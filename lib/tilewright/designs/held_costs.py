@@ -17,8 +17,8 @@ from tilewright.results.text_tables import share_text
 
 
 def varied_text(row: Mapping[Any, Any], measure: str) -> str:
-    """Text that lists the costs with a range on which a measure of one design depends. It gives their share of the area
-    if `measure` is the area, and their share of the energy otherwise.
+    """Text that lists the costs that have a range and influence a measure of one design. It gives their share of the
+    area if `measure` is the area, and their share of the energy otherwise.
     """
     is_area = measure == AREA_MM2
     parts = parts_of_row(row)
@@ -28,7 +28,7 @@ def varied_text(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def constant_text(row: Mapping[Any, Any]) -> str:
-    """Text that lists the parts of the energy of one design without a range, and their shares of the energy; '' if
+    """Text that lists the parts of one design's energy that have no range, each with its share of the energy; '' if
     there are no such parts.
     """
     ranged = sum(part.energy_pj for part in parts_of_row(row))

@@ -126,7 +126,7 @@ def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
 def best_known(placed: Sequence[PlacedLayer], found: Sequence[Held], objective: str) -> Outcome:
     """Costs of the network on the unchanged hardware with the best known mapping of each layer.
 
-    This is the mapping of the run, or a mapping that was found for changed hardware.
+    The best known mapping is that of the run, or one that was found for changed hardware.
     """
     best = []
     for layer in placed:

@@ -56,9 +56,9 @@ def with_known_gaps(exploration: Exploration, folder: Path) -> Exploration:
 
 
 def known_gap(decision: Decision, goal: str) -> KnownGap | None:
-    """Gap of the runner-up's plan or mappings or, if this gap is not known, the largest gap of the mappings of a design
-    on one network. `goal` is the objective of the search, for which the gaps of mappings hold. None if no gap of the
-    decision's objective is known.
+    """Gap of the runner-up's plan or mappings. If it is not known, the result is the largest known gap of any design's
+    mappings on one network. `goal` is the objective of the search, for which the gaps of mappings hold. None if no gap
+    of the decision's objective is known.
     """
     assert decision.runner_up is not None
     energy, latency, product, _ = decision.front.measures
@@ -77,8 +77,8 @@ def known_gap(decision: Decision, goal: str) -> KnownGap | None:
 
 
 def largest_gap(decision: Decision, goal: str) -> KnownGap | None:
-    """Largest gap of the mappings of a design on one network. `goal` is the objective of the search. None if no gap of
-    the decision's objective is known.
+    """Largest known gap of any design's mappings on one network. `goal` is the objective of the search. None if no gap
+    of the decision's objective is known.
     """
     known = _gaps(decision, goal)
     if known is None or known.empty:

@@ -45,7 +45,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 LONGEST_EXPRESSION = 1000
 _DEEPEST = 50
 _MOST_POWER_BITS = 1024
-"""Largest number of bits of an integer power. No law or constraint needs more."""
+"""Largest size of an integer power, in bits. No law or constraint needs more."""
 _OF_MANY = ("max", "min")
 _WORDS: dict[type[ast.AST], str] = {
     ast.Attribute: "a dot after a name",

@@ -5,8 +5,8 @@ Two kinds of results are stored and used again:
 * Spatial mappings and loop orders of a layer, with inputs of the cost model into which the numbers of each core are
   written. They are valid for all cores with the same array and the same arrangement of memories. If a memory limits
   spatial mappings, its name, size, energies and port widths must also be the same.
-* The cost of a layer on a core. Cores share this cost if they differ only in areas, or in memories that the layer's
-  data do not reach (in the sizes, energies and port widths of these memories).
+* The cost of a layer on a core. Cores share this cost if they differ only in areas, and in the sizes, energies and port
+  widths of memories that the layer's data do not reach.
 """
 
 from collections.abc import Callable, Sequence
@@ -95,7 +95,7 @@ class CoreColumns:
 
     core: Core
     array: Key
-    """Properties of the array that affect mappings. These are all except the energy of its units."""
+    """Properties of the array that affect mappings: all properties except the energy of its units."""
     arranged: tuple[Key, ...]
     """Arrangement of each memory: its operands, the array dimensions that it serves, double buffering, and ports."""
     figures: tuple[Key, ...]

@@ -104,11 +104,10 @@ def _lead(front: Front, options: SearchOptions, gap: float) -> str:
     told = f" The {words} of the second-best design, {second}, is {more} that of {first}"
     within = int((values[1:] * (1 - gap) < values[0]).sum())
     if not within:
-        return f"{told}: no other design has so little that such a gap would make it the best."
-    verb = "has" if within == 1 else "have"
+        return f"{told}: with such a gap, no other design could be the best."
     return (
-        f"{told}: {within:,} of {count_of(len(values) - 1, 'other design')} {verb} so little that such a gap would make"
-        " it the best, so mappings can change which design is the best."
+        f"{told}: with such a gap, {within:,} of {count_of(len(values) - 1, 'other design')} could be the best, so mappings"
+        " can change which design is the best."
     )
 
 

@@ -65,8 +65,8 @@ class FusedSystemOptions(PlanSchedule, PlanEffort, CnSearchOptions):
     """
     search_block: PositiveCount = 8
     """Number of consecutive designs in a block. The designs of a block are searched one after another. A search can
-    start from the plan of another design of the same block. A design is dropped if a result of its block dominates its
-    lower bounds.
+    start from the plan of another design of the same block. A design is dropped if the results of another design of its
+    block dominate its lower bounds.
     """
 
     def without_effect(self) -> dict[str, str]:

@@ -513,7 +513,9 @@ class _Reader:
                 self.problems.found.append(self._at(place, problem, f"{problem.path}: {problem.message}"))
 
     def _at(self, place: KeyPath, problem: Problem, message: str) -> Problem:
-        """Copy of a problem in the hardware file of a design, at a place in the space file, with another message."""
+        """Copy of a problem in a design's hardware file. The copy has another message, and the position `place` in the
+        space file.
+        """
         file, line, where = self.document.place_of(place)
         return replace(problem, message=message, file=file, line=line, path=where)
 
@@ -567,8 +569,9 @@ class _Reader:
             self.problems.found.append(self._of_base(problem) if place is None else problem)
 
     def _of_base(self, problem: Problem) -> Problem:
-        """Problem in the base, with the file and the path at which the wrong value is written. These are in a core
-        file, or in the space file if the space file contains the base."""
+        """Problem in the base, with the file and the path at which the wrong value is written. The file is the hardware
+        file, a core file, or the space file if it contains the base.
+        """
         moved = problem if self.system is None else self.system.told(problem)
         if moved == problem and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
             return replace(problem, path=f"accelerator.{problem.path}")

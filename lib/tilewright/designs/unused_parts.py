@@ -1,5 +1,5 @@
-"""Search for parts of the networks and of the mapping file that the designs of a space do not use, and for operands to
-whose widths the energy of an operation does not belong.
+"""Search for two things in a space: parts of the networks and of the mapping file that the designs do not use, and
+operands whose widths are not those for which the energy of an operation is given.
 """
 
 from tilewright.base.errors import Problems
@@ -15,8 +15,8 @@ from tilewright.workload.source import parse_workload
 
 
 def unused_of_networks(space: Space) -> list[str]:
-    """Notices on unused parts of the networks and the mapping file, and on operands to whose widths the energy of an
-    operation in the first allowed design does not belong.
+    """Notices on unused parts of the networks and the mapping file, and on operands whose widths are not those for
+    which the first allowed design gives the energy of an operation.
 
     An entry of the mapping file is unused only if no network uses it. Raises InputError with all mistakes in the
     networks.

@@ -478,7 +478,8 @@ def count_accesses(problem, ws, tables, candidate):
 @kernel
 def comes_back_in_windows(problem, o, x):
     """True if the link of operand `o` in direction `x` reads back partial sums, and their number depends on the order
-    of the loops above the boundary. It then does not follow from the state, the set of loops below the boundary.
+    of the loops above the boundary. This number does not follow from the state (the set of loops below the boundary)
+    alone.
     """
     return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 

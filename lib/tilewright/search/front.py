@@ -1,9 +1,9 @@
 """Pareto fronts of energy and latency, for a layer and for a network whose layers run one after another.
 
-A front has points and supporting lines. Each point is a mapping that was found. Each line is a proof: energy + weight x
-latency of every mapping is at least the level of the line (docs/proofs.md#front-of-a-network). The lines bound the
-distance of the points from the complete front. The *miss* is this distance as a fraction: for every mapping, some point
-exceeds its energy and its latency each by at most this fraction.
+A front has points and supporting lines. Each point is a mapping that was found. Each line is a proof: for every
+mapping, energy + weight x latency is at least the level of the line (docs/proofs.md#front-of-a-network). The lines
+bound the distance of the points from the complete front. The *miss* is this distance as a fraction: for every mapping,
+some point exceeds its energy and its latency each by at most this fraction.
 """
 
 import math
@@ -22,7 +22,7 @@ from tilewright.search.run_bound import FrontEnd, FrontEnds
 
 Values = npt.NDArray[np.float64]
 MOST_POINTS = 200
-"""Largest number of points of the front of a network that are kept."""
+"""Limit of the number of points in a network's front; further points are dropped."""
 THINNED = 0.001
 """Largest fraction of energy or latency that may be lost when points of a front are dropped: a kept point costs at most
 this fraction more than a dropped point. The loss can be larger if more than MOST_POINTS points would remain.
@@ -34,9 +34,9 @@ Rounding errors alone can cause such a distance.
 _HALVINGS = 5
 """Number of bisection steps in the search for the smallest loss at which few enough points remain."""
 _MOST_SUMS = 16_000
-"""Largest number of points that are kept while the fronts of the layers are added."""
+"""Limit of the number of points that are kept each time the front of a further layer is added."""
 _MOST_WEIGHTS = 128
-"""Largest number of supporting lines of the front of a network."""
+"""Limit of the number of supporting lines in a network's front."""
 
 
 @dataclass(frozen=True)

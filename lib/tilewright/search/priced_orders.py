@@ -39,8 +39,8 @@ class BestOrders:
     """Energy in pJ of the best order for each variant; infinite if no order fits."""
     latency_cycles: np.ndarray
     number: np.ndarray
-    """Index of the best order for each variant among all orders of the layer: int64 array [variant]. The index means
-    nothing if no order fits.
+    """Index of the best order among all orders of the layer, for each variant: int64 array [variant]. The index means
+    nothing for a variant for which no order fits.
     """
     fitting: int = 0
     """Number of orders compared so far that fit the core."""

@@ -40,7 +40,7 @@ class FrontEnd:
     """Lower bound of the metric that is smallest at this end of the front: energy in pJ or latency in cycles."""
 
     def plus(self, other: "FrontEnd", count: int) -> "FrontEnd":
-        """Sum of this end and `count` times the end `other`."""
+        """Sum of two terms: this end, and `count` times the end `other`."""
         return FrontEnd(
             self.energy_pj + other.energy_pj * count,
             self.latency_cycles + other.latency_cycles * count,

@@ -332,8 +332,8 @@ def longest_computation(problem, x, energy):
 
 @kernel
 def is_beaten(x, value):
-    """True if a mapping whose objective is `value` or more improves on the best known mapping by at most the gap. The
-    gap is the largest improvement that the search may miss.
+    """True if no mapping whose objective is `value` or more improves on the best known mapping by more than the gap,
+    which is the largest improvement that the search may miss.
     """
     return value == math.inf or value >= x.best * x.best_share
 

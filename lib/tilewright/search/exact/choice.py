@@ -33,7 +33,7 @@ class Choice:
     If the spatial mapping has no loop orders, the function reports the reason and returns None.
     """
     pj_a_cycle: float = 0.0
-    """Energy in pJ that the problems made by `make` add for each cycle of the latency."""
+    """Energy in pJ that is added for each cycle of the latency, in the problems that the function `make` returns."""
     least: float = 0.0
     """Lower bound of the searched objective for any loop order of this spatial mapping. It applies in addition to the
     bound that follows from `passes`.

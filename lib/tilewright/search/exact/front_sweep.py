@@ -254,7 +254,8 @@ class FrontPart(MultisetPart):
 
     def _closed(self, g: int, labels: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pair (rows, boundaries) that lists complete orders with level boundaries. An order occurs once for every
-        choice of the levels that are closed directly below its last loop.
+        choice of the levels that are closed directly below its last loop. A level is closed by placing the boundary
+        above it.
 
         `rows` is an array [result] with the row of each result in `orders`. `boundaries` is an array [result, operand,
         level]: a boundary is the count of the loops below it. Row i of `orders` completes the label (partial loop

@@ -310,8 +310,8 @@ def tile_matters(x, b):
 
 @kernel
 def periods_of(x, b, q, point):
-    """Number of periods of link `q` of boundary `b` at a lattice point. At a simple boundary, all numbers of 2 or more
-    have the same effect on completions, so the function returns 2 for them.
+    """Number of periods of link `q` of boundary `b` at a lattice point. The link makes one transfer in each period. At
+    a simple boundary, all numbers of 2 or more have the same effect on completions, so the function returns 2 for them.
     """
     count = x.link_count[b, q, point]
     return min(count, 2) if x.simple[b] else count

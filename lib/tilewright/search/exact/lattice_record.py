@@ -22,8 +22,8 @@ MAX_BOUNDARIES = 15
 MAX_PLACED = 36
 """Largest number of loops in an order."""
 MAX_BUSY_PORTS = 12
-"""Largest number of ports that may move data of one operand over a boundary and the boundaries above it together. The
-search refuses a core with more such ports.
+"""Limit of the number of ports that move data of one operand over a boundary or over any boundary above it. The search
+refuses a core with more such ports.
 """
 LATTICE_ROW = MAX_LATTICE + 296
 """Length of a row of a table over the lattice.

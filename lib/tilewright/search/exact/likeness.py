@@ -32,10 +32,10 @@ def likeness(
     mappings also have the same key if they differ only by an exchange of the loops of two equal sides of the array.
 
     A spatial mapping and its mirror image (`mirror_of`) have the same key if mirrored loop orders are in the search
-    space, too. They are if `free` is true (the search also chooses the level boundaries), or if the factors of both
-    spatial mappings are merged alike. Mirror images have different keys in three cases: `ordering` is not (), the core
-    has keys of waiting, or the core has rules of its control. Each of these names loop dimensions, and the names do not
-    change in the mirror image.
+    space, too. This is the case if `free` is true (the search also chooses the level boundaries), or if the factors of
+    both spatial mappings are merged alike. Mirror images have different keys in three cases: `ordering` is not (), the
+    core has keys of waiting, or the core has rules of its control. All three refer to loop dimensions by name, and
+    these names do not change in the mirror image.
     """
     record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
     if not _multiplies_exactly(prepared):

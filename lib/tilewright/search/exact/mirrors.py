@@ -83,8 +83,9 @@ def merges_alike(
 ) -> bool:
     """True if merging factors and exchanging dimensions give the same loops in either order, for every `lpf_limit`.
 
-    They need not: of two dimensions with equally many factors, the factors of the first are merged. For some numbers of
-    iterations, the greedy spaces of two mirrored spatial mappings therefore differ.
+    The loops can differ: if two dimensions have equally many factors, those of the first dimension are merged, and the
+    exchange changes which factors these are. For some numbers of iterations, the greedy spaces of two mirrored spatial
+    mappings therefore differ.
     """
     exchange = dict(mirror)
     own, other = merged_multisets(sizes), merged_multisets(mirrored_sizes(sizes, exchange, dimensions))

@@ -17,9 +17,11 @@ from tilewright.mapping.temporal import LoopMultiset, prime_factors
 from tilewright.search.exact.lattice_record import LATTICE_ROW, MAX_PLACED, NUMBER_FIELDS
 
 MOST_POINTS = 4096
-"""Largest number of points of a lattice whose numbers are kept. The numbers of larger lattices are not kept."""
+"""Limit of the size of a lattice, in points. The numbers of the cost model are kept only for lattices within this
+limit.
+"""
 FEW_POINTS = 96
-"""Largest number of lattice points at which running the cost model at every point takes no longer than copying stored
+"""Size of a lattice, in points, up to which running the cost model at every point takes no longer than copying stored
 numbers.
 """
 _AT_POINTS = tuple(name for name, _, *shape in NUMBER_FIELDS if shape and shape[0][-1] == LATTICE_ROW)

@@ -38,7 +38,9 @@ are in `rounds.WIDTHS`.
 """
 LOOK_SHARE = 3
 """Factor by which a limited effort is raised for the first look, the narrow rounds over all spatial mappings. The first
-look should reach every spatial mapping, because the best mapping of an unsearched one can be far better."""
+look should reach every spatial mapping, because the best mapping for a spatial mapping that was not searched can be far
+better.
+"""
 LEFT_SHARE = 2
 """Divisor of the effort. If the first look took more than the effort, wider rounds get effort / LEFT_SHARE."""
 PROMISING = 4
@@ -58,8 +60,9 @@ FEW_AT_ONCE = 16
 known before these are made, the search makes only one at a time. The reason is that the mapping found for one spatial
 mapping often excludes the next spatial mapping, which then need not be made."""
 MAKING = 3000
-"""Effort that making one spatial mapping counts as. In the same time, the search visits this number of partial loop
-orders (labels)."""
+"""Effort that is counted for making one spatial mapping. In the time that this takes, the search visits this number of
+partial loop orders (labels).
+"""
 COUNTED = 50_000
 """Largest number of spatial mappings that are counted after a lower bound excludes all remaining spatial mappings.
 

@@ -36,8 +36,9 @@ MOST_ARRAY_ENERGIES = 5000
 """Largest number of spatial mappings for which the energy of an array that is not digital is computed. For more spatial
 mappings, this energy counts as 0."""
 NEARLY = 1e-9
-"""Relative rounding error that an average number of lanes can have. An average that exceeds an integer by no more than
-this error counts as the integer. Any other average is rounded up."""
+"""Relative rounding error that an average number of lanes can have. A lane runs one iteration of an unrolled loop. An
+average that exceeds an integer by no more than this error counts as the integer. Any other average is rounded up.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ class SpaceFloors:
     """True if the innermost temporal loop can have this dimension: array [spatial mapping, dimension]. A dimension with
     temporal loops can be innermost. If no dimension has temporal loops, the value is true for all dimensions."""
     fits: npt.NDArray[np.bool_]
-    """False if an innermost memory certainly has no room for the data of its lanes: array [spatial mapping]. Such a
-    spatial mapping has no valid mapping."""
+    """False if an innermost memory certainly has no room for the data of the array units that it serves: array [spatial
+    mapping]. Such a spatial mapping has no valid mapping.
+    """
 
     def values(self, objective: str, pj_a_cycle: float = 0.0) -> Values:
         """Lower bound of the objective for each spatial mapping. The energy includes `pj_a_cycle` for each cycle of the
@@ -181,9 +183,10 @@ class _Floors:
         return found
 
     def _served(self, operand: _Operand, levels: int) -> Counts:
-        """Number of lanes that get their data from one instance of a memory, directly or through memories below it:
-        array [spatial mapping, loop dimension]. `levels` is the number of memory levels of the operand up to and
-        including this memory."""
+        """Number of lanes (iterations of unrolled loops that run at once) that get their data from one instance of a
+        memory, directly or through memories below it: array [spatial mapping, loop dimension]. `levels` is the number
+        of memory levels of the operand up to and including this memory.
+        """
         served = {side for k in operand.memories[:levels] for side in self.core.memories[k].served_dimensions}
         places = [place for place, side in enumerate(self.sides) if side in served]
         found: Counts = self.lanes[:, places].prod(axis=1)
@@ -313,8 +316,9 @@ class _Floors:
         return np.where(thrash, np.maximum(energy, whole), whole)
 
     def _fits(self, operand: _Operand) -> npt.NDArray[np.bool_]:
-        """True if the innermost memory of the operand has room for the data of its lanes: array [spatial mapping]. An
-        output has the bits of partial sums if temporal loops accumulate it, and otherwise its final bits.
+        """True if the innermost memory of the operand has room for the data of the array units that it serves: array
+        [spatial mapping]. An output has the bits of partial sums if temporal loops accumulate it, and otherwise its
+        final bits.
         """
         lanes, bits = self._served(operand, 1), np.full(len(self.lanes), self.layer.bits_of[operand.name])
         if operand.is_output:
@@ -323,7 +327,8 @@ class _Floors:
 
     def _holds(self, operand: _Operand, sizes: Counts, bits: Counts | int) -> npt.NDArray[np.bool_]:
         """True if the innermost memory of the operand has room for a tile: array [spatial mapping]. `sizes` has the
-        loop sizes of the tile with all its lanes: array [spatial mapping, dimension]. An element has `bits` bits.
+        loop sizes of the tile, including unrolled loops: array [spatial mapping, dimension]. An element has `bits`
+        bits.
         """
         room = self.core.memories[operand.memories[0]].size_bits * (1 + ROUNDING)
         found: npt.NDArray[np.bool_] = self._elements(operand, self._tile(sizes)) * bits <= room
@@ -331,8 +336,8 @@ class _Floors:
 
     def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
         """True if the innermost memory of the operand has room for one tile: array [spatial mapping, dimension of the
-        loop]. The tile has the data of all lanes of this memory and of one temporal loop. The size of the loop is the
-        smallest prime factor of the temporal loops over its dimension.
+        loop]. The tile has the data that all array units below this memory use in one temporal loop. The size of the
+        loop is the smallest prime factor of the temporal loops over its dimension.
         """
         lanes, bits = self._served(operand, 1), operand.least_bits(self.layer)
         found = np.ones(self.temporal.shape, np.bool_)

@@ -71,9 +71,9 @@ def sum_elements(problem, x):
 @kernel
 def sum_array(problem, x, o):
     """Compute, for each lattice point, the least energy in pJ and the least number of periods of the link between
-    operand `o` and the array. The minimum covers all multisets of loops that contain the loops of the point and during
-    which the array can keep the data of the operand. If there is no such multiset, the energy is infinite and the
-    number of periods is FAR.
+    operand `o` and the array. A link makes one transfer in each period. The minimum covers all multisets of loops that
+    contain the loops of the point and during which the array can keep the data of the operand. If there is no such
+    multiset, the energy is infinite and the number of periods is FAR.
     """
     for point in range(x.lattice_size):
         x.array_energy_to_go[o, point] = x.array_energy[o, point] if x.stays[o, point] else math.inf
@@ -110,9 +110,9 @@ def first_load(problem, x, b, q):
 def least_load(x, b, q, point, first):
     """Least loading time in cycles of link `q` of boundary `b`, if the boundary is at lattice point `point`.
 
-    If the link has several periods, this is the time of one transfer. If the link has one period, this is the smaller
-    of two times: the time of its transfer, and `first`, the time of the first tile. If the link has no period, the
-    result is 0.
+    A link makes one transfer in each period. With several periods, the result is the time of one transfer. With one
+    period, it is the smaller of two times: the time of this transfer, and `first`, the time of the first tile. Without
+    a period, the result is 0.
     """
     if x.link_count[b, q, point] > 1:
         return x.link_cycles[b, q, point]
