@@ -1,5 +1,6 @@
-"""Changes to try on a run (docs/bottlenecks.md#explain-a-run). Each one sets one number or one SRAM's type of cells in
-a hardware file, or one spatial mapping in a mapping file.
+"""Changes of a hardware file or a mapping file that can be tried on a run (docs/bottlenecks.md#explain-a-run).
+
+A change sets one number or one SRAM's type of cells in a hardware file, or one spatial mapping in a mapping file.
 """
 
 import re

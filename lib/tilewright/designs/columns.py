@@ -54,7 +54,7 @@ START_DESIGN, DROPPED_BY = "start_design", "dropped_by"
 """Names of columns with names of designs.
 
 START_DESIGN: the design whose plan was the start of the search. DROPPED_BY: the design whose results dominate the lower
-bounds of this design, so that no search was made. The value is '' if there is no such design.
+bounds of the design in this row, which is therefore not searched. The value is '' if there is no such design.
 """
 OF_ALL = "_all_networks"
 """Suffix of the columns that describe all networks together."""

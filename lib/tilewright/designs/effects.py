@@ -68,11 +68,11 @@ def excess_over(value: float, least: float) -> float:
 
 
 def marked_designs(front: Front) -> dict[str, str]:
-    """Roles of the designs that a figure for a paper marks, by name of the design. Samples of the front contain those
-    of these designs that are on the front.
+    """Roles of the designs that a figure for a paper marks, by name of the design. If a marked design is on the front,
+    samples of the front contain it.
 
-    They are the design with the least value of each objective, and the designs with the least and the second-least EDP,
-    which `decide` chooses and names as runner-up. Ties are broken by the other measures, then by the index.
+    The marked designs are those with the least value of an objective, and those with the least and the second-least
+    EDP: the choice and the runner-up of `decide`. Ties are broken by the other measures, then by the index.
     """
     known = known_measures(front)
     product = [*front.measures][2]

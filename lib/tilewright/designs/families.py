@@ -49,8 +49,8 @@ def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
 
 @dataclass(frozen=True)
 class Family:
-    """Group of designs that differ only in figures. A figure is a number that changes costs, but not the data that a
-    mapping moves, such as an energy or a port width.
+    """Group of designs that differ only in figures. A figure is a number, such as an energy or a port width, that
+    changes costs but not the data that a mapping moves.
     """
 
     number: int

@@ -72,7 +72,8 @@ def free_sentence(axis: FreeAxis, design: str, front: Front, measure: str) -> st
     tied = f" {_values(equal)} {'give' if len(equal) > 1 else 'gives'} the same {words}: {decides}." if equal else ""
     over = "instead of the other values" if equal else f"of {design}"
     return (
-        f"{told}{tied} The value {value} {over} is therefore chosen without a price; if it has a price in" " hardware, add this price to the space, for example with a law."
+        f"{told}{tied} The value {value} {over} is therefore chosen without a price; if it has a price in"
+        " hardware, add this price to the space, for example with a law."
     )
 
 

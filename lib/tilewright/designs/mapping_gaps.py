@@ -71,8 +71,8 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
 
 
 def _bounded_designs(front: Front, goal: str) -> pandas.DataFrame:
-    """Rows of the designs for which lower bounds are computed: the two compared designs with the least objective of the
-    search, between which a decision is made, and then designs of the front at equal steps along it.
+    """Rows of the designs for which lower bounds are computed: first the two compared designs with the least objective
+    of the search, because a decision is made between them; then designs at equal steps along the front.
     """
     key = _measure(front, goal)
     first = front.compared.iloc[:0] if key is None else best_first(front, key).iloc[:2]
@@ -106,8 +106,8 @@ def _lead(front: Front, options: SearchOptions, gap: float) -> str:
     if not within:
         return f"{told}: with such a gap, no other design could be the best."
     return (
-        f"{told}: with such a gap, {within:,} of {count_of(len(values) - 1, 'other design')} could be the best, so mappings"
-        " can change which design is the best."
+        f"{told}: with such a gap, {within:,} of {count_of(len(values) - 1, 'other design')} could be the best, so"
+        " mappings can change which design is the best."
     )
 
 

@@ -1,5 +1,6 @@
-"""New mapping searches for two runs after one hardware number was changed. They show which run is better if its
-mappings suit the changed hardware.
+"""New mapping searches for two runs after one hardware number was changed.
+
+They show which run is better if its mappings suit the changed hardware.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Costs of the designs of families: the traffic of each loop order is computed once for all designs of a family.
 
 docs/proofs.md#fronts describes the method. A family is a set of designs that differ only in figures. A figure is a
-number that changes costs, but not the data that a mapping moves, such as the energy of an access or the width of a
-port. The costs of designs on a network are called prices.
+number, such as the energy of an access or the width of a port, that changes costs but not the data that a mapping
+moves. The costs of designs on a network are called prices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,8 +74,8 @@ class FigureReader:
         return with_figures(core, changed)
 
     def _number(self, path: KeyPath, value: Any, figure: Figure, first: Settings, core: Core) -> float | None:
-        """Number that the figure has after `value` is set at `path` in the hardware file. None if `value` changes more
-        than this figure.
+        """Number that the figure has after `value` is set at `path` in the hardware file. None if `value` also changes
+        something other than this figure.
 
         Raises InputError if the value is wrong.
         """
@@ -260,7 +260,7 @@ class _Seen:
     """
 
     core: Core
-    """Part of the core that the layers use, with each port as wide as in the variant in which this port is widest."""
+    """Part of the core that the layers use. Each port has the largest width that this port has in any variant."""
     variants: CoreVariants
     best: BestOrders
 

@@ -172,8 +172,8 @@ class Design:
     '' if there is none.
     """
     problem: str = ""
-    """Reason why there is no hardware file: a law or a constraint cannot be computed, such as a division by zero. '' if
-    there is a file.
+    """Reason why there is no hardware file: a law or a constraint cannot be computed, for example because of a division
+    by zero. '' if there is a file.
     """
 
 

@@ -86,8 +86,8 @@ def price_orders(problem, ws, block, moved, figures, count):
 
 @kernel
 def price_rows(problem, ws, block, moved, figures):
-    """Compare the rows that the core uses with the best order of each variant, and store better orders. A row is a
-    group of loop orders that move the same data.
+    """Compare the best order of each variant so far with the orders of the rows that the core uses, and store better
+    orders. A row is a group of loop orders that move the same data.
 
     The row with the smallest lower bound of the objective comes first. Afterwards, each row whose lower bound exceeds
     the objective of the best order is skipped.
@@ -117,8 +117,8 @@ def price_rows(problem, ws, block, moved, figures):
 
 @kernel
 def value_row(problem, ws, block, moved, figures, i, variant):
-    """Compare the fastest order of the `i`-th row that the current core uses with the best order of a variant, and
-    store it if it is better. A row is a group of loop orders that move the same data.
+    """Compare two orders: the best order of a variant so far, and the fastest order of the `i`-th row that the current
+    core uses. Store the second order if it is better. A row is a group of loop orders that move the same data.
     """
     b = figures.variant_width[variant]
     row = moved.used[i]

@@ -254,7 +254,9 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
             message = "is possible only with temporal_mapping_search_engine exact or best"
             yield Problem(message, path="allocation", value=repr(self.allocation), allowed="greedy")
         if self.temporal_mapping_type == "even":
-            message = "free gives each operand its own level boundaries, but all operands of an even mapping share theirs"
+            message = (
+                "free gives each operand its own level boundaries, but all operands of an even mapping share theirs"
+            )
             yield Problem(message, path="temporal_mapping_type", value="'even'", allowed="uneven")
 
 

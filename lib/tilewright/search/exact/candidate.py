@@ -59,8 +59,8 @@ class Candidate:
         self.free = options.allocation == "free"
         if self.free and prepared.arrays.even:
             raise MappingError(
-                "allocation: free gives each operand its own level boundaries, but all operands of an even mapping share"
-                " theirs"
+                "allocation: free gives each operand its own level boundaries, but all operands of an even mapping"
+                " share theirs"
             )
         self.entries = layer_ordering(ordering, prepared)
         self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)

@@ -131,8 +131,9 @@ class FrontPart(MultisetPart):
             self.watch.progress(labels)
 
     def _leave(self, escapes: Values) -> None:
-        """Raise the largest distance (miss) of labels (partial loop orders) that this part does not expand to the
-        largest value in `escapes`. `escapes` has the distances of labels that are dropped now."""
+        """Update the largest distance (miss) of the labels (partial loop orders) that this part does not expand.
+        `escapes` has the distances of labels that are dropped now.
+        """
         self._left = max(self._left, float(escapes.max(initial=0.0)))
 
     def _escapes(self, known: Staircase, g: int, labels: np.ndarray | slice = _ALL) -> Values:
