@@ -137,12 +137,14 @@ class RunnerUp:
     equal: int
     """Number of other designs with the same objective as the chosen design."""
     close: int
-    """Number of other designs that exceed the chosen design by at most the share CLOSE, in the objective."""
+    """Number of other designs whose objective exceeds that of the chosen design by at most the share CLOSE."""
 
 
 @dataclass(frozen=True)
 class CostOdds:
-    """Shares of cost samples in which the chosen design, or the second best design, has the least objective."""
+    """Two shares of the cost samples: those in which the chosen design has the least objective, and those in which the
+    second best design has it.
+    """
 
     choice: float
     runner_up: float | None

@@ -315,7 +315,7 @@ def _prices(decision: Decision, commands: Commands) -> Iterator[Statement]:
         return
     unknown = [measure.words for key, measure in decision.front.measures.items() if key not in decision.choice.measures]
     for words in unknown:
-        yield Statement(PRICE, f"The {words} is not known for all compared designs, so it is not compared.")
+        yield Statement(PRICE, f"The {words} is unknown for some compared designs, so it is not compared.")
     for price in decision.prices:
         words = _words(decision, price.measure)
         again = (commands.explore(),)

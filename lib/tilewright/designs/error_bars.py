@@ -130,7 +130,7 @@ def _sentences(designs: list[_Timed], device_class: str) -> Iterator[str]:
 
 
 def _limit_texts(designs: list[_Timed], device_class: str) -> Iterator[str]:
-    """Texts on the errors of the limits, each with its number of designs and networks."""
+    """Texts on the errors of predictions, one for each limit, with the number of predictions that have this limit."""
     runs = [run for design in designs for run in design.runs]
     counts = Counter((limit, run.has_keys) for run in runs for limit in run.limits)
     for (limit, has_keys), count in sorted(counts.items()):

@@ -31,7 +31,7 @@ class Figure:
     memory: str | None = None
     """Name of the memory; None for a figure of the array."""
     port: str | None = None
-    """Name of the port whose width this figure is; None for all other figures."""
+    """Name of the port if this figure is the width of a port; None for all other figures."""
 
 
 def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:

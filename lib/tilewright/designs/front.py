@@ -200,8 +200,9 @@ def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFram
     """Rows to draw, at most `most`, sorted by the index of the design.
 
     If `front` has more than `most` rows, the result has the designs on the front and a sample of the other designs. If
-    more than `most` designs are on the front, the result has only an evenly spread sample of these. `order` has the
-    rank of each design in a random order. The designs with the least ranks form the sample of the other designs.
+    more than `most` designs are on the front, the result has only an evenly spread sample of the designs on the front.
+    `order` has the rank of each design in a random order. The designs with the least ranks form the sample of the other
+    designs.
     """
     rows = front.rows
     if len(rows) <= most:

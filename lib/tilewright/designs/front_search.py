@@ -189,7 +189,7 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
     """Exploration of the designs on a front, with all results of each design on each network."""
     told = (
         f"The fronts are complete: the costs of all {len(points.index):,} designs were computed. The certificate has"
-        " the costs of each design, and for each design off a front a design that dominates it."
+        " the costs of each design, and, for each design off a front, a design that dominates it."
     )
     exploration = exploration_of(space, content, points.clocks)
     return replace(

@@ -35,7 +35,7 @@ from tilewright.pipeline.stages.preflight.network import preflight
 from tilewright.workload.graph import Workload
 
 STARTS = 4
-"""Largest number of earlier designs from whose plans a search starts, the nearest designs first."""
+"""Limit of the number of earlier designs from whose plans a search starts. The nearest designs are taken."""
 LIKE = 1.05
 """Largest ratio at which a start plan counts as equally good on the searched design and on the design from which it
 comes. The ratio compares two values of the objective, each divided by the lower bound of its design. If the best start

@@ -13,7 +13,9 @@ from typing import Any
 from tilewright.designs.parts import SpacePart
 
 Found = list[tuple[list[dict[str, Any]], str]]
-"""Pairs (rows of a design, constraint that excludes the design or ''), as from `ShardMaker.rows`."""
+"""Pairs (rows of a design, constraint that excludes it), as from `ShardMaker.rows`. The constraint is '' if none
+excludes the design.
+"""
 _PLAIN = (str, int, float, bool, type(None))
 """Types of the values that JSON keeps exactly."""
 

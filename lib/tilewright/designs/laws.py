@@ -1,7 +1,7 @@
 """Expressions of laws and constraints: arithmetic over the names of a space, parsed once and computed for each design.
 
-The language is small on purpose: numbers, text, names, + - * / // % **, comparisons, and, or, not, `a if b else c`, and
-the functions in FUNCTIONS. The package simpleeval computes the expressions, without `eval`.
+The language is small on purpose: numbers, text, names, + - * / // % **, comparisons, `and`, `or`, `not`, `a if b else
+c`, and the functions in FUNCTIONS. The package simpleeval computes the expressions, without `eval`.
 """
 
 import ast
@@ -58,7 +58,9 @@ _WORDS: dict[type[ast.AST], str] = {
     ast.Tuple: "a list",
     ast.Dict: "a table",
 }
-ALLOWED = f"numbers, text, names, + - * / // % **, comparisons, and, or, not, if else, {', '.join(FUNCTIONS)}"
+ALLOWED = (
+    f"numbers, text, names, + - * / // % **, comparisons, `and`, `or`, `not`, `a if b else c`, {', '.join(FUNCTIONS)}"
+)
 
 
 class ExpressionError(ValueError):

@@ -387,7 +387,8 @@ class _Reader:
             if expression is None or not self._knows(path, expression, [*known, *LIMITED]):
                 continue
             if not expression.is_condition:
-                self.problems.at(path, "is not a comparison", written, "comparisons with < <= == != >= >, and, or, not")
+                allowed = "comparisons with < <= == != >= >, also with `and`, `or`, `not`"
+                self.problems.at(path, "is not a comparison", written, allowed)
             formula = self._formula(expression, axes, laws)
             (after if set(expression.names) & set(LIMITED) else before).append(formula)
         return tuple(before), tuple(after)

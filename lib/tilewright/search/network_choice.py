@@ -1,4 +1,4 @@
-"""Choice between mappings of the layers of a network: the mappings with the least EDP of the whole network.
+"""Choice between known mappings of the layers of a network, for the least EDP of the whole network.
 
 The EDP of a network is the product of two sums over its layers, the energy and the latency. The mapping with the least
 EDP for each layer therefore need not give the least EDP of the network. Let lambda be the energy of the network divided

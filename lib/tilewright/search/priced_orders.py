@@ -56,7 +56,7 @@ class OrderPricer:
     """Object that computes the costs of loop orders for one layer with one spatial mapping, on several cores.
 
     Each call of `price` takes one core. The cores differ from the core of `prepared` only in memory sizes and unit
-    energies. Each port in `prepared` has the widest word of this port in any core variant. `variants.widths` has the
+    energies. In `prepared`, each port has the widest word that it has in any core variant. `variants.widths` has the
     word widths of all cores. A pricer is not thread-safe. Calls of two pricers must not alternate, because all pricers
     of a thread share one block of orders and one set of records.
     """

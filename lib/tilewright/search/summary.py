@@ -176,7 +176,7 @@ def layer_bounds(search: Mapping[str, Any], count: int) -> LayerBounds:
 def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
     """Ends of the Pareto front of the network: the mappings of least energy, and the mappings of least latency. The
     values at each end are sums over all layers, and each layer counts as often as it runs. The result is {} if the ends
-    of the front are not known for every layer.
+    of the front are unknown for some layer.
     """
     if not placed or not all(record.search.get("ends") for record, _ in placed):
         return {}

@@ -34,7 +34,7 @@ the processor.
 LABELS = 1 << 19
 """Largest number of labels in one generation."""
 BUCKETS = LABELS * 4
-"""Largest number of buckets of the hash table of the newest labels, a power of two."""
+"""Limit of the number of buckets in the hash table for the newest labels; a power of two."""
 CLASS_SLOTS = MAX_LATTICE * 2
 PATH_WORDS, PATH_BITS = 3, 5
 PATH_SYMBOLS = MAX_PLACED // PATH_WORDS

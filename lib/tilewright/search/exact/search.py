@@ -181,8 +181,8 @@ def search_candidates(
 
     All spatial mappings share one time budget. A spatial mapping that contradicts the ordering is left out. For a
     spatial mapping that is too large to be searched, the certificate uses the bound that is known without a search. If
-    several mappings are equally good, the result is the mapping that was found first. Raises MappingError as
-    `search_exact` does if all spatial mappings are impossible or too large, and SearchStoppedError if `stop` is set.
+    several mappings are equally good, the result is the mapping that was found first. Raises MappingError if all
+    spatial mappings are impossible or too large, and SearchStoppedError if `stop` is set.
     """
     choices = [
         Choice(
