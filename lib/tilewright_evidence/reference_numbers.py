@@ -83,8 +83,8 @@ class ConformanceReport:
         return self.points > 0 and self.equal + self.close == self.points
 
     def add(self, identity: str, pairs: Iterable[tuple[str, Any, Any]]) -> None:
-        """Count one point as equal, close or different. `pairs` are its values: triples (name of the value, our value,
-        value of the reference).
+        """Count one point as equal, close or different. `pairs` has a triple for each value of the point: (name of the
+        value, our value, value of the reference).
         """
         self.points += 1
         unequal = [(what, ours, theirs) for what, ours, theirs in pairs if ours != theirs]

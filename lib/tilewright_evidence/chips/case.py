@@ -239,7 +239,7 @@ class RunEntry(TableModel):
     hint_loops: Any = None
     """Loops that decide how layers are cut, innermost first. Their meaning depends on `cn_define_mode`."""
     layer_cutoffs: list[int] = Field(default_factory=list)
-    """Ids of layers. Each of these layers is the first layer that the next list of hint_loops cuts. Only
+    """Ids of layers. From each of these layers on, the next list of hint_loops cuts the layers. Only
     `cn_define_mode` 3 uses these ids.
     """
     split_W_percentage: float = Field(default=1.0, gt=0, le=1)  # noqa: N815  as in the files

@@ -165,9 +165,9 @@ class CaseRun:
 
     @cached_property
     def lower_bound_cycles(self) -> int:
-        """Lower bound of the latency in cycles, over all schedules with two properties. They use the allocation of this
-        run, and they copy data that fit a core into this core before use. The causal model makes only schedules with
-        these properties.
+        """Lower bound of the latency in cycles, over all schedules with two properties: the schedules use the
+        allocation of this run, and they copy data that fit a core into this core before use. The causal model makes
+        only schedules with these properties.
         """
         allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
         allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True

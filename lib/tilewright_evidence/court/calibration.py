@@ -1,6 +1,7 @@
 """Calibration of error bars: statements "A is faster than B" on pairs of rows, compared with the measurements.
 
-Each pair is judged by a table of errors that is made without any row of the machines of the pair.
+The statement on a pair comes from a table of errors. By default, this table is made from the rows of all other
+machines, so no row of the two machines of the pair has an influence on the statement.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +21,17 @@ from tilewright_evidence.court.error_rows import CLASS_OF_SET, ErrorRow
 from tilewright_evidence.court.error_table import error_table_of
 
 SAID, BAND = 0.9, 0.95
-"""Probability from which a statement counts as said, and upper end of the statements that are judged apart."""
+"""Limits of the probability of a statement. From SAID on, a statement counts as made. Statements from SAID to BAND are
+also counted separately.
+"""
 FAR, NEAR = 1.3, 2.0
-"""Ratios of the measured times: pairs above FAR should be told apart; pairs between FAR and NEAR are judged apart."""
+"""Limits of the ratio of the two measured times of a pair. Pairs above FAR should get a statement. Pairs between FAR
+and NEAR are also counted separately.
+"""
 PAIRS = 100
-"""Number of pairs that a draw has for two machines (or one) and one kind of pair; equal rows are left out."""
+"""Number of pairs that a draw takes for one kind of pair and two machines (or one machine). Of these, pairs of a row
+with itself, and pairs with equal measurements, are left out.
+"""
 SHAPES, PROGRAMS, DEVICES, BOTH, CLASSES = (
     "one machine, two shapes",
     "one machine, two programs",
@@ -32,14 +39,16 @@ SHAPES, PROGRAMS, DEVICES, BOTH, CLASSES = (
     "two machines of a class, two shapes",
     "machines of two classes",
 )
-"""Kinds of pairs. The rows of a pair have one program, except in PROGRAMS and CLASSES."""
+"""Kinds of pairs. Except in the kinds PROGRAMS and CLASSES, the same program ran both rows of a pair."""
 ALL = "all pairs"
 LEAST_MACHINES = 4
-"""Least number of machines: two of a pair, and two others whose difference shows how far machines differ."""
+"""Least number of machines for a calibration: the two machines of a pair, and two other machines, whose difference
+shows how far machines differ.
+"""
 
 
 class Pair(NamedTuple):
-    """Two rows, of which one is said to be faster."""
+    """Pair of rows. A statement says which of the two rows is faster."""
 
     kind: str
     first: ErrorRow
@@ -47,12 +56,12 @@ class Pair(NamedTuple):
 
 
 class Said(NamedTuple):
-    """Statement on a pair."""
+    """Statement on a pair: which of the two rows is probably faster."""
 
     probability: float
-    """Probability of the more probable order, at least 0.5."""
+    """Probability, at least 0.5, that the row which the statement names is faster."""
     is_right: bool
-    """True if the measurements have this order."""
+    """True if this row is also faster in the measurements."""
     ratio: float
     """Ratio of the larger to the smaller measured time."""
 
@@ -69,23 +78,25 @@ class Calibration:
     right: float | None
     """Share of these statements that are right; None if there are none."""
     least_right: float | None
-    """Least such share in a draw."""
+    """Smallest value of `right` in any single draw."""
     in_band: int
-    """Number of statements with a probability from SAID to BAND."""
+    """Number of statements with a probability from SAID to BAND. The next field is the share of them that are right."""
     right_in_band: float | None
     far: int
     """Number of pairs with a measured ratio above FAR."""
     told: float | None
-    """Share of these pairs that get a statement with a probability of at least SAID."""
+    """Share of the pairs above FAR that get a statement with a probability of at least SAID."""
     least_told: float | None
-    """Least such share in a draw."""
+    """Smallest value of `told` in any single draw."""
     near: int
-    """Number of pairs with a measured ratio between FAR and NEAR."""
+    """Number of pairs with a measured ratio between FAR and NEAR. The next field is the share of these pairs that get a
+    statement with a probability of at least SAID.
+    """
     told_near: float | None
 
 
 def calibration_of(draws: Sequence[Sequence[Said]], kind: str, has_keys: bool) -> Calibration:
-    """Counts of the statements on the pairs of one kind. `draws` has the statements of each draw."""
+    """Counts of the statements on the pairs of one kind. `draws` has one list of statements for each draw."""
     columns = [np.array(draw, dtype=float).reshape(-1, 3).T for draw in draws]
     probability, is_right, ratio = np.concatenate(columns, axis=1)
     sure, far = probability >= SAID, ratio > FAR
@@ -117,16 +128,18 @@ def _least(shares: Iterator[float | None]) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Judge of rows and pairs of rows, each without the rows of its machines."""
+    """Judge of error bars. If `table` is None, each row (or pair of rows) is judged by a table of errors that is made
+    without the rows of its machine (or machines).
+    """
 
     rows: Sequence[ErrorRow]
     table: ErrorTable | None = None
-    """Table of errors for all rows; None makes the tables from the rows of the other machines."""
+    """Table of errors that judges all rows; None if the tables are made from the rows of other machines."""
     made: dict[frozenset[str], ErrorTable] = field(default_factory=dict)
-    """Tables that are already made: machines left out -> table."""
+    """Tables that are already made, by the set of the machines whose rows they leave out."""
 
     def table_without(self, *machines: str) -> ErrorTable:
-        """Table of errors that judges rows of these machines."""
+        """Table of errors that judges rows of `machines`: the given table, or a table made without these rows."""
         if self.table is not None:
             return self.table
         left_out = frozenset(machines)
@@ -135,7 +148,7 @@ class Judge:
         return self.made[left_out]
 
     def said_on(self, pair: Pair) -> Said:
-        """Statement on a pair."""
+        """Statement on a pair: the row that is probably faster, and its probability."""
         first, second = pair.first, pair.second
         table = self.table_without(first.machine, second.machine)
         one, other = (table.cell(row.device_class, row.has_keys, row.limit) for row in (first, second))
@@ -149,8 +162,8 @@ class Judge:
 
 @cache
 def _differences(first: ErrorCell, second: ErrorCell, is_one_program: bool, is_one_machine: bool) -> Values:
-    """Samples of the difference of the errors of two rows, sorted. They are those of `time_samples` for runs of one
-    layer.
+    """Sorted samples of the difference of the errors of two rows. The samples equal those that `time_samples` draws for
+    two runs of one layer each.
     """
     program, machine = "p" if is_one_program else "q", "a" if is_one_machine else "b"
     return np.sort(layer_errors(first, "p", "a", "1") - layer_errors(second, program, machine, "2"))
@@ -158,16 +171,18 @@ def _differences(first: ErrorCell, second: ErrorCell, is_one_program: bool, is_o
 
 @dataclass(frozen=True)
 class Covered:
-    """Error bars of single rows: how many of them contain the measurement."""
+    """Count of the error bars of single rows that contain the measurement of their row."""
 
     has_keys: bool
     rows: int
     inside: float
-    """Share of the measurements within their error bars. Each program on each machine counts the same."""
+    """Share of the measurements within their error bars. Each pair of a program and a machine has the same weight,
+    whatever its number of rows is.
+    """
 
 
 def covered(judge: Judge, has_keys: bool) -> Covered:
-    """Share of the measurements within their error bars."""
+    """Share of the measured times that lie within their error bars, among rows with (or without) keys."""
     shares: dict[tuple[str, str], list[bool]] = {}
     judged = [row for row in judge.rows if row.has_keys == has_keys and row.quantity == LATENCY]
     for row in judged:
@@ -183,11 +198,15 @@ def _bar(cell: ErrorCell) -> tuple[float, float]:
 
 
 Sides = list[tuple[list[ErrorRow], list[ErrorRow]]]
-"""Pairs (rows of the first machine, rows of the second machine): any two of them are a pair of rows."""
+"""Pairs (rows of the first machine, rows of the second machine). Any row of the first list and any row of the second
+list can be drawn as a pair.
+"""
 
 
 def drawn_pairs(sides: Sequence[tuple[str, Sides]], draw: int) -> Iterator[Pair]:
-    """Random pairs of rows: PAIRS for each element of `sides` (`sides_of`). `draw` is the number of the draw."""
+    """Random pairs of rows, at most PAIRS for each element of `sides` (from `sides_of`). The number `draw` of the draw
+    is the seed.
+    """
     random = np.random.default_rng(draw)
     for kind, found in sides:
         chosen = random.integers([[len(found)]] * PAIRS).ravel().tolist()
@@ -200,7 +219,9 @@ def drawn_pairs(sides: Sequence[tuple[str, Sides]], draw: int) -> Iterator[Pair]
 
 
 def sides_of(rows: Sequence[ErrorRow], has_keys: bool) -> list[tuple[str, Sides]]:
-    """Kinds of pairs that two machines, or one, can have, each with the rows to draw from."""
+    """Tuples (kind of pair, rows from which pairs of this kind are drawn), for every two machines and every one
+    machine.
+    """
     machines = _by([row for row in rows if row.has_keys == has_keys and row.quantity == LATENCY], "machine")
     return [
         found
@@ -236,8 +257,8 @@ def _by(rows: Sequence[ErrorRow], name: str) -> dict[str, list[ErrorRow]]:
 
 
 def calibrations(judge: Judge, draws: int) -> list[Calibration]:
-    """Calibrations of all kinds of pairs, over `draws` random draws of pairs: first of predictions with keys of calls,
-    commands and requests, then of predictions without them.
+    """Calibrations of all kinds of pairs, over `draws` random draws of pairs: first for predictions with keys of calls,
+    commands and requests, then for predictions without these keys.
     """
     found = []
     for has_keys in (True, False):
@@ -257,8 +278,10 @@ def calibrations(judge: Judge, draws: int) -> list[Calibration]:
 
 
 def judge_of(rows: Sequence[ErrorRow], table: ErrorTable | None = None) -> Judge:
-    """Judge of the error bars of `rows`, by `table` or by the rows of other machines. Raises InputError if the rows
-    have too few machines for a table without two of them, or if no row is predicted by the cost model.
+    """Judge of the error bars of `rows`. It judges by `table`, or, if `table` is None, by the rows of other machines.
+
+    Raises InputError if no row is predicted by the cost model, or if the rows have too few machines for a table that
+    leaves out two machines.
     """
     if table is not None and rows:
         return Judge(rows, table)
@@ -271,7 +294,7 @@ def judge_of(rows: Sequence[ErrorRow], table: ErrorTable | None = None) -> Judge
 
 
 def calibration_text(judge: Judge, draws: int) -> str:
-    """Text on the calibration of error bars, for the terminal."""
+    """Text with the calibration of error bars, for the terminal."""
     found = calibrations(judge, draws)
     way = "without the rows of its machines" if judge.table is None else "by the table of the package"
     lines = [f"error bars: pairs of rows, {count_of(draws, 'random draw')}; each pair is judged {way}"]

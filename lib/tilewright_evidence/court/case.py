@@ -27,17 +27,19 @@ class Constant:
 
 
 LATENCY, POWER = "latency", "power"
-"""Quantities of which the product predicts a value for a row (`Judged.quantity`)."""
+"""Quantities that the cost model can predict for a row: the values of `Judged.quantity`."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Prediction of a row by the cost model, in the form that error bars need. Readings have no such prediction."""
+    """Prediction of a row by the cost model, in the form that error bars need. A reading (an estimate by a separate
+    model of the machine, as in docs/accuracy.md) has no such prediction.
+    """
 
     machine: str
-    """Name of the machine: rows of one machine have one hardware file, apart from where the data of a layer lie."""
+    """Name of the machine. The hardware files of its rows differ only in the memories that hold the data of a layer."""
     program: str
-    """Program that ran the row, such as the driver of convolutions. Rows of several machines can have one program."""
+    """Program that ran the row, such as the driver of convolutions. One program can have run on several machines."""
     terms: Mapping[str, float]
     """Terms of the predicted latency in cycles, by name."""
     alone_terms: Mapping[str, float] | None
@@ -149,7 +151,7 @@ class Prepared(Protocol):
 
 @dataclass(frozen=True)
 class Published:
-    """Error that the authors of another tool published for it. It was computed on other rows than ours."""
+    """Error that the authors of another tool published for their tool. Their measurements are not rows of our set."""
 
     tool: str
     error: str

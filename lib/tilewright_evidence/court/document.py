@@ -20,7 +20,7 @@ from tilewright_evidence.court.verdict import VerdictPart, set_text
 
 SAMPLE, FULL = "sample", "full"
 SUMMARY = "summary"
-"""Name of the marks around the table of `summary_text`. The table is in docs/accuracy.md and in README.md."""
+"""Name in the two marks around the table of `summary_text`. The table is in docs/accuracy.md and in README.md."""
 README = Path(__file__).resolve().parents[3] / "README.md"
 SHOWN = {
     ("gemmini-rtl", "D3 conv"): "Gemmini, RTL: convolutions, mappings that were searched for",
@@ -48,9 +48,9 @@ NOT_MEASURED = ("timeloop-points",)
 
 
 ERROR_BARS = "error bars"
-"""Name of the marks around the calibration of error bars."""
+"""Name in the two marks around the calibration of error bars."""
 PAIR_DRAWS = 100
-"""Number of draws of pairs by which the page judges error bars."""
+"""Number of random draws of pairs of rows for the calibration of error bars on the page."""
 
 
 def mark(kind: str, name: str) -> tuple[str, str]:
@@ -123,7 +123,7 @@ def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
 
 
 def error_bars_text(heard: Sequence[Heard]) -> str:
-    """Text on the calibration of error bars for the page: the statements on pairs of rows."""
+    """Text with the calibration of error bars for the page: a table of the statements on pairs of rows."""
     judge = judge_of(error_rows({one.court_set.name: one.cases for one in heard}))
     return f"```text\n{calibration_text(judge, PAIR_DRAWS)}\n```\n"
 

@@ -1,6 +1,7 @@
 """Rows from which the error bars of predictions are made: one row for each prediction by the cost model.
 
-Only rows count to which no constant was fitted, and whose layer has no fitted row. Readings are left out.
+A row counts only if no constant was fitted to it or to another row of the same layer. Rows that are predicted by a
+reading (a separate model of the machine) are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ CLASS_OF_SET: Mapping[str, str] = {
     "amd_xdna_gemm": MANY_CORE,
     "eyeriss_v1": ROW_STATIONARY,
 }
-"""Class of the machines of each set that the cost model predicts."""
+"""Class of the machines of a set, by name of the set. The sets are those that the cost model predicts."""
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,14 @@ from tilewright_evidence.court.error_rows import ErrorRow, error_rows
 from tilewright_evidence.court.verb import accuracy
 
 PRIOR = 3
-"""Weight of the effects in all classes when those in one class are estimated, as a number of effects."""
+"""Weight of the effects of all classes together, when the effects of one class are estimated. The weight is the number
+of effects for which they count.
+"""
 
 
 def error_table_of(rows: Sequence[ErrorRow]) -> ErrorTable:
-    """Table of the errors of `rows`, with a cell for each class, kind of prediction and limit, and for all classes
-    together.
+    """Table of the errors of `rows`. It has a cell for each combination of a class of machines, a kind of prediction
+    (with or without keys) and a limit of the layer. All classes together form one more class.
     """
     return ErrorTable({cell.key: cell for cell in error_cells(rows)})
 
@@ -56,8 +58,8 @@ def error_cells(rows: Sequence[ErrorRow]) -> list[ErrorCell]:
 
 @dataclass(frozen=True)
 class _Effects:
-    """Effects of programs and machines in the rows of one class and limit, from the median error of each pair of a
-    program and a machine.
+    """Effects of programs and of machines on the errors, in the rows of one cell of the table. They follow from one
+    median error for each pair of a program and a machine.
     """
 
     medians: Mapping[tuple[str, str], float]
@@ -65,7 +67,7 @@ class _Effects:
 
     @property
     def programs(self) -> dict[str, float]:
-        """Program -> mean of the medians of its machines."""
+        """Effect of each program: the mean of its median errors on all machines that ran it."""
         found: dict[str, list[float]] = {}
         for (program, _), median in self.medians.items():
             found.setdefault(program, []).append(median)
@@ -73,18 +75,20 @@ class _Effects:
 
     @property
     def centre(self) -> float:
-        """Mean of the programs."""
+        """Mean of the effects of all programs."""
         return float(np.mean(list(self.programs.values())))
 
     @property
     def of_programs(self) -> list[float]:
-        """Deviations of the programs from their mean, as those of a program that is not among them."""
+        """Deviations of the effects of programs from their mean, scaled up to the spread that is expected for a further
+        program.
+        """
         programs = list(self.programs.values())
         return _deviations(programs, sqrt(1 + 1 / len(programs)))
 
     @property
     def of_machines(self) -> list[float]:
-        """Deviations of the machines from the mean of their program."""
+        """Deviations of the median errors of machines from the mean of their program."""
         found: dict[str, list[float]] = {}
         for (program, _), median in self.medians.items():
             found.setdefault(program, []).append(median)
@@ -92,8 +96,8 @@ class _Effects:
 
 
 def _deviations(values: Sequence[float], factor: float) -> list[float]:
-    """Deviations of values from their mean, times `factor`. They are scaled up as the standard deviation of a sample
-    is. [] for a single value.
+    """Deviations of values from their mean, times `factor`; [] for a single value. As in the standard deviation of a
+    sample, the deviations are also multiplied by the square root of n / (n - 1), for n values.
     """
     count, mean = len(values), float(np.mean(values))
     return [factor * (value - mean) * sqrt(count / (count - 1)) for value in values] if count > 1 else []
@@ -115,13 +119,15 @@ def _latency_cells(rows: Sequence[ErrorRow]) -> Iterator[ErrorCell]:
 
 
 def _shared_quantiles(own: Sequence[float], known: Sequence[float]) -> Values:
-    """Quantiles of a part that rows share, from its values in one class and limit, and from those in all of them.
+    """Quantiles of a part of the error that several rows share. `own` has the values of this part in one cell of the
+    table, and `known` has its values in all cells.
 
-    The values of all classes together count as PRIOR values. Each value counts with both signs, because the order of
-    two machines is arbitrary.
+    All values in `known` together have the weight of PRIOR values. Each value counts with both signs, because the order
+    of two machines is arbitrary.
     """
     if not known:
-        raise InputError([Problem("errors of several machines and programs are needed, to know how far they differ")])
+        message = "error bars need rows of at least two programs, and a program that ran on at least two machines"
+        raise InputError([Problem(message)])
     values = np.array([*own, *known])
     weights = np.array([*np.ones(len(own)), *np.full(len(known), PRIOR / len(known))])
     return widened_quantiles(np.concatenate([values, -values]), np.concatenate([weights, weights]))
@@ -135,8 +141,8 @@ def _effects(rows: Sequence[ErrorRow]) -> _Effects:
 
 
 def _own_quantiles(rows: Sequence[ErrorRow], medians: Mapping[tuple[str, str], float]) -> Values:
-    """Quantiles of the errors around the median of their program and machine. Each pair of a program and a machine
-    counts by the square root of its number of rows, so that a large set does not hide the others.
+    """Quantiles of the deviations of the errors from the median error of the same program and machine. The weight of
+    each pair of a program and a machine is the square root of its number of rows, so that large sets do not dominate.
     """
     counts = {key: sum((row.program, row.machine) == key for row in rows) for key in medians}
     places = [(row.program, row.machine) for row in rows]
@@ -163,12 +169,12 @@ def _by_key(rows: Sequence[ErrorRow]) -> list[tuple[ErrorKey, list[ErrorRow]]]:
 
 
 def widened_quantiles(errors: Values, weights: Values) -> Values:
-    """Quantiles of weighted errors at LEVELS, widened for few errors.
+    """Quantiles of weighted errors at LEVELS. The fewer the errors, the wider the quantiles.
 
-    With n equal weights, the error of rank i is the quantile of the level i / (n + 1): a further error is as likely
-    between any two neighbours as below the least or above the largest error. Beyond the least and the largest error,
-    the tails are exponential, with the mean absolute deviation as their scale. With other weights, n is their effective
-    number, (sum of weights)^2 / sum of squared weights.
+    With n equal weights, the error of rank i is the quantile of the level i / (n + 1). A further error is then equally
+    likely in each of the n + 1 gaps: below the least error, between two neighbours, and above the largest error. Below
+    the least and above the largest error, the tails are exponential; their scale is the mean absolute deviation. If
+    weights differ, n is the effective number of errors, (sum of weights)^2 / sum of squared weights.
     """
     order = np.argsort(errors, kind="stable")
     values, shares = errors[order], weights[order] / weights.sum()

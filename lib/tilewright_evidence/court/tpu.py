@@ -50,7 +50,7 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
 )
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
 CERTAIN = ("products", "weights on chip")
-"""Parts whose rows contain the products of their names."""
+"""Parts of the set in which the name of a row says which products were measured."""
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
 """Number of bytes that are moved for one attention score. The score is written and read in 32 bits. The probability
@@ -101,8 +101,9 @@ class Tpu:
     tokens_of_command: int
 
     def matrix_share(self, constants: Values) -> float:
-        """Share of the peak performance that the matrix units reach, because they wait after each command. A command
-        has `tokens_of_command` tokens, and takes one cycle for each token. The wait is the constant COMMAND_LATENCY.
+        """Share of the peak performance that the matrix units reach. It is below 1, because the units wait after each
+        command. A command takes one cycle for each of its `tokens_of_command` tokens; the wait takes COMMAND_LATENCY
+        cycles.
         """
         return self.tokens_of_command / (self.tokens_of_command + constants[COMMAND_LATENCY])
 

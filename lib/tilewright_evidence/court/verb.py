@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 
 HELD_OUT, PACKAGE = JUDGES = ("held-out", "package")
-"""Judges of error bars, as values of the option --error-bars."""
+"""Values of the option --error-bars. HELD_OUT: a row is judged by the errors of other machines; PACKAGE: by the table
+of errors in the package.
+"""
 PAIR_DRAWS = 20
 """Number of draws of pairs by which error bars are judged."""
 DEFAULT_DATA = Path("../shared/third-party")
@@ -135,8 +137,9 @@ def accuracy(
         str | None,
         OneOf(JUDGES),
         Help(
-            "Also judge statements 'A is faster than B' on pairs of rows. held-out: each pair by the errors of the"
-            " other machines in the rows. package: by the table of the package, for rows of which it was not made."
+            "Also compare statements 'A is faster than B' on pairs of rows with the measurements. held-out: the"
+            " statement on a pair uses the errors of all other machines in the rows. package: it uses the table of"
+            " errors in the package; choose this only for rows from which this table was not made."
         ),
     ] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {COURT_TABLE}, {COURT} and the figures.")] = None,

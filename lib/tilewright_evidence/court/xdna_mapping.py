@@ -29,7 +29,7 @@ FORMATS = {"int8-int8": (8, 8), "int8-int16": (8, 16), "int8-int32": (8, 32), "b
 """Pair (bits of an element of inputs and weights, bits of an element of outputs), by name of the precision."""
 BF16 = "bf16-bf16"
 SUM_BITS_OF_FILE = 16
-"""Number of bits of an output that the hardware files assume."""
+"""Number of bits of an output in the hardware files as they are written."""
 
 
 class Tiles(NamedTuple):
@@ -43,9 +43,9 @@ class Tiles(NamedTuple):
     depth_in_l2: int
 
     def steps_in_l2(self, depth: int) -> int:
-        """Number of steps of a core whose data the memory tiles hold together. Along the reduction, these steps are at
-        most `depth_in_l2` long, and their length divides the whole reduction, `depth`. The largest possible number is
-        taken.
+        """Number of steps of a core whose data the memory tiles hold at the same time: the largest possible number.
+        Along the reduction, the total length of these steps must be at most `depth_in_l2`, and must divide `depth`, the
+        length of the whole reduction.
         """
         most = max(1, self.depth_in_l2 // self.depth)
         return next(steps for steps in range(most, 0, -1) if depth % (steps * self.depth) == 0)
@@ -85,8 +85,8 @@ def xdna_core(device: str, precision: str) -> Core:
 
 
 def lanes_of(device: str, precision: str) -> tuple[int, int, int]:
-    """Numbers of multipliers of a core that a product uses: along the reduction, the rows and the columns of the
-    output.
+    """Numbers of multipliers of a core that a product uses, as a triple: along the reduction, along the rows of the
+    output, and along the columns of the output.
     """
     depth, high, wide = written_document(device)["operational_array"]["sizes"][2:]
     return depth, high, wide // 2 if (device, precision) == ("XDNA", BF16) else wide
@@ -117,8 +117,9 @@ def misfits(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision: s
 
 
 def _blocks(device: str, tiles: Tiles, precision: str) -> list[tuple[int, int]]:
-    """Blocks (rows, columns) of outputs that divide a tile and fill the accumulators, the best first. Blocks with twice
-    the columns of the multipliers (`lanes_of`) come first. Of all others, and of equal ones, squarer blocks come first.
+    """Blocks (rows, columns) of outputs that divide a tile and fill the accumulators, the best block first. Blocks
+    whose number of columns is twice the number of multipliers along the columns (`lanes_of`) come before all other
+    blocks. Within each of these two groups, squarer blocks come first.
     """
     _, high, wide = lanes_of(device, precision)
     outputs = _outputs(device)

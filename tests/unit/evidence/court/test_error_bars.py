@@ -251,7 +251,7 @@ def test_machines_that_differ_more_are_said_to() -> None:
 
 def test_one_machine_has_no_table() -> None:
     """Rows of a single machine do not say how far machines differ, and this is told instead of a bar of width 0."""
-    with pytest.raises(InputError, match="several machines"):
+    with pytest.raises(InputError, match="at least two machines"):
         error_table_of([row("a", 1.0, 1.1), row("a", 1.0, 1.2)])
     with pytest.raises(InputError, match="at least 4 machines"):
         judge_of([row(machine, 1.0, 1.1) for machine in ("a", "b", "c")])
