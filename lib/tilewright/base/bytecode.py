@@ -1,8 +1,9 @@
 """Bytecode that always matches its source: bytecode of a module is used only if it has the digest of the source.
 
 Python itself compares only the time stamp and the size of the source. Both can stay the same although the source
-changed: after two edits in one second, after `rsync -t`, or if an archive gives all files one date. The module keeps
-each source that it has read. Digests of code are therefore always digests of the code that runs.
+changed: after two edits in one second, after `rsync -t`, or if an archive gives all files one date. All sources that
+were read for this check are kept. Digests of code are computed from them, and so are always digests of the code that
+runs.
 """
 
 import marshal

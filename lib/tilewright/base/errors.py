@@ -75,7 +75,8 @@ class Unused(str):
 
 
 class Remark(str):
-    """Notice on how a number was found that a file asks for, such as the interpolated cost of a memory.
+    """Notice that explains how a number requested by a file was found, for example by interpolating the cost of a
+    memory.
 
     The notice is a text, so all code for notices can use it. `tilewright.base.remarks` finds notices of this class.
     """
@@ -83,7 +84,7 @@ class Remark(str):
     file: str
 
     def __new__(cls, text: str, file: str) -> "Remark":
-        """Notice with a text, on a number of the file `file`."""
+        """Notice with the text `text`, which is about a number in the file `file`."""
         notice = super().__new__(cls, text)
         notice.file = file
         return notice
@@ -94,8 +95,8 @@ class Remark(str):
 
 
 class Caution(str):
-    """Notice that no real part has a number of a file, although the file has no error. `cli.options.echo_notices`
-    prints it as a warning.
+    """Notice that a number in a file is larger than in any real hardware part, although the file is valid.
+    `cli.options.echo_notices` prints it as a warning.
     """
 
 
@@ -188,11 +189,11 @@ class Problems:
         self.notices.append(self._notice_text(path, message))
 
     def remark(self, path: KeyPath, message: str) -> None:
-        """Report a remark: how a number was found that the file asks for at `path`."""
+        """Report a remark, which explains how the number for `path` was found."""
         self.notices.append(Remark(self._notice_text(path, message), self._place_of(path)[0]))
 
     def caution(self, path: KeyPath, message: str) -> None:
-        """Report a caution: no real part has the number at `path`."""
+        """Report a caution: the number at `path` is valid, but larger than in any real hardware part."""
         self.notices.append(Caution(self._notice_text(path, message)))
 
     def _notice_text(self, path: KeyPath, message: str) -> str:
@@ -240,7 +241,7 @@ class MappingError(TilewrightError):
 
 
 class BrokenRuleError(MappingError):
-    """Error of a mapping from the user that breaks a rule of the core's control. The rules are in the hardware file."""
+    """Error of a user's mapping that breaks a rule of the core's control, as given in the hardware file."""
 
 
 class TimeBudgetError(MappingError):
@@ -249,7 +250,7 @@ class TimeBudgetError(MappingError):
 
 class UnmetLimitError(TilewrightError):
     """Error if the search finds no mapping that meets the deadline or the energy budget. The message names the mapping
-    that comes nearest. The command line turns the error into exit code 1, because the input is correct.
+    that comes closest to the limit. The command line turns the error into exit code 1, because the input is correct.
     """
 
 

@@ -27,7 +27,7 @@ _FORMULA = re.compile(r"'*(?:\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n])")
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)")
 """Pattern of a number that is written as text. Spreadsheets do not take it for a formula."""
 _NUMBER_KINDS = "biufcmM"
-"""numpy codes of the types of table columns that contain no text."""
+"""numpy type codes of columns without text."""
 _NOT_XML = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REPLACEMENT = "\ufffd"
 """Character that figures show in place of a character that XML or the fonts lack. Labels keep their lengths."""
@@ -141,8 +141,8 @@ def csv_text(table: "pandas.DataFrame") -> str:
 
 
 def from_csv_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Original table, from the table that was read from the output of `csv_text`: the apostrophes that `csv_text` added
-    are removed.
+    """Table as it was before `csv_text`. `table` was read from the output of `csv_text`, and the apostrophes that were
+    added there are removed.
     """
     return _with_cells(table, _texts(table), from_csv)
 

@@ -21,8 +21,8 @@ subfolder contains machine code, and a folder NUMBA_FOLDER with files that Numba
 these files, which are checked by this module, not by Numba.
 """
 FONTS, FONT_FILES = "matplotlib", "*.json"
-"""Folder in which matplotlib keeps its list of fonts, below the folder of caches, and pattern of the files with this
-list.
+"""FONTS: folder, below the folder of caches, in which matplotlib keeps its list of fonts. FONT_FILES: pattern of the
+files with this list.
 """
 _DIGEST_BYTES = 16
 _IN_USE = "in_use"
@@ -65,8 +65,8 @@ class NotedFolder:
 
     def note(self) -> None:
         """Write the digests of all present files into the note, which is the file of digests in the folder. If two
-        processes do this at the same time, the digests from one process can be lost. A file without a digest is later
-        deleted and made again.
+        processes write at the same time, digests of one of them can be lost. This does no harm: a file without a digest
+        is deleted later, and made again.
         """
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():

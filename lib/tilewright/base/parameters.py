@@ -190,9 +190,9 @@ class Parameters:
         return ()
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why parameters have no effect, by name of the parameter. Each reason lies in other parameters, and is
-        a sentence without its subject, such as "has no effect with one island". A reason is reported only if a person
-        gave the parameter.
+        """Reasons why parameters have no effect, by name of the parameter. The cause is always the value of another
+        parameter. A reason is a sentence without its subject, such as "has no effect with one island", and is reported
+        only if a person gave the parameter.
         """
         return {}
 

@@ -27,8 +27,9 @@ class ModelProfile(NamedTuple):
     """Repair of fault B5 (docs/model.md): the latency analysis rounds up a spatial factor that does not divide its
     loop. The reference truncates such a factor."""
     independent_spatial_candidates: bool = False
-    """Repair of fault B38 (docs/model.md): a generated spatial mapping is reduced by itself if an innermost memory is
-    too small for it. In the reference, this reduction can also change other spatial mappings."""
+    """Repair of fault B38 (docs/model.md): if an innermost memory is too small for a generated spatial mapping, only
+    this mapping is reduced. In the reference, the reduction can also change other spatial mappings.
+    """
     exact_temporal_sizes: bool = False
     """Repair of fault B6 (docs/model.md): temporal loop sizes follow from an exact division. The reference rounds
     twice, which can add an iteration."""
@@ -51,12 +52,13 @@ class ModelProfile(NamedTuple):
     in full.
     """
     consistent_window_union: bool = False
-    """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link. The
-    sum of the windows leaves it out with and without this switch."""
+    """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link, as
+    the sum of the windows always does.
+    """
     per_level_loading_floor: bool = False
-    """Repair of fault B19 (docs/model.md): before computing starts, a link loads the first tiles of all instances that
-    it feeds. In the reference, it loads only one tile. The bandwidth that the other links require is no longer
-    truncated to whole bits.
+    """Repair of fault B19 (docs/model.md): before computing starts, a link loads the first tiles of all innermost
+    memories that it feeds with different data. The reference loads only one tile. It also truncates the average
+    bandwidth of each link to whole bits, which this switch does not.
     """
     live_tensor_capacity: bool = False
     """Repair of fault B32 (docs/model.md): data that are kept between layers take room in a memory, together with all
@@ -156,7 +158,7 @@ def _with_switches(base: ModelProfile, name: str) -> ModelProfile:
 
 
 def switch_values(profile: ModelProfile) -> Iterable[tuple[str, bool]]:
-    """(name of a switch, True if the switch is on) for all switches, in the order of docs/model.md."""
+    """Pairs (name of a switch, is_on), one for each switch, in the order of docs/model.md."""
     return ((switch, getattr(profile, switch)) for switch in SWITCHES)
 
 

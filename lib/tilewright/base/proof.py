@@ -99,7 +99,7 @@ SpatialKind = Literal["given", "open", "largest divisors"]
 
 @dataclass(frozen=True)
 class SpatialMappings:
-    """Set of the spatial mappings of a layer that were searched."""
+    """Set of the spatial mappings that were searched for a layer."""
 
     kind: SpatialKind = "given"
     """Kind of spatial mappings in the set:
@@ -208,7 +208,7 @@ can cut reductions into steps on one core, GIVEN_REDUCTIONS if only the
 mapping file can.
 """
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
-"""Short text that names the schedules of `Schedules`: a lower bound of a network on several cores is valid for them."""
+"""Short text for the set `Schedules`, for which the lower bounds of a network on several cores are valid."""
 
 
 def if_copied_line(found: Mapping[str, Any]) -> list[str]:

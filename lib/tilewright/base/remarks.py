@@ -1,4 +1,4 @@
-"""Remarks on numbers of input files: `tilewright validate` prints each of them, other verbs a line that counts them."""
+"""Remarks on numbers of input files: `tilewright validate` prints each remark; other verbs print only their number."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,8 +7,8 @@ from tilewright.base.errors import Remark, count_of
 
 
 def folded(notices: Iterable[str]) -> list[str]:
-    """Notices in which one line replaces the remarks on a file, if there are several. The line counts the remarks and
-    names the command that prints them. It takes the place of the first remark.
+    """Notices in which several remarks on the same file are replaced by one line, at the position of the first remark.
+    The line counts the remarks, and names the command that prints them.
     """
     told = list(notices)
     remarks = dict.fromkeys(one for one in told if isinstance(one, Remark))

@@ -206,8 +206,8 @@ def _quantity(
     examples: str,
     others: Mapping[str, int | str] | None = None,
 ) -> "Fraction":
-    """Number of a text, in the unit to which `units` has the factors. `others` has further units for the hint of an
-    unknown unit: the field accepts them, but another function reads them.
+    """Number that a value gives, times the factor of its unit in `units`. The error about an unknown unit names the
+    nearest unit in `units` and `others`. `others` has units that the field accepts, but that another function reads.
     """
     from fractions import Fraction  # imported here, so that commands that read no quantity start faster
 

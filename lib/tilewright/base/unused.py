@@ -89,7 +89,7 @@ def to_tell(notices: Iterable[str], strict: bool) -> list[str]:
 
 
 def in_file(notices: Iterable[str], file: str) -> list[str]:
-    """Notices, with the file name `file` added to each notice of an unused input that names no file."""
+    """Notices, in which each notice of an unused input gets the file name `file` if it has no file name."""
     return [
         Unused(replace(notice.problem, file=file)) if isinstance(notice, Unused) and not notice.problem.file else notice
         for notice in notices

@@ -4,7 +4,8 @@ As in the memory allocator of zigzag-dse 3.9.1, memories are allocated one after
 each memory, the allocator chooses the split of loops that moves the fewest bits over the boundary above the memory.
 
 A *slice* of an operand is a tile that a memory could hold: slice n has the loops of the memory below and the next n
-loops. For the memory in turn, the slices of its operands are in the last rows of `ws.slice_bits` and `ws.slice_cost`.
+loops. While a memory is allocated, the slices of its operands are in the last rows of `ws.slice_bits` and
+`ws.slice_cost`.
 """
 
 import math
@@ -317,8 +318,8 @@ def choose_largest(problem, ws, k):
     has one slice of each row; a row has the slices of one operand.
 
     In the last row, a larger slice must never cost more than a smaller one (`costs_fall`). For given slices of the
-    other rows, it is then enough to try the largest slice of the last row that fits beside them. If a slice of another
-    row becomes larger, this slice never does.
+    other rows, it is then enough to try the largest slice of the last row that fits beside them. When a larger slice of
+    another row is tried, this largest slice stays the same or becomes smaller.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf

@@ -9,13 +9,13 @@ from tilewright.hardware.core import MOST_ORDERS, Core
 from tilewright.workload.layer import Layer
 
 ANYWHERE = -1
-"""Position of a loop dimension that a loop order does not list."""
+"""Value in place of the position of a loop dimension, if the rule of a loop order does not list the dimension."""
 
 
 def control_fields(operands: int, levels: int, dimensions: int) -> tuple[Any, ...]:
     """Fields of the record of a problem that hold the rules of the control. The arguments are the largest numbers of
-    operands, memory levels and loop dimensions. The axis r is the number of a loop order; the other axes are those of
-    `PROBLEM_DTYPE`.
+    operands, memory levels and loop dimensions. On the axis r, there is one entry for each memory with a rule for its
+    loop order; the other axes are those of `PROBLEM_DTYPE`.
     """
     return (
         ("has_control", np.int8),  # True if a rule limits the mappings of this layer
@@ -32,7 +32,7 @@ def control_arrays(
 ) -> "dict[str, float | np.ndarray[Any, np.dtype[Any]]]":
     """Values of the fields. `chains` has the memories of each operand, innermost first. `steps` [operand, dimension] is
     true if a loop over the dimension steps through the data of the operand. A rule limits only loops for which this is
-    true. `no_level` is the level of an operand that a memory does not hold.
+    true. `no_level` is the value in place of a memory level, for an operand that is not in the memory of a rule.
     """
     names, operands = [name for name, _ in layer.loop_sizes], layer.operands
     depth = max(len(chain) for chain in chains.values())

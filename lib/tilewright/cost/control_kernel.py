@@ -19,8 +19,9 @@ def steps_through(problem, o, d):
 
 @kernel
 def begins_order(problem, r, o, m, d):
-    """True if rule `r` of loop orders covers a loop over dimension `d` in level `m` of operand `o`. The rule covers the
-    innermost loop with this result, and all loops outside it."""
+    """True if a loop over dimension `d`, in level `m` of operand `o`, can be the first loop that rule `r` of loop
+    orders covers. The rule covers the innermost loop that can be the first, and all loops outside it.
+    """
     return m >= problem.ordered_level[r, o] and steps_through(problem, o, d)
 
 

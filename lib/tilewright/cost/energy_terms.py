@@ -110,8 +110,7 @@ class EnergyTerm(Protocol):
         """Energy of the term for a layer. `core` has only the memories that the layer can use."""
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of the term in pJ per cycle without a running layer. In these cycles, data are copied between
-        memories."""
+        """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories."""
 
 
 def _fault(name: str, entry: object) -> str:
@@ -171,8 +170,9 @@ class CheckedTerm:
         return found
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of the term in pJ per cycle without a running layer. In these cycles, data are copied between
-        memories. Raises InputError if the term gives a wrong value: it must be finite and at least 0."""
+        """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories.
+        Raises InputError if the term gives a wrong value: it must be finite and at least 0.
+        """
         found = self.term.waiting_pj_a_cycle(core)
         if not is_energy(found):
             raise InputError([wrong_energy(self.name, f"cycles in which data are copied on {core.name}", found)])

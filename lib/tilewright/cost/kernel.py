@@ -58,7 +58,7 @@ def parts_of_transfer(problem, ws, o, m, x):
 
 @kernel
 def read_share(problem, ws, o):
-    """Share of the reads of input `o` from its innermost memory that zeros do not make unnecessary.
+    """Share of the reads of input `o` from its innermost memory that are still needed if zeros stop operations.
 
     A read is unnecessary only if zeros stop every operation that uses it. Operations of different cycles are stopped
     independently.

@@ -197,7 +197,8 @@ def apply_buffer_choice(problem, ws):
 
 @kernel
 def buffer_wherever_possible(problem, ws):
-    """Double-buffer every operand with a second tile that, by itself, fits into the free part of its memory.
+    """Double-buffer every operand for which the free part of its memory has room for a second tile. Second tiles of
+    other operands are ignored.
 
     The resulting stall is a lower bound on the stall of every choice of sets.
     """

@@ -184,8 +184,8 @@ def loading_floor(problem, ws, v, o, m, x):
     """Cycles to load the part of a tensor that must be present before the computation starts (`first_tile_cycles`).
 
     In the reference, this part is the tile of one innermost memory, at every level (fault B19, docs/model.md). With the
-    switch `per_level_loading_floor`, it is the tiles of all innermost memories with different data that the link feeds,
-    but at most one transfer of the link.
+    switch `per_level_loading_floor`, it has the tiles of all innermost memories that the link feeds with different
+    data, but at most one transfer of the link.
     """
     cycles = first_tile_cycles(problem, ws, v, o, m, x)
     if problem.switches[LEVEL_FLOOR]:
@@ -199,8 +199,8 @@ def first_tile_cycles(problem, ws, v, o, m, x):
     """Cycles to move the first tile over a link. The first tile is the part of a tensor that must be present before the
     computation starts. It can be larger than one transfer of the link.
 
-    The first tile is the tile of one innermost memory. With the switch `per_level_loading_floor`, it is the tiles of
-    all innermost memories with different data that the link feeds.
+    Here, the first tile is the tile of one innermost memory. With the switch `per_level_loading_floor`, it has the
+    tiles of all innermost memories that the link feeds with different data.
     """
     at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
     bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])

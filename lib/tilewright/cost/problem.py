@@ -242,9 +242,9 @@ def problem_frame(
 def _unmapped_frame(
     layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> tuple[Problem, list[int | None], int, np.ndarray | None]:
-    """Values that are the same for every spatial mapping: a problem with only the fields of this kind, the topmost bits
-    (`_topmost_bits`), the largest number of memory levels of an operand, and the sizes of compressed data
-    (`link_sizes`). Callers must not change the arrays, because later calls return the same objects.
+    """Data that are the same for every spatial mapping: a problem in which only the fields with such data are filled,
+    the topmost bits (`_topmost_bits`), the largest number of memory levels of an operand, and the sizes of compressed
+    data (`link_sizes`). Callers must not change the arrays, because later calls return the same objects.
     """
     link = dict(links)
     operands = layer.operands
@@ -297,8 +297,8 @@ def term_arrays(
     profile: ModelProfile,
     links: tuple[tuple[str, str], ...],
 ) -> FieldValues:
-    """Values of the fields of a problem for three things: the energy terms, the fixed cycles of the latency, and the
-    waiting terms of the latency.
+    """Values of the problem fields for the energy terms, for the fixed cycles of the latency, and for the waiting terms
+    of the latency.
 
     Raises MappingError if the array cannot run the spatial mapping.
     """
@@ -433,8 +433,9 @@ def _memory_arrays(
 
 
 def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
-    """Sizes of topmost operands: one number or None for each memory of the core. If the memory is the topmost memory of
-    all its operands, the number is their total size in bits. Otherwise, it is None."""
+    """Total size in bits of the operands in each memory of the core, if the memory is the topmost memory of all its
+    operands. Otherwise, the entry of the memory is None.
+    """
     chains = _chains(layer, core, link)
     found: list[int | None] = []
     for k, memory in enumerate(core.memories):

@@ -14,9 +14,9 @@ from tilewright.hardware.core import Port
 from tilewright.mapping.zeros import plain_widths
 
 ROOMY_MARGIN = 128
-"""Factor by which a roomy memory is larger than the total size of its operands. A roomy memory has room for every
-allocation. The factor is large for two reasons: a slice counts twice if the memory is double-buffered, and a loop order
-can have more iterations than the layer.
+"""Factor that defines a roomy memory: it is at least this many times as large as all its operands together, so that it
+has room for every allocation. The factor is large for two reasons: a slice counts twice if the memory is
+double-buffered, and a loop order can have more iterations than the layer.
 """
 NEVER = np.iinfo(np.int64).max
 
@@ -62,10 +62,10 @@ class FigurePlaces:
     def of(
         cls, topmost_bits: Sequence[int | None], port_of: np.ndarray, sizes: np.ndarray | None = None
     ) -> "FigurePlaces":
-        """Positions of the figures. `topmost_bits` has one element for each memory: the size of all its operands in
-        bits, or None if one of them also has a memory further out. `port_of` is the field `port_of` of a problem.
-        `sizes` has the size of the compressed data of each link, as a share of the plain data, with the axes of
-        `port_of`; it is None if no data are compressed.
+        """Positions of the figures. `topmost_bits` has one element for each memory: the total size of its operands in
+        bits, or None if one of the operands also has a memory further out. `port_of` is the field `port_of` of a
+        problem. `sizes` has the size of the compressed data of each link, as a share of the plain data, with the axes
+        of `port_of`; it is None if no data are compressed.
         """
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)

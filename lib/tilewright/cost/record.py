@@ -61,7 +61,7 @@ class LayerFacts(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Number of operations of the layer. They are either all multiply-accumulates or all other operations."""
+        """Number of operations of the layer. Either all of them are multiply-accumulates, or none is."""
         return self.mac_count + self.operation_count
 
 
@@ -235,7 +235,9 @@ class LayerRecord:
     (docs/artifacts.md).
     """
     alternatives: int = field(default=0, metadata=LEFT_OUT)
-    """Number of other mappings that the stages returned for the layer. Totals use the mapping of this record."""
+    """Number of mappings that the stages returned for the layer besides the one in this record. Totals use only the
+    mapping in this record.
+    """
     core_is_changed: bool = field(default=False, metadata=LEFT_OUT)
     """True if a user's stage replaced the core of the layer."""
     memory_reach: MemoryReachRecord | None = field(default=None, metadata=LEFT_OUT)

@@ -307,10 +307,11 @@ def find_values(ws, times, problem):
 
 @kernel
 def came_earlier(problem, ws, parent):
-    """True if the iteration in `ws.digit.other` runs before the current tile, and if the tile uses the memory in which
-    this iteration leaves its outputs.
+    """True if the iteration in `ws.digit.other` runs before the current tile, and leaves its outputs in a memory that
+    the tile also uses.
 
-    A memory keeps the outputs that lanes below it wrote in earlier periods, until a loop above the memory advances.
+    The iteration and the tile use the same memory of a level if all loops above this level have equal values in both.
+    The order of the two then follows from the outermost temporal loop of this level that has different values in them.
     """
     for level in range(parent, problem.level_count[OUTPUT_INDEX]):
         shared = True

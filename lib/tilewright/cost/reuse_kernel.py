@@ -82,8 +82,8 @@ def count_cycles(problem, ws):
 
 @kernel
 def top_run(problem, ws, o, kind, first, end):
-    """Product of the outermost loops of a level that are of kind `kind`. It goes inwards, and ends before the first
-    loop of another kind.
+    """Product of the outermost loops of a level, from the outside inwards, up to the first loop that is not of kind
+    `kind`.
 
     The loops of the level are at the positions from `first` to `end - 1`.
     """
@@ -125,8 +125,10 @@ def size_tiles(problem, ws, v):
 
 @kernel
 def set_precisions(problem, ws, v, o):
-    """Set the bits per element of the tiles of operand `o` at each architecture level. An output has the width of a
-    final output if the level passes no partial sums upward. Otherwise, the operand has its width in the computation."""
+    """Set the bits per element of the tiles of operand `o` at each architecture level. Outputs have the width of final
+    outputs at a level that passes no partial sums upward. In all other cases, an operand has the width that it has in
+    the computation.
+    """
     for a in range(problem.level_count[o] + 1):
         bits = problem.precision_bits[o]
         if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
@@ -361,7 +363,8 @@ def record_partial_sums(problem, ws, v, m, is_top):
 @kernel
 def widen_sums(problem, ws, v, m, x):
     """Correct the bandwidth of partial sums that move upwards over link `x` of memory level `m`: they have `sum_bits`
-    bits on this link. Only links with compressed final outputs have such a number of bits."""
+    bits on this link. This number differs from the width of a partial sum only on links with compressed final outputs.
+    """
     o = OUTPUT_INDEX
     if problem.sum_bits[m, x] != problem.precision_bits[o]:
         ws.exact_bandwidth[v, o, m, x] *= problem.sum_bits[m, x] / problem.precision_bits[o]

@@ -1,6 +1,6 @@
 """Kernels that compute the waiting terms of the latency: times for calls, commands and memory requests.
 
-They do not follow from the arithmetic of a layer.
+These times do not follow from the arithmetic of a layer.
 
 The hardware file gives these times (`cost.waiting`). Little's law turns each of them into a lower limit on the latency:
 with at most n requests in flight, and t cycles for each, a request ends every t / n cycles. If the largest limit
@@ -8,7 +8,7 @@ exceeds the latency of the cost model, the latency is raised to this limit. The 
 bound of the cost model stays valid.
 
 A call is the work between two loads: the loops that every operand keeps below its outermost memory. A call loads the
-inputs of these loops anew. A command is a part of a call that the array runs without a further command. Commands run
+inputs of these loops anew. The array runs a call as one command or several, each for a part of the call. Commands run
 only after the first inputs are on chip, and before the last results leave the array.
 """
 
@@ -97,8 +97,9 @@ def requests_memory(problem, o):
 
 @kernel
 def footprint_bits(problem, ws, last):
-    """Bits that the `last` innermost temporal loops touch. The sum has only the operands with an outermost memory that
-    has a latency of requests."""
+    """Bits that the `last` innermost temporal loops touch. Only operands count whose outermost memory is the memory
+    with a latency of requests.
+    """
     bits = 0.0
     for o in range(problem.operand_count):
         if requests_memory(problem, o):

@@ -166,7 +166,7 @@ def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
 
 
 def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Parameters of a stage for which the keywords give another value than the default: name -> value. The result is {}
+    """Parameters of a stage to which the keywords give a value other than the default: name -> value. The result is {}
     if the stage only writes files, or if a value is wrong.
     """
     if name in WATCHERS:
@@ -188,7 +188,7 @@ def plain_json(value: Any) -> Any:
 
 
 def no_counterpart(stage: Any) -> Problem:
-    """Problem for a user's stage: a pipeline of tilewright has no counterpart of it."""
+    """Problem for a user's stage, which has no counterpart in a pipeline of tilewright."""
     message = (
         "this stage is written for a script, so a pipeline of tilewright cannot use it; docs/stages.md shows how to"
         " write a stage for a pipeline"
@@ -237,8 +237,8 @@ def described(value: Any, part: str) -> str:
 def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
     """Pair (options, edits) with the same effect as the stages; None if there is no such pair.
 
-    The options select a default pipeline that maps layers by the same stages. The edits add the stages that only write
-    files to this pipeline. If the script has no such stages, the second element is None.
+    The options select a default pipeline that maps layers by the same stages. If the script also has stages that only
+    write files, the edits add these stages to the pipeline; otherwise, the edits are None.
     """
     names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
     mapping = [name for name in names if name not in WATCHERS and name != "Sum"]

@@ -79,10 +79,10 @@ def cost_model(keywords: Keywords) -> Iterator[Pair]:
 
 
 def control_of(keywords: Mapping[str, Any]) -> Control:
-    """Control of a chain of stages.
+    """`Control` object for a chain of stages: its folder for exports, its store of earlier results, and whether it shows
+    progress.
 
-    The control shows progress if the script asks for progress. It has a store if the script names a folder for the cost
-    tables.
+    Progress is shown if the script asks for it. There is a store only if the script names a folder for cost tables.
     """
     tables = words.given(keywords, words.COST_TABLES)
     plots = words.given(keywords, words.PLOT_NAME)

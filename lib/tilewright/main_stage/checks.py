@@ -66,7 +66,9 @@ def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def expanded(names: Iterable[str]) -> set[str]:
-    """Names of stages. If the multi-core flow has another name for a stage, this name is added."""
+    """The given names of stages. If the multi-core flow has another name for one of the stages, this other name is
+    added.
+    """
     alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
     return {one for name in names for one in (name, alike.get(name, name))}
 

@@ -40,8 +40,8 @@ UTILIZATIONS = {
     "mac_utilization1": "latency_total1",
     "mac_utilization2": "latency_total2",
 }
-"""Denominator of each utilization: name of the utilization -> name of an attribute. The numerator is always
-`ideal_cycle`.
+"""Denominators of utilizations: name of the utilization -> name of the attribute that is its denominator. The numerator
+is always `ideal_cycle`.
 """
 OLDER_NAMES = {
     "energy_breakdown": "mem_energy_breakdown",
@@ -110,7 +110,7 @@ class CostModelEvaluationABC:
     latency_total2: float
 
     def __getattr__(self, name: str) -> Any:
-        """Value of a utilization, or of an attribute whose name in another release of zigzag-dse is `name`.
+        """Value of the utilization `name`, or of the attribute that another release of zigzag-dse calls `name`.
 
         Raises AttributeError with the nearest name if there is no such attribute.
         """

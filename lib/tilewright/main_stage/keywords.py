@@ -103,8 +103,8 @@ KEYWORDS = (
     Keyword(*("scheduler_candidate_selection", ("InterCoreMapping",), ()), parameter="scheduler_candidate_selection"),
     Keyword("operands_to_prefetch", ("InterCoreMapping",), (), "operands_to_prefetch"),
 )
-"""Keywords in the order in which messages list them, with the spellings of zigzag-dse 2.4 and 3.9.1 and of Stream until
-2024.
+"""Keywords, in the order in which messages list them. Their spellings are those of zigzag-dse 2.4, of zigzag-dse 3.9.1,
+and of Stream until 2024.
 """
 
 NO_COUNTERPART = {

@@ -305,8 +305,8 @@ class Network:
 
 
 def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
-    """True if a CME belongs to the mapping in the record of the layer. Only this mapping counts in the sum over the
-    network.
+    """True if a CME belongs to the mapping in `record`, the record of the layer. Other mappings of the layer do not
+    count in the sum over the network.
     """
     return (
         cme._costs.batch.loop_order(cme._row) == record.loop_order

@@ -61,8 +61,8 @@ class Session:
     """State of one run of a script. The state is kept here and not in the pipeline."""
 
     node: WorkloadNode | None = None
-    """Layer that is being mapped; None if the layers are not mapped one after another (no user's stage is below
-    Workload).
+    """Layer that is being mapped. None if no user's stage is below Workload, because layers are then not mapped one
+    after another.
     """
     layer: LayerNode | None = None
     """View of the layer that is being mapped, for the user's stages."""
@@ -127,8 +127,8 @@ class OwnStage(Stage):
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """True if a stage of tilewright that is not a parser is above the user's stage. Such a stage accepts only CMEs
-    (cost model evaluations) from the user's stage.
+    """True if a stage of tilewright is above the user's stage, parsers not counted. The user's stage must then yield
+    CMEs (cost model evaluations), because the stage above accepts nothing else.
     """
     attached: Attached = field(default_factory=dict)
     """(CME, further information) pairs of the results that this stage yields."""
@@ -231,8 +231,8 @@ class OwnStage(Stage):
             yield together(waiting)
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
-        """Keep the pair (CME, further information) that the user's stage yielded for a mapping. The pair is kept in two
-        cases: it differs from the pair that the stages below yielded, or another pair is already kept for this mapping.
+        """Keep the pair (CME, further information) that the user's stage yielded for a mapping, but only in two cases:
+        the pair differs from the one that the stages below yielded, or another pair is already kept for this mapping.
         """
         said = self.session.said
         key = mapping_key(cme._costs.batch, cme._row) if said else None

@@ -12,8 +12,8 @@ from typing import Any
 Pair = tuple[Any, Any]
 """Pair (CME, further information that stages added)."""
 StageCallable = Callable[..., "Stage"]
-"""Function or class that makes a stage. It takes the list of the stages below (also functions or classes of this kind)
-and keywords.
+"""Function or class that makes a stage. It takes keywords, and a list of functions or classes of the same kind that
+make the stages below.
 """
 
 

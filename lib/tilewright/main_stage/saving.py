@@ -61,9 +61,8 @@ class Dump(_InPlace, watchers.Dump):
 class _Pattern(_InPlace):
     """Base class of stages that save into files named by a pattern.
 
-    If the pattern contains LAYER_MARK, there is one file for each layer. If results of a network have passed the stage,
-    there is one file for the network instead. If the pattern does not contain LAYER_MARK, one file has the list of all
-    results.
+    If the pattern contains LAYER_MARK, the files are one for each layer, or only one for the network if results of a
+    network have passed the stage. Without LAYER_MARK in the pattern, a single file has the list of all results.
     """
 
     pattern: str = ""

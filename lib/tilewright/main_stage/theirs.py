@@ -48,8 +48,8 @@ class _Module(ModuleType):
         raise ImportError(f"tilewright does not provide {name} of {self.__name__}{hint}")
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """Raise ImportError. A script that calls a module means a function of zigzag-dse or Stream that tilewright does
-        not provide.
+        """Raise ImportError. If a script calls a module, the name stands for a function of zigzag-dse or Stream that
+        tilewright does not provide.
         """
         raise ImportError(f"tilewright does not provide the function {self.__name__}")
 
@@ -57,8 +57,8 @@ class _Module(ModuleType):
 HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
 """Replacements for functions of zigzag-dse and Stream that scripts use in addition to stages."""
 MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
-"""Names of modules of zigzag-dse and Stream that `is_module_name` recognises only by this list. The names are not in
-lower case, and `tilewright.main_stage` has no such names.
+"""Names of modules of zigzag-dse and Stream that are not in lower case, so that `is_module_name` recognises them only
+by this list. `tilewright.main_stage` has no objects with these names.
 """
 
 

@@ -149,12 +149,12 @@ def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
 
 
 def network_problem_of(keywords: Mapping[str, Any]) -> Any:
-    """Problem of mapping the network in the keywords. With several cores, the result is the item of the multi-core flow
-    from which the value of the keyword `workload` was made.
+    """Problem of mapping the network in the keywords. With several cores, the keyword `workload` has a view of an item
+    of the multi-core flow, and the result is this item.
 
     Raises InputError if the keywords do not contain a network and an accelerator that parsers have read. Raises
-    InputError also if the script changes the accelerator too late. With several cores, this is below
-    AcceleratorParserStage; on one core, it is below SearchUnusedMemoryStage.
+    InputError also if a stage changes the accelerator too late: with several cores, any stage below
+    AcceleratorParserStage; on one core, any stage below SearchUnusedMemoryStage.
     """
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):

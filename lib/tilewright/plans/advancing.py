@@ -1,9 +1,9 @@
 """Plans in which weights pass through all cores, and the layers of a stack advance at the same pace.
 
 Layers with the same number of weighted layers before them form a stack: for example, two matrix products of the same
-input, and the elementwise layers that join their results. Pieces of these layers that belong together run one after
-another, so that only few intermediate results exist at the same time. If the inputs of a layer leave little room for
-weights, steps along the reduction make the pieces of its weights smaller.
+input, and the elementwise layers that join their results. Corresponding pieces of these layers run one after another,
+so that only few intermediate results exist at the same time. If the inputs of a layer leave little room for its
+weights, its pieces of weights are cut into smaller steps along the reduction.
 """
 
 import math
@@ -21,9 +21,9 @@ from tilewright.plans.space import LEAST_PASSING, LayerSpace, PlanSpace
 from tilewright.workload.relevancy import outputs_have_windows
 
 ADVANCING_DEPTHS = (5, 10)
-"""Numbers of pieces of weights for which a core has room at the same time."""
+"""Values of `depth` that are tried: a core has room for this number of pieces of weights at the same time."""
 PROGRESS = "progress"
-"""Rule by which cores choose their next node in these plans (option `scheduler_candidate_selection`)."""
+"""Rule by which cores choose their next node in the plans of this module (option `scheduler_candidate_selection`)."""
 
 
 def advancing_tasks(problem: SystemProblem, space: PlanSpace) -> Iterator[Task]:
@@ -56,8 +56,8 @@ def advancing_plan(problem: SystemProblem, space: PlanSpace, width: int, depth: 
 
 
 def advancing_stacks(problem: SystemProblem, space: PlanSpace) -> tuple[tuple[int, ...], ...]:
-    """Ids of the layers of each stack. For each layer, the layers with weights on the longest path from the inputs of
-    the network are counted, itself included. Layers with equal counts form a stack.
+    """Ids of the layers of each stack. Layers of equal depth form a stack. The depth of a layer is the largest number
+    of layers with weights on a path from the inputs of the network to this layer, itself included.
     """
     weighted = {one.node.node_id for one in space.layers if one.weight_bits}
     depth: dict[int, int] = {}
@@ -74,9 +74,9 @@ def stepped(one: LayerSpace, width: int, depth: int) -> LayerTiles | None:
     """Tiles of a layer with weights: one part of the rows (or of the batch) for each core, and pieces of `width`
     channels.
 
-    If a core has no room for the inputs of a part and `depth` pieces of the weights, the pieces are cut into steps
-    along the reduction. The number of steps is the smallest with which they fit. The result is None if no number is
-    large enough, or if the mapping file fixes the tiles.
+    A core must have room for the inputs of a part together with `depth` pieces of the weights. If it has not, the
+    pieces are cut into the smallest sufficient number of steps along the reduction. The result is None if no number of
+    steps is sufficient, or if the mapping file fixes the tiles.
     """
     across = one.rows or one.third
     if one.between is not None or one.within is not None or not across or not one.channels:
@@ -112,9 +112,9 @@ def stepped_dimensions(space: PlanSpace) -> list[frozenset[str]]:
 
 
 def _widths(space: PlanSpace) -> list[int]:
-    """Numbers of channels that are tried for a piece: half of the number that fills an array, the number that fills it,
-    and LEAST_PASSING. The first number is a compromise: wide pieces use the array better, but a core has room for fewer
-    of them.
+    """Numbers of channels that are tried for a piece: half of the channels that fill an array, all channels that fill
+    it, and LEAST_PASSING channels. Half is a compromise: wide pieces use the array better, but a core has room for
+    fewer of them.
     """
     unit = max((unit for one in space.layers if one.weight_bits for unit in one.units), default=1)
     return list(dict.fromkeys(max(LEAST_PASSING, width) for width in (unit // 2, unit, LEAST_PASSING)))

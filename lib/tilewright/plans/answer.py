@@ -45,7 +45,7 @@ SEARCH_FIELDS = ("seed", "nb_plans", "nb_schedules", "fusion_time_budget_s", "fu
 
 @dataclass(frozen=True)
 class CutWorth:
-    """Benefit of one cut between two stacks: latency and energy of the plan without this cut."""
+    """Benefit of one cut between two stacks, seen from the latency and energy that the plan has without this cut."""
 
     after: str
     """Name of the last layer before the cut."""
@@ -322,8 +322,8 @@ def _stack_rows(space: PlanSpace, plan: Plan) -> list[JsonObject]:
 
 
 def _fused_ids(space: PlanSpace, plan: Plan) -> set[int]:
-    """Ids of the layers in stacks that have several layers of the network file. Parts of one layer of the file count as
-    one layer.
+    """Ids of all layers that share a stack with another layer of the network file. Parts of the same layer of this file
+    count as one layer.
     """
     whole = {one.node.node_id: one.node.network_id for one in space.layers}
     return {one for stack in plan.stacks if len({whole[member] for member in stack}) > 1 for one in stack}

@@ -34,8 +34,8 @@ REMEMBERED_LAYERS = 64
 
 @dataclass(frozen=True)
 class Machine:
-    """Properties of a system, and of the cores in it that can run one certain layer. The estimates for cutting this
-    layer into blocks are computed from these properties.
+    """Properties of a system for one layer, including those of the cores that can run the layer. The estimates for
+    cutting the layer into blocks follow from these properties.
     """
 
     cores: int
@@ -59,8 +59,8 @@ class Machine:
     same time are then sent only once.
     """
     is_multicast: bool = False
-    """True if a link with multicast brings data from the off-chip memory. Such a link brings data at once to all cores
-    that need them, even to cores that do not wait for them yet.
+    """True if a link with multicast brings data from the off-chip memory. A multicast delivers data to all cores that
+    need them, even to cores that do not wait for them yet.
     """
 
 
@@ -78,8 +78,8 @@ class OnCores:
     core_cycles: float
     """Cycles in which the array of the busiest core computes, without stalls."""
     last_cycles: float
-    """Cycles of the last block, if the data of a block fit a core: this block starts after all data have arrived. 0 if
-    the data do not fit; the core then computes while they are loaded.
+    """Cycles of the last block, which starts only after all data have arrived. 0 if the data of a block do not fit a
+    core; the core then computes while they are loaded.
     """
     moved_bits: float
     """Bits that are read from or written to the off-chip memory."""
@@ -156,8 +156,8 @@ def machine(
 def _width(links: Sequence[Link]) -> float:
     """Largest total rate in bits per cycle over these links of the off-chip core; infinite if there is no limit.
 
-    All data pass a link of the port and one other link. So the rate is the smaller of two totals: the width of the port
-    links, and the width of the other links.
+    All data pass one link at the off-chip port and one further link. The rate is therefore the smaller of two totals:
+    the width of all links at the port, and the width of all other links.
     """
     found = math.inf
     for are_ports in (True, False):

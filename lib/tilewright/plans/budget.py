@@ -24,8 +24,8 @@ of the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as l
 time for other files, in seconds.
 """
 LARGER = 1.5
-"""Ratio of node counts from which the reserved time is measured again: nodes of the best plan / nodes of the plan of
-the last measurement.
+"""Ratio of nodes: the reserved time is measured again if the best plan has more than LARGER times as many nodes as the
+plan of the last measurement.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of a time limit that is reserved for measuring the benefits of cuts between stacks."""
@@ -38,11 +38,11 @@ class TaskLimits:
     """Limits of the evaluation of one plan. No further allocation is tried after a limit is reached. None: no limit."""
 
     seconds: float | None = None
-    """Limit of the time that `clock` of the search measures, in seconds."""
+    """Limit of the elapsed time in seconds, as measured by the `clock` of the search."""
     cpu_seconds: float | None = None
     """Limit of the CPU seconds of the process that evaluates the plan."""
     schedules: int | None = None
-    """Largest number of schedules of the plan."""
+    """Largest number of schedules that may be made for the plan."""
 
 
 NO_LIMITS: TaskLimits = TaskLimits()
@@ -85,7 +85,7 @@ class TimeLimit:
     """Limit of the seconds that a call uses: elapsed time or CPU time."""
 
     reason: str
-    """Reason that is reported for the end of a search if this limit ended the search."""
+    """Reason that is reported if this limit ends the search."""
     budget_s: float
     elapsed: Callable[[], float]
     """Function that returns the seconds since the call began."""
@@ -149,8 +149,8 @@ class SearchBudget:
 
     @property
     def seconds_left(self) -> float | None:
-        """Least number of seconds that a limit of elapsed time or of CPU time leaves for plans; None if there is
-        neither limit.
+        """Number of seconds that are left for plans: the smaller of the numbers that the limits of elapsed time and CPU
+        time leave. None if neither limit is set.
         """
         return min((limit.left_s for limit in self.time_limits), default=None)
 
@@ -179,8 +179,8 @@ class SearchBudget:
             limit.reserve_s = min(reserve, max(0.0, limit.budget_s - start))
 
     def after(self, share: float) -> IsPast:
-        """Function that returns True as soon as a share of the remaining budget is used. The budget has seconds and
-        schedules. The function returns True when the share of the seconds or the share of the schedules is used.
+        """Function that returns True as soon as this share of the remaining seconds, or of the remaining schedules, is
+        used.
         """
         ends = [(limit, limit.elapsed() + share * limit.left_s) for limit in self.time_limits]
         left = self.schedules_left

@@ -38,7 +38,9 @@ MOST_CUTS = 12
 def fusion_space(
     problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
 ) -> PlanSpace:
-    """Space of plans that the search covers. A choice that `options` or `stacks` fix has only the fixed value."""
+    """Space of plans that the search covers. If `options` or `stacks` fix a choice, the space has only the fixed value
+    of it.
+    """
     prefetch = options.operands_to_prefetch
     fixed = Fixed(
         stacks,
@@ -191,8 +193,8 @@ class FusionCall:
 
     @cached_property
     def _kept(self) -> list[Fusion]:
-        """List with the result with which the time for the end of the call was last measured; [] before the first
-        measurement.
+        """List with one result: the one for which the time for the end of the call was last measured. The list is empty
+        before the first measurement.
         """
         return []
 
@@ -256,8 +258,8 @@ class _ReductionSearches:
 def _best_of(
     found: Fusion, variants: Sequence[ReductionVariant], search: Callable[[ReductionVariant], Fusion]
 ) -> tuple[Fusion, tuple[ReductionTrial, ...]]:
-    """Pair (best result, trials). `found` is the result without cut reductions. The best result is `found` or a better
-    result that `search` gives for one of the variants.
+    """Pair (best result, trials). `found` is the result of the search without cut reductions, and `search` gives a
+    result for each of the variants. The best of all these results is returned.
 
     There is one trial for each search that has ended, the search without cut reductions first. Without variants, the
     trials are (). Ctrl-C ends the searches and keeps the best result so far.

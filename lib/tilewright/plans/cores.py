@@ -35,8 +35,8 @@ Similar layers have the same number of parts and the same allowed cores.
 DETOUR_PROBABILITY = 0.5
 """Probability that a step changes the detours instead of the cores, if the search may change both."""
 RECUT_PROBABILITY = 0.6
-"""Probability that a step changes a recut layer: a layer that the earlier plan cuts into another number of parts. In
-all other steps, any layer with a choice of cores can change. The cores of the earlier plan are the start of the search.
+"""Probability that a step changes a recut layer: a layer whose number of parts differs from the number in the earlier
+plan, from whose cores the search starts. All other steps can change any layer with a choice of cores.
 """
 SPREAD_STARTS = 5
 """Number of warm starts (initial allocations) that spread the work over cores; these come first. In each further warm
@@ -90,9 +90,9 @@ class SchedulingJudge:
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
     """Initial allocations of a search. Warm starts are initial allocations that do not depend on an earlier plan.
 
-    If `known` (the cores of a similar plan) is given, the first three allocations are made from it, and the fourth is a
-    warm start. If `known` is None, the first SPREAD_STARTS warm starts are used. With `thorough`, all warm starts are
-    used in both cases.
+    If `known` (the cores of a similar plan) is given, there are three allocations that are made from it, then one warm
+    start. If `known` is None, there are the first SPREAD_STARTS warm starts. With `thorough`, there are all warm starts
+    in either case.
     """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
@@ -116,10 +116,9 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
     If `other` is None, a part takes the core of its counterpart. If this core is not allowed, the part takes its first
     allowed core.
 
-    If `other` (an allocation) is given, a part takes the core of its counterpart only under three conditions. This core
-    is allowed. The earlier plan cuts the layer into several parts. The present count of parts is a multiple of the
-    earlier count, or the earlier count a multiple of the present one. Otherwise, the part takes the core that it has in
-    `other`.
+    If `other` (an allocation) is given, a part takes the core of its counterpart only under three conditions: the core
+    is allowed; the earlier plan cuts the layer into several parts; and one of the two numbers of parts, the present or
+    the earlier, is a multiple of the other. In all other cases, the part takes the core that it has in `other`.
     """
     counts = _part_counts(space)
     found = []
@@ -134,8 +133,9 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """Positions in `space.parts` of the parts of recut layers, if the part has several allowed cores. A recut layer now
-    has another number of parts than in `known` (the cores of an earlier plan). () if `known` is None.
+    """Positions in `space.parts` of the parts of recut layers. Only parts with several allowed cores are included. A
+    layer is recut if its number of parts differs from the number in `known` (the cores of an earlier plan). () if
+    `known` is None.
     """
     if known is None:
         return ()
@@ -158,11 +158,13 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 
 @dataclass(frozen=True)
 class CutParts:
-    """Data on one plan for the search for cores. A plan can divide a layer into parts. Each part runs on one core."""
+    """Data that the search for cores needs about one plan. A plan can divide a layer into parts; each part runs on one
+    core.
+    """
 
     recut: Sequence[int]
-    """Indexes of the parts of recut layers, if the part has several allowed cores. A recut layer now has another number
-    of parts than in the earlier plan, whose cores are the start of the search.
+    """Indexes of the parts of recut layers. Only parts with several allowed cores are included. A layer is recut if its
+    number of parts differs from the number in the earlier plan, from whose cores the search starts.
     """
     shapes: Mapping[int, Shape]
     """Number of parts along each loop that is split between cores, for each layer, by position of the layer."""

@@ -16,13 +16,13 @@ Layers = tuple[int, ...]
 BACK_PROBABILITY = 0.3
 """Probability that the first layer of a step is drawn from the layers with a detour. The step then removes detours."""
 LARGE_PROBABILITY = 0.7
-"""Probability that the first layer of a step is drawn in proportion to the bits that each layer produces
-(`DetourSteps.bits`). The remaining steps draw from all layers with equal probability. Steps that BACK_PROBABILITY
-selects are not counted here. Detours of layers with large results relieve a bus most.
+"""Probability that a layer with large results is preferred as the first layer of a step: a layer is then drawn in
+proportion to the bits that it produces (`DetourSteps.bits`), because its detour relieves a bus most. Otherwise, all
+layers have equal probability. Steps that BACK_PROBABILITY selects do not count here.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
-"""Possible numbers of consecutive layers that a step changes; one number is drawn at random. Near the end of the
-network, a step changes fewer layers.
+"""Numbers of consecutive layers that a step can change; each step draws one of these numbers. Near the end of the
+network, fewer layers are left to change.
 """
 
 

@@ -88,7 +88,7 @@ class Task:
     detours: bool = False
     """True if a step can also change the detours (layers whose results move through the off-chip memory)."""
     thorough: bool = False
-    """True to evaluate all warm starts (initial allocations)."""
+    """True to evaluate all warm starts, which are initial allocations that do not depend on an earlier plan."""
     by_engine: bool = False
     """True to search for cores also with the allocation engine of a run, for example the genetic algorithm."""
     as_given: bool = False
@@ -98,8 +98,8 @@ class Task:
     (`block_starts`).
     """
     on_every_count: bool = False
-    """True if each layer in `spread` is tried on more different counts of cores: on all counts that `block_starts`
-    tries if its argument `every_count` is true.
+    """True if the layers in `spread` are tried on every number of cores, as with the argument `every_count` of
+    `block_starts`.
     """
     rival: PlanToBeat | None = None
     seed: int = 0
@@ -119,9 +119,7 @@ class PlanOutcome:
     reason: str = ""
     """Reason why the plan has no schedule; '' if it has one."""
     moved_again: tuple[int, ...] = ()
-    """Number of bits of the layer's data that the schedule moves again after their first move (one entry for each
-    layer).
-    """
+    """Number of bits that the schedule moves again after their first move, one entry for the data of each layer."""
     busiest_cycles: int = 0
     """Cycles in which the core with the most work computes."""
     most_parts: int = 0
@@ -283,8 +281,8 @@ class _ByEngine(NamedTuple):
 
 
 class _TaskEnds:
-    """Limits of a task: points in time, and a number of schedules, at which the evaluation of its plan ends. Limits of
-    time count from the creation of this object.
+    """Limits at which the evaluation of a task's plan ends: points in time, and a number of schedules. Time is counted
+    from the creation of this object.
     """
 
     def __init__(self, limits: TaskLimits, clock: Clock) -> None:

@@ -2,11 +2,11 @@
 
 The opening of a search is the same for every seed, so it is made once. Each island then continues from the opening, in
 rounds. The islands form a ring. After each round, the best plan of an island travels to the next island of the ring.
-The receiving island keeps the plan if it is among the best plans of this island. It becomes the best plan there only if
-its rank is better than that of the present best plan. (The rank is the objective, then the rule for ties.)
+The receiving island keeps the plan if it ranks among the island's best plans. If the plan and the island's best plan
+have equal ranks, the island's plan stays the best. (The rank is the objective, then the rule for ties.)
 
-A round of an island depends only on the states of two islands after the round before. Therefore the rounds can be made
-in any order and anywhere, with the same result.
+A round of an island depends only on two states after the round before: its own, and that of the island before it in the
+ring. Therefore the rounds can be made in any order and anywhere, with the same result.
 """
 
 import random
@@ -31,12 +31,12 @@ class IslandState:
     start: PlanOutcome | None
     """Result of the start plan. None if the search has no start plan; also None in the state of an island."""
     gains: dict[str, float]
-    """Weighted sum of the relative improvements of the objective so far, by kind of random step. Later steps have more
-    weight.
+    """Relative improvements of the objective so far, as a weighted sum for each kind of random step. Later steps have
+    more weight.
     """
     costs: dict[str, float]
-    """Weighted sum of the effort so far, by kind of random step. Later steps have more weight. The unit is the effort
-    for one new plan with FEW_TRIES schedules.
+    """Effort so far, as a weighted sum for each kind of random step. Later steps have more weight. The unit is the
+    effort for one new plan with FEW_TRIES schedules.
     """
     rounds: tuple[tuple[Tried, ...], ...]
     """Plans that the opening or the island evaluated, one tuple for each round. The opening counts as one round."""
@@ -120,8 +120,8 @@ def merge(trials: Trials, opening: IslandState, islands: Sequence[IslandState]) 
     uses no random numbers. The plans of the opening come first. The plans of the islands follow, round after round, and
     within a round island after island.
 
-    If several plans are equally good, and no plan is better, the plan of the opening is the best plan. If none of these
-    plans is from the opening, the plan of the first island is the best plan.
+    If several plans tie for the best, the plan of the opening is taken. If none of them is from the opening, the plan
+    of the first of their islands is taken.
     """
     most = max((len(state.rounds) for state in islands), default=0)
     rows = [*opening.rounds[0]]

@@ -20,7 +20,7 @@ FEW_TRIES, MANY_TRIES = 10, 80
 cores.
 """
 PLAN_COST = 20
-"""Time to cut the network and compute its costs for one plan, as a multiple of the time for one schedule."""
+"""Time to cut the network as one plan says and to compute the costs, as a multiple of the time for one schedule."""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
 """Constants for the random choice between kinds of steps. FIRST_GAIN: relative gain assumed for a kind that was not
 tried yet. MEMORY: factor by which each new step of a kind reduces the weight of earlier steps of this kind.
@@ -44,8 +44,8 @@ Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
 def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
-    """Number of tiles along the rows of a layer, as `tiles` gives it: `all` counts as one tile for each row. 1 if no
-    loop cuts the rows.
+    """Number of tiles along the rows of a layer, read from the loops of `tiles`. If the number of a loop is `all`, each
+    row is a tile. 1 if no loop cuts the rows.
     """
     for loop in tiles.within:
         if loop.dimension == one.rows:
@@ -252,8 +252,8 @@ class PlanMoves:
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with fewer parts, by one of two changes. In the first, each layer whose parts all run on one core gets a
-        single part. In the second, one layer with more parts than used cores gets fewer parts.
+        """Plan with fewer parts, by one of two changes. Either each layer whose parts all run on one core gets a single
+        part, or one layer that has more parts than it uses cores gets fewer parts.
         """
         if not parent.cores:
             return None
@@ -352,8 +352,8 @@ class PlanMoves:
 
 
 def _next_of(counts: Sequence[int], now: int, step: int) -> int:
-    """Next larger value in `counts` after `now` if `step` > 0, otherwise the next smaller value. `counts` is in
-    ascending order. If there is no such value, the last (or first) value of `counts`.
+    """Value in `counts` (ascending) that is the next above `now` if `step` > 0, or the next below `now` otherwise. If
+    there is no value above (or below), the last (or first) value is returned.
     """
     if step > 0:
         return next((count for count in counts if count > now), counts[-1])

@@ -29,16 +29,16 @@ and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans t
 """
 UNIFORM_SHARE = 0.15
 """Largest share of the remaining seconds and schedules for plans in which one part rule cuts all layers. Each part rule
-is tried with the fewest and with the most tiles, except if a limit ends the whole search. The number of plans does not
-limit these plans.
+is tried with the fewest and with the most tiles, unless a limit ends the whole search. The limit on the number of plans
+does not apply here.
 """
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
 one part rule cuts all layers.
 """
 SHORT_RULES, SHORT_SHARE = 2, 0.5
-"""Values of SEGMENT_RULES and SEGMENT_SHARE for a search that has plans of similar systems. Segments are tried the
-shortest first, so few rules leave schedules for long segments.
+"""Values of SEGMENT_RULES and SEGMENT_SHARE for a search that has plans of similar systems. Short segments are tried
+first; with few rules, enough schedules are left for the long ones.
 """
 COMPOSED = 3
 """Largest number of compositions of segments that are made for each rule of candidate selection. Each composition is
@@ -59,13 +59,13 @@ the refinement of a round, except for its LEAST_REFINED best cuts.
 BLOCK_BATCH = 2
 """Number of cuts into blocks in a batch. All cuts of a batch are chosen before any of them is evaluated."""
 BLOCK_RANKS = 2
-"""Number of plans tried for a network of several layers in which all layers are cut into blocks. In plan `r`, each
-layer has the cut whose estimate has rank `r` (0 is the best).
+"""Number of plans with all layers cut into blocks that are tried for a network of several layers. In plan `r`, each
+layer has the cut with the estimate of rank `r` (0 is the best).
 """
 REFINED_WITHIN, LEAST_REFINED = 1.15, 3
-"""Limits for the selection of block cuts that are evaluated further: on every number of cores, and with both orders of
-the loops. A cut is selected if its objective is at most REFINED_WITHIN times the objective of the best cut. At least
-LEAST_REFINED cuts are selected, the best first.
+"""Limits for the selection of cuts into blocks for further evaluation: on every number of cores, and with both orders
+of the loops. A cut is selected if its objective is at most REFINED_WITHIN times that of the best cut. If these are
+fewer than LEAST_REFINED cuts, the next best cuts are selected too.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 FIRST_ALONE = 2
@@ -128,8 +128,8 @@ class Opening:
             self.trials.look_at(self._compositions(rules[:kept], share), COMPOSITION)
 
     def _has_plan_in(self, neighbours: Sequence[Task]) -> bool:
-        """Evaluate the plans of similar systems. True if one of them has a schedule, and if one of the evaluated plans
-        is layer by layer (or the run fixes the stacks).
+        """Evaluate the plans of similar systems. Returns True under two conditions: one of these plans has a schedule;
+        and one of the plans evaluated so far is layer by layer, unless the run fixes the stacks.
         """
         found = self.trials.look_at(neighbours, NEIGHBOUR)
         has_plan = any(outcome.figures is not None for outcome in found)
@@ -142,8 +142,8 @@ class Opening:
 
     @property
     def _is_cut_into_blocks_first(self) -> bool:
-        """True if the network has one layer, and cuts into blocks are tried for it. The blocks include nearly all parts
-        that the part rules give a layer, so most layer-by-layer plans are tried after the blocks.
+        """True if the network has one layer, and cuts into blocks are tried for it. Most layer-by-layer plans are then
+        tried later, because blocks include nearly all parts that the part rules can give.
         """
         return len(self.space.layers) == 1 and bool(self.space.layers[0].blocks)
 
@@ -171,8 +171,8 @@ class Opening:
         return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
 
     def _advancing(self) -> None:
-        """Try plans in which layers advance together. If the first of these plans is not the best plan so far, the
-        other ones are left out, because other plans need the time.
+        """Try plans in which layers advance together. If the first of these plans is not the best plan so far, the rest
+        are left out to save time.
         """
         tasks = list(advancing_tasks(self.work.problem, self.space))
         first = self.trials.look_at(tasks[:1], ADVANCING)

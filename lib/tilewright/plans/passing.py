@@ -14,8 +14,8 @@ from tilewright.plans.plan import LayerTiles, Plan
 from tilewright.plans.space import PlanSpace
 
 PASSING_DEPTHS = (10, 5, 3)
-"""Numbers of pieces of weights for which a core has room at the same time. More and smaller pieces arrive earlier and
-keep a bus busy, but an array reads its inputs again for each piece.
+"""Values of `depth` that are tried: a core has room for this number of pieces of weights at the same time. If the
+pieces are many and small, they arrive earlier and keep a bus busy, but an array reads its inputs again for each piece.
 """
 
 
@@ -47,8 +47,8 @@ def passing_plan(space: PlanSpace, depth: int) -> Plan:
     """Plan in which every layer is a stack of its own, and a core has room for `depth` pieces of the weights
     (`LayerSpace.passing`).
 
-    A layer without weights has as many pieces as an earlier layer: the last layer with weights and the same number of
-    channels. The parts of the layer then read whole parts of that layer.
+    A layer without weights has as many pieces as the last layer before it that has weights and the same number of
+    channels. Each of its parts then reads whole parts of this earlier layer.
     """
     tiles: list[LayerTiles] = []
     pieces: dict[int, int] = {}

@@ -88,8 +88,8 @@ def has_steps(layer: Layer, tiles: LayerTiles) -> bool:
 
 
 def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
-    """Copy of a mapping with one entry for each layer. This entry has the cuts of the plan, and leaves the cores of the
-    layer unchanged. Entries of the mapping that do not have the name of a layer are kept.
+    """Copy of a mapping with one entry for each layer. The entry of a layer has the cuts of the plan and the same cores
+    as before. Entries of the mapping that do not have the name of a layer are kept.
     """
     entries = []
     for node, tiles in zip(nodes, plan.tiles, strict=True):

@@ -1,8 +1,8 @@
 """Variants of a network in which `fuse` cuts the reductions of some layers between cores.
 
 If a reduction is cut, partial sums move between cores. If the outputs are cut instead, several cores read the same
-inputs. A layer is chosen if its partial sums have fewer bits than the inputs that are read repeatedly in the best cut
-of its outputs. Typical are layers with few outputs and a long reduction.
+inputs. A layer is chosen if its partial sums have fewer bits than the inputs that the best cut of its outputs reads
+repeatedly. Layers with few outputs and a long reduction are typical.
 
 A variant cuts all chosen layers in the same way. The search for plans runs on a variant as on any network.
 """
@@ -22,7 +22,7 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 FEWER_PARTS = 4
-"""Divisor for cuts into fewer parts: the number of parts is the number of cores divided by FEWER_PARTS."""
+"""Divisor for cuts into fewer parts than cores: the number of parts is the number of cores / FEWER_PARTS."""
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 ROWS = ("OY", "D")
-"""Names of row dimensions. A layer is cut into rows along the first of these dimensions that it has. If it has none of
-them, the first dimension that is not a channel, a column or the batch is used.
+"""Names of row dimensions, in order of preference: a layer is cut into rows along the first of them that it has. A
+layer without any of them is cut along its first dimension that is not a channel, a column or the batch.
 """
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
-"""Names of channel dimensions. Parts along one of them read different weights."""
+"""Names of channel dimensions. Parts along a channel dimension read different weights."""
 BATCH = "B"
 HEADS = ("G", "H")
 """Names of the channel dimensions along which parts of a layer read different inputs, and not only different weights.
@@ -54,9 +54,9 @@ memory of a core allows it; with fewer channels, an array mostly waits for its i
 for which a core needs room, so that one piece is used while two pieces arrive.
 """
 SPREAD = 4
-"""Factor in the largest number of parts, for rules that spread work. The limit is SPREAD times the larger of two
-numbers: the number of allowed cores, and the smallest tried number of parts with which the weights of a part fit into a
-core. More parts can fill arrays better.
+"""Factor that limits the number of parts for rules that spread work. The limit is SPREAD times the larger of two
+numbers: the number of allowed cores, and the smallest tried number of parts whose weights fit into a core. More parts
+can fill arrays better.
 """
 
 
@@ -348,8 +348,8 @@ class PlanSpace:
 
     @property
     def has_many_cores(self) -> bool:
-        """True if some layer can run on at least MANY_CORES cores. The search then cuts layers into blocks more often.
-        It also tries more often to use fewer cores than are allowed.
+        """True if some layer can run on at least MANY_CORES cores. The search then tries two things more often: cutting
+        layers into blocks, and using fewer cores than are allowed.
         """
         return any(one.cores >= MANY_CORES for one in self.layers)
 
@@ -430,8 +430,8 @@ def _filled(layers: Sequence[LayerSpace]) -> tuple[LayerSpace, ...]:
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
-    """Messages on loops over cores that the search leaves out, one for each layer and loop. Two conditions hold for
-    such a loop: its mapping entry does not name the layer, and it would split a reduction of the layer.
+    """Messages on loops over cores that the search leaves out, one for each layer and loop. A loop is left out for a
+    layer if it would split a reduction of the layer, and if its mapping entry does not name the layer.
     """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
@@ -495,8 +495,8 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
     """Number of indices of a dimension that a core processes in parallel. It is the unrolling in the first spatial
     mapping that unrolls the dimension, or 1 if there is none.
 
-    There is one exception: no spatial mapping unrolls any dimension of the layer, and the core can also run dataflows
-    that its file does not list. The number is then the size of the largest array dimension.
+    The number is instead the size of the largest array dimension if no spatial mapping unrolls any dimension of the
+    layer, and if the core can also run dataflows that its file does not list.
     """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:

@@ -93,9 +93,9 @@ def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
 
 
 def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:
-    """Tiles of a layer, read from a row of an earlier result. A row without loops over tiles (the layer was alone in
-    its stack) gives one tile, or the tiles that the mapping file fixes. Loops that do not fit the layer or the mapping
-    file are reported in `problems`.
+    """Tiles of a layer, read from a row of an earlier result. The row has no loops over tiles if the layer was alone in
+    its stack; the layer then gets one tile, or the tiles that the mapping file fixes. Loops that do not fit the layer
+    or the mapping file are reported in `problems`.
     """
     found = []
     for key, fixed in (("inter_core_tiling", one.between), ("intra_core_tiling", one.within)):

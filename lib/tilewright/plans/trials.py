@@ -62,7 +62,7 @@ of plans that the search may evaluate, the best outcome so far (None if there is
 
 
 def never() -> bool:
-    """Condition that never ends a step: return False. It is the default for steps that have no limit of their own."""
+    """False: the default condition for steps of the search that have no limit of their own."""
     return False
 
 
@@ -124,8 +124,8 @@ class Trials:
             yield
 
     def another(self, budget: SearchBudget, before: int) -> "Trials":
-        """New trials without plans, with a budget of their own. They use the same processes as this object. In reports
-        of progress, `before` is added to their number of plans.
+        """New `Trials` without plans, with the budget `budget`. They use the same processes as this object. In reports
+        of progress, `before` is added to the number of their plans.
         """
 
         def show(done: int, planned: int, best: PlanOutcome | None, elapsed_s: float) -> None:
@@ -210,8 +210,8 @@ class Trials:
         self._say()
 
     def offer(self, outcome: PlanOutcome) -> bool:
-        """Keep an outcome if it is among the best plans, but do not add it to the tried plans. Returns True if it is
-        the best so far.
+        """Keep the outcome of a plan if it is among the best so far, without adding it to the tried plans. Returns True
+        if it is the best of all.
         """
         is_best = self.is_better(outcome, self.best)
         if is_best:

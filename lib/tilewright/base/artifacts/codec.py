@@ -58,8 +58,9 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 class _MisfitError(ValueError):
-    """Error of data that does not fit the type. `place` is the path of the data. Each enclosing value adds its key at
-    the start of the path."""
+    """Error of data that does not fit the type. `place` is the path of this data. The path grows at its start: each
+    value that encloses the data adds its key there.
+    """
 
     def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message)
@@ -107,8 +108,8 @@ def _read_record(kind: Any, data: Any) -> Any:
 
 def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, Any], ...]]]:
     """JSON data of an object, divided in two. The first part is the data without the keys of `spread` fields. The
-    second part maps the name of each `spread` field to its pairs (key, number). Raises _MisfitError if the value of
-    such a key is not a number.
+    second part maps the name of each `spread` field to its pairs (key, number). Raises _MisfitError if a value in these
+    pairs is not a number.
     """
     gathered = {}
     for name, names in _spread(kind):
@@ -123,8 +124,8 @@ def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str
 
 @cache
 def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
-    """Pair (name of a field -> reader of its data, names of the fields that must be present) for a dataclass or a named
-    tuple.
+    """Pair (readers, required names) for a dataclass or a named tuple. `readers` maps the name of each field to the
+    function that reads its data. The required names are those of the fields that must be present.
     """
     hints = typing.get_type_hints(kind)
     written = _written(kind)
@@ -147,8 +148,9 @@ def _read_dict(read: Reader, data: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
-    """Pairs (name, field) for the fields of a dataclass that are written to JSON. `field` is None for a field that is
-    always written. Any other field is left out when it has its default value."""
+    """Pairs (name, field), one for each field that a dataclass writes to JSON. The second element is None if the field
+    is always written. Otherwise, the field is left out when it has its default value.
+    """
     own = fields(kind) if is_dataclass(kind) else ()
     found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]
     return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)

@@ -92,15 +92,17 @@ def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
 
 
 def named_file(path: Path | str) -> Path | None:
-    """Path of the configuration of a language model that the workload file at `path` names. None if the file is no
-    workload file, or if it names no configuration."""
+    """Path of the language-model configuration that is named in the workload file at `path`. None if the file is not a
+    workload file, or if it names no configuration.
+    """
     document = _parsed_yaml(Path(path))
     return None if document is None else model_file(document.data, Path(path))
 
 
 def model_file(data: Any, file: Path) -> Path | None:
-    """Path of the configuration of a language model that the data of a workload file name. None if the data name no
-    configuration."""
+    """Path of the language-model configuration that is named in `data`, the content of the workload file `file`. None
+    if no configuration is named there.
+    """
     named = data.get(LANGUAGE_MODEL) if isinstance(data, dict) else None
     return file.parent / named if isinstance(named, str) else None
 

@@ -120,9 +120,9 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
 
 
 def read_beside(path: Path, artifact: Path) -> bytes:
-    """Bytes of a file that was written together with an artifact. The bytes are compared with the digest in the
-    artifact; if the artifact is missing, they are not checked. Raises ArtifactError if the file is missing or its bytes
-    have changed.
+    """Bytes of the file `path`, which was written together with an artifact. The artifact contains a digest of these
+    bytes, with which they are compared; without the artifact, they are not checked. Raises ArtifactError if the file is
+    missing or its bytes have changed.
     """
     content = read_bytes(path)
     if artifact.is_file():

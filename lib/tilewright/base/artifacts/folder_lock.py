@@ -92,8 +92,8 @@ def holding(folder: Path | str) -> Iterator[None]:
 
 
 def is_held_around(folder: Path) -> bool:
-    """True if an ancestor process (`holding`) holds the lock of the folder, or of a folder above it. Raises InputError
-    if any other process holds the lock."""
+    """True if an ancestor process (explained at `holding`) holds the lock of the folder, or of a folder above it.
+    Raises InputError if any other process holds the lock."""
     for place in (folder.absolute(), *folder.absolute().parents):
         holder = read_holder(place)
         if holder is not None and _holds(place, holder):
@@ -122,7 +122,7 @@ def take(folder: Path, process: int, command: str) -> str:
 
 
 def release(folder: Path, token: str) -> None:
-    """Release the lock. If another holder has taken the lock in the meantime, it stays."""
+    """Release the lock of a folder, unless another holder has taken this lock in the meantime."""
     holder = read_holder(folder)
     if holder is not None and holder.token == token:
         with suppress(OSError):

@@ -6,10 +6,10 @@ to each unit:
 * `<unit>.json` is the manifest. The job writes the manifest when all files of the unit are there. The manifest has the
   digests of the unit's inputs and of the bytes of the unit's files. If a person copies the results, the manifest is
   copied too.
-* `<unit>.due` is the order to make the unit. The order is written before the job runs, and has the content that the
-  manifest is expected to have. For each file that exists at that time, the order also has the digest, size, times and
-  inode. The bytes of a file are read again only if its size, times or inode have changed. The order is valid only on
-  this machine. If the order is lost, all files are read again.
+* `<unit>.due` is the job order: it tells the job to make the unit. The order is written before the job runs, and has
+  the content that the manifest is expected to have. For each file that exists at that time, the order also has the
+  digest, size, times and inode. The bytes of a file are read again only if its size, times or inode have changed. The
+  order is valid only on this machine. If the order is lost, all files are read again.
 
 Snakemake looks at the age and the bytes of the order (`workflow/rules/common.smk`). The order of a unit that has to be
 made contains a random number, because Snakemake ignores a younger file if it has recorded the same bytes before.
@@ -144,7 +144,9 @@ def read_manifest(results: Path, unit: str) -> Manifest | None:
 
 
 def read_manifests(results: Path) -> Iterator[tuple[str, Manifest | None]]:
-    """(unit, manifest) of all units with a manifest in a folder of results. A damaged manifest is None."""
+    """Pairs (name of a unit, its manifest), one for each manifest in a folder of results. The second element is None
+    for a damaged manifest.
+    """
     for file in sorted((results / FOLDER).rglob("*.json")):
         unit = file.relative_to(results / FOLDER).as_posix().removesuffix(".json")
         yield unit, read_manifest(results, unit)
@@ -161,8 +163,9 @@ def results_above(folder: Path) -> Path | None:
 
 
 def read_orders(results: Path) -> Iterator[tuple[Path, bool]]:
-    """(path, True if the file is intact) for each order file (`<unit>.due`) in a folder of results. The next run
-    replaces damaged order files."""
+    """Pairs (path, is_intact), one for each order file (`<unit>.due`) in a folder of results. The next run replaces
+    damaged order files.
+    """
     for file in sorted((results / FOLDER).rglob("*.due")):
         yield file, bool(_read_json(file))
 
@@ -270,8 +273,9 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """True if this process decides which jobs run. False if it only runs a job for another process. For a unit that has
-    to be made, it then replaces the order file only if that file is outdated."""
+    """True if this process decides which jobs run. False if it only runs a job that another process has ordered. In
+    this case, it keeps the order file of a unit that has to be made, unless the file is outdated.
+    """
     damaged: list[str] = field(default_factory=list)
     """Files whose bytes have changed since their unit wrote them. Only the units that were passed to `state` are
     checked."""
@@ -369,8 +373,8 @@ class ResultsLedger:
 
     def _bring_to_present(self, unit: Unit) -> None:
         """Set time stamps that lie in the future to the present, for the files that the unit makes or reads. Such time
-        stamps appear if the clock was set back. Without this step, Snakemake refuses a job that reads a file younger
-        than the files that the job wrote.
+        stamps appear if the clock was set back. Without this step, Snakemake reports an error if a job reads a file
+        that is younger than the files that the job wrote.
         """
         now = time.time_ns()
         for file in (*(self.results / file for file in unit.files), *map(Path, unit.reads)):

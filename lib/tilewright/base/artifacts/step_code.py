@@ -154,7 +154,7 @@ def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _place(module: str) -> bytes:
-    """Name of a module without `tilewright` at the start, as bytes. Sources are searched for this form."""
+    """Name of a module without `tilewright` at the start, as bytes. The text of sources is searched for this name."""
     return module.removeprefix(NAME).encode()
 
 
@@ -209,7 +209,9 @@ _ONE_CORE = (
     *(_REPORT, "tilewright.peers.zigzag.exports.*"),
     *("tilewright.peers.stream", "tilewright.peers.stream.*"),
 )
-"""Modules that only print, and readers of mapping files that steps on one core refuse."""
+"""Modules that steps on one core exclude: those that only print, and those that read the mapping files of Stream, which
+these steps refuse.
+"""
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
 _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _FOR_PAPER = ("tilewright.results.paper_figure", "tilewright.results.paper_tables")
@@ -320,8 +322,9 @@ def code_files(step: str, tree: SourceTree) -> list[str]:
 
 @cache
 def _running_tree(entries: Entries) -> SourceTree:
-    """Sources of the running package. `entries` is the key of the cache. Other registry entries import other modules,
-    so the sources are then read again."""
+    """Sources of the running package, cached by its registry entries (`entries`). If the entries change, other modules
+    can be imported, so the sources are read again.
+    """
     return SourceTree(PACKAGE, bytecode.SOURCES)
 
 

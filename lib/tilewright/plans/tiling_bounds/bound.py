@@ -61,7 +61,9 @@ class TilingBounds:
         return max(self.latency_terms.values())
 
     def latency_gap(self, latency_cycles: int) -> float:
-        """Gap of a schedule: largest share of its latency that another plan could save, 1 - lower bound / latency."""
+        """Gap of a schedule: largest share of its latency that any other plan could save. It is 1 - lower bound /
+        latency.
+        """
         return gap_to(self.latency_cycles, latency_cycles)
 
 

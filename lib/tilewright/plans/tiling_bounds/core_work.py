@@ -49,8 +49,8 @@ class LayerWork:
     """
     energy_pj: float
     lanes: tuple[ArrayLanes, ...]
-    """Possible spatial mappings of the layer, without those that another one covers. A mapping covers another mapping
-    if it has no fewer lanes along any dimension and no fewer open units.
+    """Possible spatial mappings of the layer, without those that another one covers. A mapping covers another one if it
+    has at least as many lanes along every dimension, and at least as many open units.
     """
 
 
@@ -63,7 +63,7 @@ class _Nest:
     """Dimensions along which tiles can be smaller than the layer."""
 
     def full_share(self, lanes: ArrayLanes, dimension: str, size: int) -> float:
-        """Upper limit, for every size of the tiles, of the mean number of lanes that work along a dimension. `size` is
+        """Upper limit of the mean number of lanes that work along a dimension, valid for tiles of any size. `size` is
         the size of the complete layer along the dimension.
         """
         most = lanes.of(dimension)
@@ -122,7 +122,7 @@ def _lanes(layer: Layer, entry: MappingConstraints, core: Core) -> Iterator[Arra
 
 def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
     """Spatial mappings without dominated ones and without duplicates. A spatial mapping is dominated if another one has
-    no fewer lanes along any dimension, and no fewer open units.
+    at least as many lanes along every dimension, and at least as many open units.
     """
     distinct = list(dict.fromkeys(found))
     for one in distinct:
@@ -133,9 +133,9 @@ def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
 
 @dataclass(frozen=True)
 class _Link:
-    """Data movement of one operand, in one direction, between the array (or its registers) and a memory. The bounds
-    count transfers of the link only for loop orders in which the link must move data in each pass. For other loop
-    orders, they count none.
+    """Data movement of one operand, in one direction, between the array (or its registers) and a memory. For loop
+    orders in which the link must move data in each pass, the bounds count its transfers. For all other loop orders,
+    they count none of its transfers.
     """
 
     port: tuple[int, int]

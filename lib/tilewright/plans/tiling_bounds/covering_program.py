@@ -1,4 +1,4 @@
-"""Linear program that minimises the sum of its variables that are lengths, such as the lengths of phases of a schedule.
+"""Linear program that minimises a sum of lengths, such as the lengths of the phases of a schedule.
 
 The result of the solver may be inexact, but the lower bound that is computed from it is always valid.
 """

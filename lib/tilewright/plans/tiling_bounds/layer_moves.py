@@ -38,7 +38,7 @@ class LayerMoves:
 
     problem: SchedulingProblem
     allowed: Booleans
-    """True if the core can run tiles of the layer, as an array of shape (layers, cores)."""
+    """Array of shape (layers, cores): True if the core can run tiles of the layer."""
     classes: CnClasses
     moves: PossibleMoves
     kept: Booleans
@@ -46,14 +46,14 @@ class LayerMoves:
     the bits of the piece for this reason.
     """
     tensors: tuple[str, ...]
-    """Names of tensors, one for each reason to move a piece of data (the entries of `moves`): the tensor to which the
-    piece belongs.
+    """Name of the tensor to which a piece of data belongs, one for each reason to move the piece (the entries of
+    `moves`).
     """
 
     def room_bits(self, kinds: set[int]) -> int:
-        """Total capacity, in bits, of the on-chip memories in which data can wait until a layer reads them. Only data
-        whose kind of move is in `kinds` count (numbers as in `PossibleMoves.kind`). If cores forward constants, the
-        data can wait in any memory.
+        """Total capacity, in bits, of the on-chip memories in which data can wait until a layer reads them. The data
+        are those with a kind of move in `kinds` (numbers as in `PossibleMoves.kind`). If cores forward constants, all
+        on-chip memories count.
         """
         system, moves = self.problem.system, self.moves
         if system.forwards_constants:

@@ -207,9 +207,9 @@ def _add_work(program: CoveringProgram, loads: LayerLoads, events: Sequence[_Eve
 
 
 def _cover(program: CoveringProgram, parts: Sequence[tuple[int, int]], shares: Sequence[float]) -> None:
-    """Add constraints for an amount of work or data that is divided into parts, which are variables. The sum of all
-    parts is at least 1 (the whole amount). For each event, the sum of the parts before the event is at least the share
-    that the event requires.
+    """Add constraints for an amount of work or data. The amount is divided into parts; each part is a variable, and
+    belongs to a phase. All parts together are at least 1, the whole amount. The parts before an event are together at
+    least the share that this event requires.
 
     `parts` has pairs (phase, variable). `shares` has the required share for each event.
     """
@@ -223,17 +223,16 @@ def _cover(program: CoveringProgram, parts: Sequence[tuple[int, int]], shares: S
 
 @dataclass(frozen=True)
 class _Bulk:
-    """Group of bits that the bound does not distinguish: they can take the same paths over links, and have the same
-    values of the fields below.
+    """Group of bits that the bound treats alike: they can take the same paths over links, and have equal values of the
+    fields below.
     """
 
     kind: int
     first: int
     """First phase in which the bits can move."""
     held: tuple[int, ...]
-    """Indices of the events at which these bits occupy on-chip memory if they have moved before the event. At these
-    events, the layer that reads the bits has done no work yet, so the bits are still needed. () for bits that a layer
-    produces.
+    """Indices of the events at which the layer that reads these bits has done no work yet. Bits that have moved before
+    such an event are still needed, and occupy on-chip memory. () for bits that a layer produces.
     """
     shares: tuple[float, ...]
     """Share of these bits that must have moved before each event (one entry for each event)."""
@@ -298,8 +297,8 @@ def _bulks(loads: LayerLoads, events: Sequence[_Event]) -> dict[_Bulk, int]:
 
 def _distinct_ways(ways: Floats) -> list[Floats]:
     """Paths of data without redundant ones. A path is an array of shape (legs, links) with the cycles that one bit
-    takes on each link; a path through the off-chip memory has two legs. A path is redundant if another path can replace
-    it in any phases (`_replaces`). Of equal paths, one is kept.
+    takes on each link; a path through the off-chip memory has two legs. A path is redundant if another path can always
+    replace it (`_replaces`). Of equal paths, one is kept.
     """
     found: list[Floats] = []
     for way in sorted(ways, key=lambda way: (float(way.sum()), way.tobytes())):
@@ -309,8 +308,8 @@ def _distinct_ways(ways: Floats) -> list[Floats]:
 
 
 def _replaces(one: Floats, other: Floats) -> bool:
-    """True if the path `one` can replace the path `other` in any phases. On every link and in every phase, `one` then
-    takes no more cycles than `other`, whatever the phases of the two legs of `other` are.
+    """True if the path `one` can always replace the path `other`: whatever the phases of the legs of `other` are, `one`
+    takes at most as many cycles as `other` on every link and in every phase.
 
     If `one` has a single leg, this leg can take place in the phase of either leg of `other`, or half in each. Both
     paths are arrays of shape (legs, links), as in `_distinct_ways`.

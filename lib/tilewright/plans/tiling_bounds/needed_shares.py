@@ -21,7 +21,7 @@ def needed_boxes(workload: Workload, node_id: int, cut: Collection[str] = ()) ->
     least one box of this size. A tensor is left out if an output element may depend on none of its elements.
 
     `cut` has the reduction loops along which tiles of this node can be cut. An output element of a tile can then be a
-    partial sum. A partial sum uses at least one value of each of these loops. It uses no inputs other than operands,
+    partial sum. A partial sum uses at least one value of each of these loops. It uses only operands, not other inputs
     such as a bias. Outputs of all other nodes count as complete sums.
     """
     boxes: dict[str, Sides] = {}
@@ -131,8 +131,8 @@ def _is_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int]) -> bool
 def _reach_of_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int], length: int) -> dict[str, int]:
     """Least number of different values that each loop takes in `length` consecutive indices of an axis, by loop.
 
-    The two loops in `terms` count the indices like the two digits of a number. The numbers hold wherever the `length`
-    indices begin. All combinations of the values of the two loops occur.
+    The two loops in `terms` count the indices like the two digits of a number. The result is valid for every start of
+    the `length` indices. All combinations of the resulting values of the two loops occur.
     """
     inner, outer = (name for name, _ in sorted(terms, key=lambda term: term[1]))
     rows = (length - full[inner] + 1) // full[inner] if length >= full[inner] else 0

@@ -97,8 +97,8 @@ def read_certified(file: Path) -> CertifiedFile:
 
 
 def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
-    """Checks of the certificates of a workload, with one certificate for each attention. `name` is the name of the
-    workload, and `problems` has its attentions in the order of the file `told`.
+    """Checks of a file of certificates, which has one certificate for each attention of a workload. `name` is the name
+    of the workload, and `problems` has its attentions in the order of the file `told`.
 
     If the file is for another core, another workload or another number of attentions, only this is reported.
     """
@@ -171,8 +171,8 @@ class _Checker:
             yield f"this plan is not in the space: {self.told.plan}"
 
     def _costs(self) -> Iterator[str]:
-        """Messages on layers of tiles in the certificate: wrong costs, and layers that the core or the attention does
-        not have. Costs are wrong if they differ from the costs that are computed again.
+        """Messages on the layers of tiles in the certificate. There are two kinds of errors: the core or the attention
+        does not have the layer, or its costs differ from the costs that are computed again.
         """
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)
@@ -185,8 +185,8 @@ class _Checker:
                 yield f"{row[:4]}: energy and latency are {row[4:]} in the certificate, but {cost} if computed again"
 
     def _value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that contradict each other, or contradict the costs of the plan or of
-        unfused execution.
+        """Messages on wrong numbers in the certificate. A number is wrong if it contradicts another number of the
+        certificate, the costs of the plan, or the costs of unfused execution.
         """
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         unfused = self.costs.unfused()
@@ -205,7 +205,7 @@ class _Checker:
         yield from contradictions(claim)
 
     def _bound(self) -> Iterator[str]:
-        """Messages on plans whose lower bound is below the lower bound of the certificate, and on a wrong number of
+        """Messages on plans that have a smaller lower bound than the certificate states, and on a wrong number of
         plans.
         """
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]

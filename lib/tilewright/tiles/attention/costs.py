@@ -41,7 +41,7 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass
 class AttentionCosts:
-    """Costs of the parts of which plans consist, for one attention.
+    """Costs of the parts that make up the plans of one attention.
 
     The cost of each part is computed once and kept. An object must not be used by several threads.
     """
@@ -65,10 +65,10 @@ class AttentionCosts:
 
     @cached_property
     def alike(self) -> tuple[Any, ...]:
-        """Key for sharing costs between attentions: attentions with equal keys have equal costs.
+        """Key for sharing costs: attentions with equal keys have equal costs.
 
-        The key is valid only for attentions with the same options. Their cores must also be the same, except for the
-        sizes of memories.
+        The key may be compared only between attentions with the same options and the same core; the sizes of the
+        memories of the core may differ.
         """
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
@@ -180,8 +180,8 @@ class AttentionCosts:
 
 
 def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
-    """Table from each operand of a layer of a tile to the kind of its tensor. For a copy, the table has one entry: from
-    COPY to the kind of the copied tensor.
+    """Kind of the tensor of each operand, for a layer of a tile: operand -> kind. For a copy, the only entry is COPY ->
+    kind of the copied tensor.
     """
     if isinstance(problem, CopyProblem):
         return {COPY: problem.tensor}
@@ -191,8 +191,8 @@ def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]
 
 
 def _tensors_of_node(name: str) -> dict[str, str]:
-    """Table from each operand of a layer to the kind of its tensor, for a layer of the network that is not cut into
-    tiles. `name` is the name of the layer.
+    """Kind of the tensor of each operand, for the layer `name` of the network, which is not cut into tiles: operand ->
+    kind.
     """
     part = name.rpartition("/")[2]
     if part.startswith(SCORES):

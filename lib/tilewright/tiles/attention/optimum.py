@@ -37,8 +37,8 @@ def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, floa
     """Lower bounds (energy in pJ, latency in cycles) over all mappings of a layer of a tile.
 
     The energy includes all operations. It also includes one transfer of each element of a tensor over each boundary
-    between the array and the memory of the tensor. The latency is at least the number of array cycles, and at least the
-    busy time of each port.
+    between the array and the memory of the tensor. The latency is the larger of two numbers: the least cycles of the
+    array, and the busy time of the busiest port.
     """
     template = costs.attention.templates()[problem.layer]
     layer = tile_layer(template, problem.layer, costs.attention.shape, problem.tile)
@@ -212,7 +212,7 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Lower bound of the cycles of a part of a plan, over all its runs together. The search refines the part with the
+    """Lower bound of the cycles that all runs of a part of a plan take together. The search refines the part with the
     largest bound next.
     """
     return bounds.of_part(part.problem)[1] * part.times

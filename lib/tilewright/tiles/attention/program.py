@@ -38,7 +38,7 @@ Counts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Visits:
-    """Counts for one group of units: how often tiles of each size run, and how often data of each size are loaded. A
+    """Counts for the attention of one group of units: runs of tiles of each size, and loads of data of each size. A
     unit is one key head of one request.
 
     Each attribute is a table: size of the data -> number. The size of a tile is (heads, queries, keys). The size of a
@@ -46,7 +46,8 @@ class Visits:
     """
 
     first: dict[tuple[int, int, int], int]
-    """Number of runs of first tiles. The first tile of a row of tiles has no earlier output to merge with."""
+    """Number of runs of the first tiles of rows. The first tile of a row of tiles has no earlier output to merge with.
+    """
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
     """Number of rows of tiles, by (heads, queries) of the row. At the end of each row, its output is divided by its
@@ -131,11 +132,11 @@ def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[in
 
 
 def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: int, last_key: int) -> Counter[int]:
-    """Number of times that a tile of keys is loaded, by the number of keys of the tile. The loop over queries is
-    outside the loop over keys.
+    """Number of loads of tiles of keys, by the number of keys in a tile. The loop over queries is outside the loop over
+    keys.
 
-    Two consecutive tiles of queries can share a tile of keys: the one with which the earlier ends and the later begins.
-    This tile of keys is then not loaded again.
+    If the last tile of keys of one tile of queries is also the first tile of keys of the next tile of queries, it is
+    not loaded again.
     """
     loads: Counter[int] = Counter()
     before = -1
@@ -150,8 +151,8 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
 
 
 def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
-    """Number of times that a tile of queries stays loaded from one tile of keys to the next, by the number of queries
-    in the tile. The loop over keys is outermost.
+    """Number of times that a tile of queries stays loaded while the tile of keys changes, by the number of queries in
+    the tile. The loop over keys is outermost.
 
     A tile of queries stays loaded if it runs last with one tile of keys and first with the next tile of keys.
     """
@@ -281,7 +282,7 @@ class PlanProgram:
 
 
 def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
-    """Number of bits of each kind of tensor, for one tile."""
+    """Number of bits of a tensor of kind `kind`, for one tile."""
     bits, rows = shape.bits, tile.units * tile.heads * tile.queries
     return {
         QUERIES: rows * shape.key_width * bits.queries,
@@ -371,8 +372,8 @@ class _Layer(NamedTuple):
     result that leaves the tile.
     """
     has_copy: bool
-    """True if the layer reads a copy of its second operand. A copy is needed if the memory of results cannot serve
-    second operands.
+    """True if the second operand of the layer is a copied result. The copy is needed if the memory of results cannot
+    serve second operands.
     """
     is_copied_now: bool
     others: tuple[tuple[str, int], ...]
@@ -490,8 +491,8 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
 
 
 def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
-    """Number of additional bits in each memory that holds a whole tensor. They are the part of the tensor that the
-    current tile does not use. {} if no memory holds a whole tensor.
+    """Number of additional bits in each memory that holds a whole tensor: the bits of the tensor that the current tile
+    does not use. {} if no memory holds a whole tensor.
     """
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}

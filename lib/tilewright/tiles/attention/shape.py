@@ -51,8 +51,8 @@ class AttentionShape:
     stages: tuple[str, ...] = ("scale",)
     """Names of the layers between the scores and the softmax, each with one operation per score."""
     is_causal: bool = True
-    """True if a query does not see tokens after its own token. The last query then belongs to the same token as the
-    last key.
+    """True if a query sees no tokens after its own token. The last query and the last key then belong to the same
+    token.
     """
     window: int | None = None
     """Largest number of keys that a query sees, including the key of its own token. None if there is no limit."""
@@ -84,8 +84,8 @@ class NetworkAttention:
     """Layers of this attention in one block of the network, not cut into tiles."""
 
     def templates(self) -> dict[str, Layer]:
-        """Layers of a tile by name, but with loops over all queries and keys. `tile_layer` reduces these loops to one
-        tile.
+        """Templates of the layers of a tile, by name. Their loops run over all queries and keys; `tile_layer` reduces
+        these loops to one tile.
         """
         return _templates(self.name, self.shape)
 

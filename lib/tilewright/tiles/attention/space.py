@@ -85,8 +85,8 @@ class Memories:
     """Indexes of the memories of a core in which tensors of an attention can lie, innermost first.
 
     `chain` has all memories of an operand. The other lists have only the outermost memory and memories with a single
-    instance. Memories with several instances are left out, because several parts of the array can read or write the
-    same data.
+    instance. Other memories with several instances are left out, because several parts of the array can need the same
+    data.
     """
 
     core: Core

@@ -1,5 +1,5 @@
-"""Tiles along one axis: the positions of each tensor that a tile makes, reads again and keeps (DeFiNES, sections
-II-III).
+"""Tiles along one axis. For each tile and tensor: the positions that the tile makes, reads again and keeps (DeFiNES,
+sections II-III).
 
 The output of the last layer is cut into tiles. The windows of the layers then determine, from the last layer back to
 the first, which positions each layer must make. Tensor 0 is the input of the stack, and tensor i + 1 is the output of
@@ -31,12 +31,12 @@ class AxisTile:
     """Tile along one axis, described by numbers of positions."""
 
     made: tuple[int, ...]
-    """Number of positions that this tile makes, for each tensor. For tensor 0, the input of the stack, it is the number
-    of positions that the tile fetches. It is 0 if previous tiles have kept all positions that this tile needs.
+    """Number of positions that this tile makes, for each tensor. Positions of tensor 0, the input of the stack, are
+    fetched instead. The number is 0 if previous tiles have kept all positions of the tensor that this tile needs.
     """
     read: tuple[int, ...]
-    """Number of input positions that each layer reads. They were made or fetched by this tile, or kept by the tile
-    before.
+    """Number of input positions that each layer reads: those that this tile makes or fetches, and those that the tile
+    before it has kept.
     """
     reused: tuple[int, ...]
     """Number of input positions of each layer that were kept from the previous tile."""

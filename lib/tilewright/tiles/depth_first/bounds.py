@@ -42,8 +42,8 @@ from tilewright.tiles.depth_first.tile_loops import (
 
 @dataclass(frozen=True)
 class AxisKinds:
-    """Kinds of tiles along an axis. Two tiles of one tile size are of the same kind if, for each tensor, both make
-    equally many positions and both read equally many. In the arrays, the kinds of one tile size are consecutive.
+    """Kinds of tiles along an axis. Tiles of one tile size are of the same kind if they make equal numbers of positions
+    of each tensor, and read equal numbers. In the arrays, the kinds of one tile size are consecutive.
     """
 
     made: np.ndarray
@@ -53,8 +53,9 @@ class AxisKinds:
     count: np.ndarray
     """Number of tiles of each kind, as an array [kind]."""
     start: np.ndarray
-    """Index of the first kind of each tile size. The array has one entry for each tile size and, at its end, the number
-    of kinds."""
+    """Index of the first kind of each tile size, as an array with one entry for each tile size. At its end, there is
+    one more entry: the number of kinds.
+    """
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
@@ -87,8 +88,8 @@ into the cache of a processor.
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function that excludes tile sizes of a stack.
 
-Its arguments are two arrays with one number for each tile size: lower bounds of the energy in pJ and of the latency in
-cycles. The result is an array that is True for each tile size that cannot be part of a better schedule.
+The arguments are lower bounds of the energy in pJ, and lower bounds of the latency in cycles: one array each, with one
+number for each tile size. The result is an array with True for each tile size that cannot be part of a better schedule.
 """
 
 
@@ -194,9 +195,9 @@ def stack_bounds(
     """Lower bounds of a stack of layers `first` to `last` in a mode. `tiles` is an array [place, 2] with the width and
     the height of each tile size.
 
-    `known` has bounds [layer, place] that were computed earlier. They are improved layer by layer, for the tile sizes
-    that `excluded` does not exclude yet. `needs` has one number for the energy and one for the latency: 0 if the bounds
-    of this quantity are not needed.
+    `known` has bounds [layer, place] that were computed earlier. They are improved layer by layer, but only for tile
+    sizes that are not yet excluded by the function `excluded`. `needs` has one number for the energy and one for the
+    latency: 0 if the bounds of this quantity are not needed.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
@@ -251,10 +252,9 @@ def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, G
 def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     """Lower bounds (energy in pJ, latency in cycles) of a stack over all tile sizes and modes.
 
-    The bounds are computed for tiles of one position that keep all data. They make the fewest positions in total,
+    The bounds are computed for tiles of one position that keep all data. Such tiles make the fewest positions in total,
     because larger tiles also make positions in the gaps between windows. The input of the stack must be read once from
-    the outermost memory. The energy of this read is bounded, too; it is not added if the reads of the array already
-    include it.
+    the outermost memory. The least energy of this read is added, unless the reads of the array already include it.
     """
     places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]
@@ -307,14 +307,15 @@ class QuickBounds:
 @dataclass(frozen=True)
 class _Along:
     """Numbers of positions, passes and tiles of one layer along one axis, summed over the tiles of each tile size. In
-    one pass, the computing array makes at most one position per lane along the axis. `positions` has the numbers of
+    one pass, the hardware array makes at most one position per lane along the axis. `positions` has the numbers of
     positions that the layer makes, as an array [tile size].
     """
 
     positions: np.ndarray
     passes: np.ndarray
-    """Number of passes of the computing array, as a NumPy array [n - 1, tile size]. Row n - 1 counts the passes of the
-    tiles whose average number of lanes, rounded up, is n."""
+    """Number of passes of the hardware array, as a NumPy array [n - 1, tile size]. Row n - 1 counts the passes of the
+    tiles whose average number of lanes, rounded up, is n.
+    """
     tiles: np.ndarray
     """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles whose average number of lanes,
     rounded up, is n."""

@@ -1,11 +1,11 @@
 """Independent check of the certificate of an optimum.
 
-The costs in the certificate must be right, and no stack whose cost the search did not compute may be part of a better
-schedule.
+Two things are checked. The costs in the certificate must be right. No better schedule may contain a stack whose cost
+the search did not compute.
 
 The check uses the same bounds and costs as the search; `benchmarks/attack_depth_first.py` tests these bounds and costs.
 The check does not use the search algorithm. It visits every stack once, in the order of the certificate. It excludes
-each tile size for which no schedule can have a value below the lower bound of the certificate
+each tile size with which no schedule can have a value below the lower bound of the certificate
 (docs/tiles.md#depth-first-schedules, "The certificate").
 """
 
@@ -192,7 +192,7 @@ class _Checker:
                 continue
 
     def value(self) -> Iterator[str]:
-        """Messages on wrong numbers in the certificate, and on a schedule with other layers than the chain.
+        """Messages on wrong numbers in the certificate, and on a schedule whose layers are not those of the chain.
 
         A number is wrong if it contradicts another number of the certificate, or the number of schedules in the space.
         It is also wrong if it contradicts the costs of the schedule or of the costed stacks.
@@ -245,8 +245,8 @@ class _Checker:
     # Stacks that were not costed.
 
     def bound(self) -> Iterator[str]:
-        """Messages on stacks that the search may not leave out. Their costs were not computed, although a schedule with
-        such a stack could have a value below the lower bound of the certificate.
+        """Messages on stacks that the search has wrongly left out: it did not compute the cost of the stack, although a
+        schedule with this stack could have a value below the lower bound of the certificate.
         """
         count = len(self.layers)
         floors = {(i, j): stack_floor(self.model.chain, i, j) for i in range(count) for j in range(i, count)}

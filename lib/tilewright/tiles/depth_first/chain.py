@@ -164,11 +164,11 @@ def _faults(
 
 
 def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, str]:
-    """Pair (id of the layer that makes the data of node `source`, ''). The search for this layer goes back over
+    """Pair (id, ''): id of the layer that makes the data of node `source`. The search for this layer goes back over
     operators that do not move elements.
 
-    If no layer makes the data, the result is (None, ''). The search stops at any other operator without a layer, and at
-    an operator with several inputs from nodes. The result is then (None, description of this operator).
+    If no layer makes the data, the result is (None, ''). The search stops at an operator without a layer that may move
+    elements, or that has several inputs from nodes. The result is then (None, description of this operator).
     """
     node = nodes[source]
     while node.layer is None:

@@ -123,7 +123,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class KeptPlaces:
-    """Memories that a tile of one kind would choose for the data it keeps, without regard to neighbouring tiles."""
+    """Memories that tiles of one kind would choose for the data they keep, if neighbouring tiles did not matter."""
 
     columns: int | None
     rows: int | None
@@ -155,14 +155,14 @@ def kept_places(
     kept: tuple[tuple[int, ...], tuple[int, ...]],
     keeps: tuple[bool, bool],
 ) -> KeptPlaces:
-    """Memories in which a tile keeps columns, rows and weights. Each memory has room for its kept data, and also for
-    the largest live tensors of the tile that can lie in this memory. If no memory has room, the outermost memory is
-    taken.
+    """Memories in which a tile keeps columns, rows and weights. A memory is suitable if it has room for the kept data
+    together with the largest live tensors of the tile that can lie in it. If no memory is suitable, the outermost
+    memory is taken.
 
     The tile is `x` along the first axis and `y` along the second axis. `column_y` gives the height of kept columns.
-    `kept` has two tuples with one count for each layer: the columns, and the rows, of the layer's input that the tile
-    reads again. The first tile reads nothing again; its counts are those of the next tile. `keeps` has two truth
-    values: whether columns are kept, and whether rows are kept.
+    `kept` is a pair of tuples with one count for each layer: first the columns of the layer's input that the tile reads
+    again, then the rows. The first tile reads nothing again; its counts are those of the next tile. `keeps` has two
+    truth values: whether columns are kept, and whether rows are kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -212,7 +212,7 @@ MODES: dict[str, tuple[bool, bool]] = {
     "h-cached-v-recompute": (True, False),
     "fully-cached": (True, True),
 }
-"""Two truth values for each mode: whether columns that a neighbouring tile needs are kept, and whether rows that a
+"""Two truth values for each mode: True if columns that a neighbouring tile needs are kept, and True if rows that a
 neighbouring tile needs are kept.
 
 Columns and rows that are not kept are computed again.
@@ -282,7 +282,7 @@ def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
 
 
 def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
-    """Memories that the tiles of one row would choose for the data they keep, without regard to neighbouring tiles. The
+    """Memories that the tiles of one row would choose for the data they keep, if neighbouring tiles did not matter. The
     list has one result for each tile, in the order of `columns`. Equal tiles are computed only once.
 
     `keeps` has two truth values: whether columns are kept, and whether rows are kept.

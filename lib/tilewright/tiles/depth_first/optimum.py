@@ -29,13 +29,15 @@ FIRST_TILES = 64
 as many tile sizes as the batch before it.
 """
 TILES_COSTED_AHEAD = 12
-"""Largest number of tile sizes per mode that are costed for the whole chain before all bounds are known."""
+"""Largest number of tile sizes, for each mode, whose cost is computed before all bounds are known. This is done only
+for the stack of the whole chain.
+"""
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Tile sizes of a stack in one mode, the most promising size first. Only sizes are included that could be part of a
-    schedule better than the best known one.
+    """Tile sizes of a stack in one mode, the most promising size first. A size is included only if a schedule with it
+    could be better than the best known one.
 
     The attributes are arrays with one entry for each tile size. The index of an entry is called `place`.
     """
@@ -78,7 +80,7 @@ class _Search:
     bounded: list[Layers] = field(default_factory=list)
     unmappable: list[Unmappable] = field(default_factory=list)
     reason: MappingError | None = None
-    """Error that says why no mapping fits for the first stack in `unmappable`."""
+    """Error for the first stack in `unmappable`. It says why no mapping fits."""
     best: tuple[Costed, ...] = ()
     value: float = math.inf
     is_interrupted: bool = False
@@ -232,7 +234,7 @@ class _Search:
         return _merged(found, self.value)
 
     def _bounded(self, layers: Layers, mode: str, tiles: np.ndarray, known: StackBounds) -> _Stream:
-        """Stream of those tile sizes in `tiles` that can be part of a schedule better than the best known one. `known`
+        """Stream of the tile sizes in `tiles` with which a schedule could be better than the best known one. `known`
         has bounds [layer, tile size] that were computed earlier."""
         powers, floor = OBJECTIVES[self.objective], self._floors[layers]
 
@@ -335,8 +337,8 @@ def find_optimum(
 def _schedules(model: StackModel, space: DepthFirstSpace) -> int:
     """Number of schedules in the space.
 
-    A schedule of the first n layers has a last stack, with any mode and any tile size. The layers before this stack
-    have a schedule of their own.
+    A schedule of the first n layers consists of a last stack, with any mode and tile size, and of a schedule of the
+    layers before this stack.
     """
     layers = model.chain.layers
     counts: Sequence[int] = [1]

@@ -24,18 +24,19 @@ class Reading:
 
     name: ReadingName
     counts_offloading: bool
-    """True if it takes extra time to move the last outputs of a tile out of the array and the inner memories."""
+    """True if off-loading takes extra time: moving the last outputs of a tile out of the array and the inner memories.
+    """
     time_passes_on_used_ports: bool
-    """True if each hop of a copy starts after the end of the hop before it. If false, there is an exception for a hop
-    that writes through a port which the copy has already used: the next hop starts together with it.
+    """True if each hop of a copy starts after the end of the hop before it. If false, there is one exception: if a hop
+    writes through a port that the copy has already used, the next hop starts together with this hop.
     """
     kept_columns_have_all_rows: bool
-    """True if kept columns need room for the full height of their tile. This height includes rows that other tiles
-    compute again. If false, they need room only for the height that the tile would have if rows were kept, too.
+    """True if kept columns need room for the full height of their tile, including rows that other tiles compute again.
+    If false, kept columns need less room: only for the height that the tile would have if rows were kept, too.
     """
     last_tile_decides: bool
-    """True if the last of several tiles that share kept data chooses the memory of these data. Otherwise, each of these
-    tiles proposes a memory, and the outermost of the proposed memories is taken.
+    """True if the last of the tiles that share kept data chooses the memory of the data. If false, each of these tiles
+    proposes a memory, and the outermost of the proposed memories is taken.
     """
     own_tile_costs: bool
     """True if the accesses and the loading of tiles follow the rules of the ZigZag version of 2022. False if they

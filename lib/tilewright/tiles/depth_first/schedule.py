@@ -32,7 +32,8 @@ from tilewright.workload.layer import Layer
 
 
 class TileSearch:
-    """Costs of the tiles of a chain. The mapping of each layer of a tile is searched once, and the result is stored.
+    """Callable object that gives the costs of the tiles of a chain. The mapping of each layer of a tile is searched
+    once, and the result is stored.
 
     An object must not be used by several threads.
     """
@@ -229,8 +230,8 @@ class DepthFirstSchedule:
 
     @property
     def repeated_macs(self) -> int:
-        """Number of repeated multiply-accumulates: the number that all tiles perform together, minus the number that
-        the layers perform if they are not cut into tiles.
+        """Number of repeated multiply-accumulates: those that all tiles perform together, minus those of the layers
+        without tiles.
         """
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
 

@@ -95,8 +95,8 @@ class HopSide:
     word_pj: float
 
     def words(self, bits: int) -> float:
-        """Number of full-width words for `bits` bits. It can be fractional, because the last access can be as narrow as
-        the port allows.
+        """Number of accesses for `bits` bits, in words of full width. It can be fractional, because the last access can
+        be as narrow as the port allows.
         """
         return math.ceil(bits / self.narrow_bits) * (self.narrow_bits / self.wide_bits)
 
@@ -143,8 +143,8 @@ def hops_between(core: Core, source_operand: str, source: int, operand: str, tar
     """Hops from the memory `source`, which holds data as `source_operand`, to the memory `target`, which holds them as
     `operand`.
 
-    If one of the two operands has both memories in its hierarchy, the path goes along the memories of this operand.
-    Otherwise, the path goes through the innermost memory that holds both operands and is not below the source.
+    If both memories hold one of the two operands, the path goes along the memories of this operand. Otherwise, the path
+    goes through the innermost memory that holds both operands and is not below the source.
     """
     if source == target:
         return ()
@@ -173,9 +173,9 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
     """Side of a hop: the port through which data leave or enter a memory.
 
-    The port for this operand and direction is taken. If there is none, another port of the operand for the same kind of
-    access (read or write) is taken. If there is none either, a port of another operand for this kind of access is
-    taken. Raises MappingError if the memory has no port for this kind of access.
+    The first choice is the port for this operand and direction. The second is another port of the operand for the same
+    kind of access (read or write). The third is a port of another operand for this kind of access. Raises MappingError
+    if the memory has no port for this kind of access.
     """
     held = core.memories[memory]
     reads = direction in (TL, TH)
@@ -200,8 +200,8 @@ def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> C
     time as the next hop. A port is used if the hop itself reads through this port, or if an earlier hop of the copy has
     read or written through it.
 
-    Each port finishes at the later of two times. The first is the start of its first use plus its total busy time. The
-    second is the time at which its last transfer would end if ports were not shared.
+    A port finishes at one of two times, whichever is later: the start of its first use plus its total busy time, or the
+    time at which its last transfer would end if ports were not shared.
     """
     energy = 0.0
     words: dict[int, list[float]] = {}
@@ -357,9 +357,8 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """Pairs of numbers of levels: by how many levels the memory of the output moves outwards, and by how many the
-    memory of the input does. Both numbers are at most `most`. The pairs are in the order in which they are tried, until
-    a mapping fits the layer of a tile.
+    """Pairs (output, input): numbers of levels by which the memory of the output and the memory of the input move
+    outwards, each at most `most`. The pairs are tried in this order until a mapping fits the layer of a tile.
     """
     for level in range(most):
         yield level, level

@@ -15,9 +15,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
     """Lower bound of the energy, in pJ, for one layer of a tile.
 
-    The bound is the energy that every loop order needs, plus the least extra energy over the choices of the innermost
-    loop. If `with_weights` is false, the energy of moving weights is left out. The bound for a sum over tiles is then
-    proportional to the number of output positions.
+    The bound is the energy that every loop order needs, plus the extra energy that depends on the innermost loop, for
+    the innermost loop with the least extra energy. If `with_weights` is false, the energy of moving weights is left
+    out. The bound for a sum over tiles is then proportional to the number of output positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -134,8 +134,8 @@ class _Exchange:
     cycles: Grid
     """Least number of cycles of a transfer."""
     is_waited_for: bool
-    """True if the array waits during each transfer, for all cycles of the transfer except one. The reason is that a
-    memory near the array has no room for a second element.
+    """True if the array waits for each transfer: for all of its cycles except one, because a memory near the array has
+    no room for a second element.
     """
     comes_back: bool = False
     """True if the transfers move partial sums back to the array. All these transfers take place while the array
@@ -250,8 +250,8 @@ def _link(
     is_waited_for: bool,
     comes_back: bool = False,
 ) -> Iterator[_Exchange]:
-    """Transfers of an operand through one port of a memory: the port for this operand and `direction`, an index of
-    DIRECTIONS. If the memory has no such port, or if `bits` is 0, there are no transfers.
+    """Transfers of an operand through one port of a memory. `direction` is an index of DIRECTIONS. If the memory has no
+    port for this operand and direction, or if `bits` is 0, there are no transfers.
 
     There are `times` transfers. Each transfer moves one element of `bits` bits for every lane. `is_waited_for` and
     `comes_back` become the attributes of `_Exchange` with these names.
@@ -331,8 +331,8 @@ def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: b
     """Least number of cycles of one transfer through a port, with one element for each lane. These are the first
     elements of an input, or the last elements of the output. 0 if the memory has no port for them.
 
-    If `exact` is true, the number of lanes is a lower bound for the largest transfer. Otherwise, it is a lower bound
-    for every transfer.
+    If `exact` is true, the number of lanes is a lower bound only for the largest transfer. If it is false, the number
+    is a lower bound for every transfer.
     """
     place = loops.port(operand, memory, direction)
     bits = loops.entry.layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]

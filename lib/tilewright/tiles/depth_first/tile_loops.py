@@ -13,8 +13,8 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""Array with one number for each tile, or with a single number for all tiles. If `TileLoops.is_sum` is true, it has one
-number for each possible pair (lanes along x, lanes along y) instead.
+"""Array with one number for each tile, or with a single number for all tiles. In a `TileLoops` with `is_sum`, there is
+one number for each possible pair (lanes along x, lanes along y) instead.
 """
 EXACT = 1e-9
 """Relative tolerance within which a computed number of lanes counts as an integer."""
@@ -85,8 +85,8 @@ class TileLoops:
     # Loops and lanes.
 
     def product(self, of: dict[str, Grid], names: list[str]) -> Grid:
-        """Elementwise product of the arrays that `of` has for the dimensions `names`. If there are no names, the result
-        is an array with the number 1.
+        """Elementwise product of the arrays in `of` for the dimensions `names`. Without names, the result is an array
+        with the number 1.
         """
         result = np.ones(1)
         for name in names:
@@ -109,8 +109,8 @@ class TileLoops:
         return self.product(self.passes, self.irrelevant(OUTPUT))
 
     def stays(self, operand: str, still: frozenset[str]) -> Grid:
-        """Largest number of consecutive passes that can use the same data of an operand. It is 1 if the operand is not
-        in `still`, the set of operands that do not change along the innermost loop.
+        """Largest number of consecutive passes that can use the same data of an operand. `still` has the operands that
+        do not change along the innermost loop; for all other operands, the number is 1.
         """
         if operand not in still:
             return np.ones(1)
@@ -219,9 +219,9 @@ class TileLoops:
         return result
 
     def locations(self) -> tuple[list[Grid], list[Grid]]:
-        """Pair of lists: truth values for the input of the layer, and truth values for its output. A list has one array
-        of truth values for each boundary between two neighbouring memories of the tensor, from inside to outside. A
-        value is True if the tensor of the tile crosses the boundary, because it lies in a memory further out.
+        """Pair of lists, the first for the input of the layer, the second for its output. A list has one array of truth
+        values for each boundary between two neighbouring memories of this tensor, from inside to outside. A value is
+        True if the tensor crosses the boundary in this tile, because it lies in a memory further out.
         """
         places = self.places
         held = self.tile.read[0] * self.tile.read[1] * float(self.entry.input_bits)
@@ -271,8 +271,8 @@ class TileLoops:
         return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
 
     def holds_one_output(self) -> bool:
-        """True if the innermost memory of outputs has no room for two outputs. A mapping then has no loop over outputs
-        at this memory.
+        """True if the innermost memory of outputs has room for at most one output. A mapping then has no loop over
+        outputs at this memory.
         """
         return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
 
@@ -290,7 +290,7 @@ class TileLoops:
         return len(memories) > 1 and self.stack_weight_bits > self.places.sizes[memories[0]]
 
     def holds_one_weight(self) -> bool:
-        """True if the innermost memory of the weights has no room for two weights."""
+        """True if the innermost memory of the weights has room for at most one weight."""
         bits = self.entry.layer.bits_of[str(self.entry.weight_operand)]
         return 2 * bits > self.places.sizes[self.places.weights[0]]
 
