@@ -48,8 +48,8 @@ def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArra
 
 
 def dominators(values: Values) -> list[tuple[int, ...]]:
-    """List with one tuple for each row: the ascending indices of the rows of the front that dominate it; () for a row
-    of the front.
+    """List with one tuple for each row: the indices, in ascending order, of the front rows that dominate the row. The
+    tuple of a front row is ().
     """
     front = on_front(values)
     members = np.flatnonzero(front)

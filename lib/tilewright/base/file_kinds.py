@@ -98,8 +98,9 @@ def _kind_of_table(keys: Sequence[str]) -> str:
 
 
 def _kind_by_count(keys: Sequence[str]) -> str:
-    """Kind in ITEM_KEYS whose keys include the most of `keys`; in a tie, the first such kind. If no kind includes any
-    of `keys`, similar spellings count too. The result is '' if no key has a similar spelling either."""
+    """Kind in ITEM_KEYS that has the most of `keys` among its keys; in a tie, the first such kind. If no kind has any
+    of them, keys with a similar spelling are counted instead. The result is '' if there are none of these either.
+    """
     for matches in (_is_one_of, _is_like_one_of):
         counts = {kind: sum(matches(key, known) for key in keys) for kind, known in ITEM_KEYS.items()}
         if any(counts.values()):

@@ -116,7 +116,9 @@ class Chance(Parameters):
 
 def energy_notices(objective: str, energies_pj: Iterable[float], compared: str = "mappings") -> "list[Unused]":
     """List with one notice if the objective cannot compare the results, because it contains the energy and all energies
-    are 0. Otherwise, or without results, the list is empty. `compared` is the noun for the results in the notice."""
+    are 0. The list is empty if it can compare them, or if there are no results. `compared` is the noun for the results
+    in the notice.
+    """
     energies = list(energies_pj)
     if not energies or any(energies) or not OBJECTIVES[objective].energy:
         return []

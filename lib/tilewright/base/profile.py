@@ -46,10 +46,10 @@ class ModelProfile(NamedTuple):
     """Repair of fault B12 (docs/model.md): distinct positions of sliding windows are counted exactly, and fractional
     tile sizes are rounded up. An operand has a window only along its own data dimensions."""
     serial_half_shared_loading: bool = False
-    """Repair of fault B16 (docs/model.md): if only one of the two ports of a transfer also serves the other input, the
-    loading times of both inputs are added up, because both wait for this port. The reference overlaps these times, and
-    counts only the outermost pair of memories with such a port. With this switch, the loading of a single input counts
-    in full.
+    """Repair of fault B16 (docs/model.md): the loading times of two inputs are added up even if only one of the two
+    ports of a transfer also serves the other input, because both inputs wait for this port. The reference overlaps
+    these times, and counts only the outermost pair of memories with one such port. With this switch, the loading of a
+    single input counts in full.
     """
     consistent_window_union: bool = False
     """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link, as
@@ -62,7 +62,7 @@ class ModelProfile(NamedTuple):
     """
     live_tensor_capacity: bool = False
     """Repair of fault B32 (docs/model.md): data that are kept between layers take room in a memory, together with all
-    other data that are still needed. A separate decision is made for the weights of each layer."""
+    other data that are still needed. For the weights of each layer, it is decided separately whether they are kept."""
     effective_top_memory_option: bool = False
     """Repair of fault B39 (docs/model.md): with `workload_data_always_from_top_mem`, the network reads its input from
     the top memory and writes its output there. In the reference, the option has no effect."""

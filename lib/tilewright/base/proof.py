@@ -110,8 +110,7 @@ class SpatialMappings:
       largest divisor that fits.
     """
     first: int | None = None
-    """Number of spatial mappings that were searched, if they are only the first of all generated ones; None if all were
-    searched."""
+    """Number of spatial mappings that were searched, if a limit left out later ones; None if all were searched."""
     mixed: bool = False
     """True if a side of the array can have several loop dimensions."""
     hinted: bool = False
@@ -162,9 +161,9 @@ ORDERS = {
 
 
 def covered_text(covers: str, allocation: str | None) -> str:
-    """Text that names the mappings for which the proof of a layer is valid. It begins with `covers`, which names the
-    spatial mappings. The loop orders of `allocation`, the memory allocation, follow. They are left out if `covers` is
-    '', or if `ORDERS` lacks the allocation.
+    """Text that names the mappings for which the proof of a layer is valid. It begins with `covers`, a text that names
+    the spatial mappings. A text on the loop orders follows, which depends on the memory allocation `allocation`. It is
+    left out if `covers` is '', or if `ORDERS` has no text for the allocation.
     """
     orders = ORDERS.get(allocation or "")
     return f"{covers}, with {orders}" if covers and orders else covers

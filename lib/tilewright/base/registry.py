@@ -203,8 +203,9 @@ def lacking(entry: object, members: Iterable[Member]) -> str:
 
 
 def _accepts(method: object, member: Member) -> bool:
-    """True if a method accepts the arguments of a member. A method counts as accepting if Python does not know its
-    arguments."""
+    """True if a method accepts the arguments of a member. The result is also True if Python does not know which
+    arguments the method accepts.
+    """
     import inspect
 
     if not callable(method):

@@ -1,4 +1,6 @@
-"""Remarks on numbers of input files: `tilewright validate` prints each remark; other verbs print only their number."""
+"""Remarks on numbers of input files: `tilewright validate` prints each remark; other verbs print only the number of
+remarks.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -304,7 +304,7 @@ def whole(values: Iterable[Item | None] | None) -> list[Item]:
 
 
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
-    """Items of a list of names that other parts of the file use.
+    """Names in a list that defines them, for checks of other parts of the file that use them.
 
     The result is [] if the list is None or contains None. None stands for an invalid name, and other parts of the file
     may use that name. With [], callers do not report such a use as an unknown name.

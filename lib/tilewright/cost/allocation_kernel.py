@@ -134,10 +134,10 @@ def cost_slices(ws, row, first, kept):
 
 @kernel
 def slice_sizes(problem, ws, k, row, o, m, first):
-    """Write the sizes in bits of the slices of operand `o` in memory `k` to row `row` of `ws.slice_bits`. The first
-    slice that does not fit is the last one written. Slices are nested tiles: each has one loop more than the slice
-    before it. Below the topmost memory of the operand, a slice with a loop that the control of the memory cannot have
-    (`control_kernel`) does not fit.
+    """Write the sizes in bits of the slices of operand `o` in memory `k` to row `row` of `ws.slice_bits`. The sizes are
+    written up to and including the first slice that does not fit. Slices are nested tiles: each has one loop more than
+    the slice before it. Below the topmost memory of the operand, a slice with a loop that the control of the memory
+    cannot have (`control_kernel`) does not fit.
 
     `m` is the memory level of the operand. `first` is the position of the innermost loop that no lower memory keeps.
     Returns the number of slices that fit. If the memory must be double-buffered, a slice that is not the whole operand
@@ -260,8 +260,8 @@ def choose_slices(problem, ws, k, held):
     has one slice of each row; a row has the slices of one operand. Rows without an operand get one empty slice.
 
     Among combinations of equal cost, the last is chosen. If `problem.even` is set, only combinations with even level
-    boundaries (`is_even`) can be chosen. If there is none, no operand keeps a loop in the memory. Returns the size in
-    bits of the combination with the first candidate of each row.
+    boundaries (`is_even`) can be chosen. If no such combination fits, no operand keeps a loop in the memory. Returns
+    the size in bits of the combination with the first candidate of each row.
     """
     for row in range(MAX_OPERANDS - held):
         ws.slice_low[row] = 0

@@ -113,7 +113,7 @@ def list_buffer_sets(problem, ws, k):
     """List the largest sets of operands that memory `k` can double-buffer together. The sets are written to
     `ws.buffer_set[k]`, as bit masks in descending order, and their number to `ws.buffer_set_count[k]`.
 
-    Subsets of a listed set are left out. The empty set is therefore listed only if no other set fits.
+    A subset of a listed set is not listed itself. The empty set is therefore listed only if no other set fits.
     """
     room = room_for_second_tiles(problem, ws, k)
     held = 0

@@ -234,9 +234,9 @@ def onloading_of_input(problem, ws, o):
     pairs of neighbouring memories.
 
     A pair is shared if both of its ports also serve the other input, half-shared if one of them does, and otherwise
-    individual. The reference counts only the outermost half-shared pair and leaves out the first transfer to the array
-    (faults B16 and B42, docs/model.md). With the switch `serial_half_shared_loading`, half-shared pairs count as
-    shared.
+    individual. Of the half-shared pairs, the reference counts only the outermost one. It also leaves out the first
+    transfer to the array (faults B16 and B42, docs/model.md). With the switch `serial_half_shared_loading`, half-shared
+    pairs count as shared.
     """
     shared = half_shared = individual = 0.0
     if problem.switches[PORT_TIME]:

@@ -159,7 +159,7 @@ FieldValues = dict[str, "float | np.ndarray[Any, np.dtype[Any]]"]
 
 
 def fill(record: np.record, values: FieldValues) -> None:
-    """Write values to fields of a record. An array can be smaller than its field; it fills the first entries along each
+    """Write values to fields of a record. If an array is smaller than its field, it fills the first entries along each
     axis.
 
     Raises MappingError if an array is larger than its field.
@@ -342,8 +342,8 @@ def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
 def most_cycles(problem: Problem, spatial: ConvertedSpatialMapping, bits_a_cycle: int) -> int:
     """Upper bound on the cycles that a link needs in the whole layer, if the link moves `bits_a_cycle` bits per cycle.
 
-    A link starts at most one transfer per cycle of computing. In total, it moves at most the bits that all lanes use in
-    these cycles.
+    A link starts at most one transfer per cycle in which the array computes. In total, it moves at most the bits that
+    all lanes use in these cycles.
     """
     passes = math.prod(size for _, size in spatial.temporal_sizes) * int(problem.cycles_per_operation)
     lanes = math.prod(math.ceil(factor) for level in dict(spatial.fractional).popitem()[1] for _, factor in level)

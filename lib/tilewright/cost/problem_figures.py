@@ -49,7 +49,8 @@ class FigurePlaces:
     """
 
     roomy_bits: np.ndarray
-    """Size in bits from which a memory is roomy: array of shape (memories,). NEVER if no size is known to be enough."""
+    """Least size in bits of a roomy memory, as an array of shape (memories,). NEVER if no size is known to be enough.
+    """
     links: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Triple of arrays (operands, memory levels, directions), with one element for each link that a port serves."""
     link_port: np.ndarray

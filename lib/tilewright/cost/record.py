@@ -208,12 +208,13 @@ class LayerRecord:
     array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
     """Use of an in-memory array by the layer; None for a digital array."""
     zeros: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Given share of zeros of each input operand and of final outputs (key `O_final`)."""
+    """Share of zeros in each input operand and in the final outputs (key `O_final`), as given by the user."""
     active_share: float = field(default=1.0, metadata=LEFT_OUT)
     """Share of the operations that take energy. The share is below 1 only if the array stops operations with a zero."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
-    """Level boundaries of each operand: the number of loops up to and including each memory level. None if the search
-    did not choose the loops of each memory."""
+    """Level boundaries of each operand: the number of loops in each memory level and all levels inside it. None if the
+    search did not choose the loops of each memory.
+    """
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """Names of all dimensions of the array, including dimensions that the spatial mapping does not use."""
     temporal_mapping_type: str = field(default=UNEVEN, metadata=LEFT_OUT)

@@ -181,8 +181,8 @@ def share_out(problem, ws, group, parent):
 def add_share(ws, group, positions, fresh):
     """Count one more tile with `positions` positions, of which `fresh` are new, in the table `ws.share`.
 
-    The table has one row for each pair (`positions`, `fresh`). The last free row counts the tiles of all further pairs.
-    It has the number of positions of its first tile, and no new positions.
+    The table has one row for each pair (`positions`, `fresh`). If only one row is free, this row counts the tiles of
+    all further pairs. It has the number of positions of the first of these tiles, and no new positions.
     """
     count = ws.share_count[group]
     for i in range(count):

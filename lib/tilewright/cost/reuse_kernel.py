@@ -375,9 +375,9 @@ def widen_sums(problem, ws, v, m, x):
 def is_accumulated_above(problem, ws, v, a):
     """True if architecture level `a` passes partial sums upward, because loops above the level add to the outputs.
 
-    Without the switch `whole_tiles`, the average number of accumulations of an output above the level decides, as in
-    the reference. If only some outputs are accumulated further, the reference can then treat all outputs as final
-    (fault B41, docs/model.md).
+    Without the switch `whole_tiles`, the result depends on the average number of accumulations of an output above the
+    level, as in the reference. All outputs can then count as final although some are accumulated further (fault B41,
+    docs/model.md).
     """
     if problem.switches[WHOLE_TILES]:
         return ws.partial_sum[v, a] != 0
@@ -386,8 +386,9 @@ def is_accumulated_above(problem, ws, v, a):
 
 @kernel
 def copy_link(ws, v, o, m, source, target):
-    """Copy the data movement of link `source` to link `target`, except the bits per element. A read-back of partial
-    sums has the number of elements and the periods of the transfer that moved the partial sums away."""
+    """Copy the data movement of link `source` to link `target`, except the bits per element. `target` reads partial
+    sums back: it has the same numbers of elements and periods as `source`, which moved the partial sums away.
+    """
     ws.amount[v, o, m, target] = ws.amount[v, o, m, source]
     ws.period[v, o, m, target] = ws.period[v, o, m, source]
     ws.count[v, o, m, target] = ws.count[v, o, m, source]

@@ -19,14 +19,15 @@ NOISE = 1e-12
 
 @kernel
 def rounded_up(value):
-    """Integer that `value` is equal to apart from rounding errors, or else the next larger integer."""
+    """Integer that is equal to `value` up to rounding errors. If there is none, the next larger integer."""
     return math.ceil(value * (1 - NOISE))
 
 
 @kernel
 def rounded_down(value):
-    """Integer that `value` is equal to apart from rounding errors, or else the next smaller integer. The result is at
-    least 1."""
+    """Integer that is equal to `value` up to rounding errors. If there is none, the next smaller integer. The result is
+    at least 1.
+    """
     return max(1, math.floor(value * (1 + NOISE)))
 
 
@@ -87,9 +88,10 @@ def joint_positions(problem, ws, o, row):
     `ws.dimension_size`. The function is for operands with windows that share loops.
 
     Windows that share loops, directly or through other windows, form a group. If two iterations of a group touch the
-    same position, they differ by a multiple of the vector `group_step`. A position is counted at the first iteration of
-    the tile that touches it: the iteration for which one step of `group_step` back leaves the tile. The number for a
-    group is at most the number of its positions in the whole layer. The result is the product over all groups.
+    same position, they differ by a multiple of the vector `group_step`. A position is counted only once, at the first
+    iteration of the tile that touches it. From this iteration, one step of `group_step` back leaves the tile. The
+    number for a group is at most the number of its positions in the whole layer. The result is the product over all
+    groups.
     """
     positions = 1.0
     for group in range(problem.relation_count):

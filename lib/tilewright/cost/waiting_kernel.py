@@ -61,8 +61,8 @@ def call_boundary(problem, ws):
 def load_boundary(problem, ws, o, calls):
     """Number of innermost loops that one load of operand `o` covers. `calls` is the number of loops of a call.
 
-    On a core with calls, a load covers the loops of a call. Otherwise, it covers the loops that the operand keeps below
-    its outermost memory, and then the next loops outside, as long as they do not replace the data.
+    On a core with calls, a load covers the loops of a call. On any other core, it covers the loops that the operand
+    keeps below its outermost memory, and the loops directly outside them that do not replace its data.
     """
     top = problem.level_count[o] - 1
     if problem.has_calls:
@@ -122,10 +122,10 @@ def serving_level(problem, footprint):
 def request_latency(problem, ws, o, first, is_store):
     """Average latency in cycles of a request of operand `o`, if each load covers the `first` innermost loops.
 
-    Data that the layer has used before are in the first cache with room for all data touched since their last use. Data
-    that are used for the first time are in the first cache with room for all data of the layer, because an earlier run
-    of the layer has left them there. If no cache has room, the data are in the memory. A store to the first cache has
-    latency 0.
+    The latency depends on the cache in which the data are. Data that the layer has used before are in the first cache
+    with room for all data touched since their last use. For all other data, it is the first cache with room for all
+    data of the layer, because an earlier run of the layer has left them there. If no cache has room, the data are in
+    the memory. A store to the first cache has latency 0.
     """
     if problem.cache_count == 0:
         return problem.request_latency_cycles
@@ -193,7 +193,8 @@ def request_cycles(problem, ws, calls):
     """Pair (cycles that all memory requests of the layer take, latency in cycles of the first load of a call).
 
     Requests overlap with each other, and with the transfers over the port. The first request of a page holds up all
-    other requests. The latency of the first load is the largest average latency of the requests of an input.
+    other requests. The latency of the first load is the average latency of the requests of one input: the input for
+    which it is largest.
     """
     requests, port, pages, first_latency = 0.0, 0.0, 0.0, 0.0
     for o in range(problem.operand_count):

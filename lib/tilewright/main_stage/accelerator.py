@@ -293,8 +293,8 @@ class Accelerator(Shown):
         return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
 
     def recalculate_memory_hierarchy_information(self) -> None:
-        """Do nothing. zigzag-dse stores tables of the hierarchy, and this call updates them. tilewright computes the
-        tables when they are read.
+        """Do nothing. In zigzag-dse, this call updates stored tables of the hierarchy. In tilewright, the tables are
+        computed when they are read.
         """
 
     def __str__(self) -> str:

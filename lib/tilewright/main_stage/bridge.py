@@ -141,8 +141,8 @@ def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]
     """Value of the configuration key `pipeline`. A run with this value does the same as a script with these stages and
     keywords.
 
-    The value has one entry for each stage that is not a parser (see `entry_of`). Raises InputError for mistakes in the
-    script. Raises InputError also for a user's stage, which has no counterpart in a pipeline.
+    The value has one entry (see `entry_of`) for each stage except the parsers. Raises InputError for mistakes in the
+    script, and for a user's stage, which has no counterpart in a pipeline.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
@@ -258,7 +258,7 @@ def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[
 
     * the preset of zigzag-dse;
     * each item of `options` whose value is not its default;
-    * each parameter of a stage in `names` that the keywords set to another value than its default.
+    * each parameter of a stage in `names`, if the keywords give it a value other than its default.
 
     The objective is taken only from `options`.
     """

@@ -18,7 +18,7 @@ PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapp
 def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
     """Raise InputError if the list of stages is empty, or if keywords have problems.
 
-    The error lists three kinds of keywords:
+    The error lists keywords with one of three problems:
 
     * No stage reads the keyword.
     * The script gives the keyword in two spellings.
@@ -76,9 +76,9 @@ def expanded(names: Iterable[str]) -> set[str]:
 def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
     """Problem for the keyword `name`, which no stage in the script's list of stages reads.
 
-    If another stage of tilewright reads the keyword, the problem names this stage. Otherwise, the problem suggests the
-    keyword with the most similar name. The candidates are `readable`, the keywords that tilewright's stages in the list
-    read, and `of_own`, the names that occur in the code of the user's stages.
+    If a stage of tilewright that is not in the list reads the keyword, the problem names this stage. If there is none,
+    the problem suggests the most similar name among `readable` and `of_own`. `readable` has the keywords that
+    tilewright's stages in the list read, and `of_own` has the names in the code of the user's stages.
     """
     known = words.BY_SPELLING.get(name)
     if known is not None:

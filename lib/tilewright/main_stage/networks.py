@@ -87,8 +87,8 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
       below).
     * A stage of the class Reduction yields the pairs (CME, further information) of the mappings that it compared, or []
       if these pairs are not kept.
-    * A user's stage yields the second element of `said`, which is the pair that it yielded for this mapping. If `said`
-      is None, it yields the information of the stages below.
+    * For a user's stage, `said` is the pair that the stage yielded for this mapping, and the information is its second
+      element. If `said` is None, it is the information of the stages below.
     * Any other stage yields the information of the stages below.
     """
     if not stages:
@@ -166,8 +166,8 @@ class OthersAbove(Stage):
 
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages of a pipeline with additional stages around each stage of the class Reduction (a stage that keeps the best
-    mapping). An OthersAbove is directly above it, and an OthersBelow is directly below it. These two keep the mappings
+    """Stages of a pipeline, with two additional stages around each stage of the class Reduction (a stage that keeps the
+    best mapping): an OthersAbove directly above it, and an OthersBelow directly below it. These two keep the mappings
     from which the Reduction chooses (keyword `reduce_minimal_keep_others`).
     """
     found: list[Stage] = []
@@ -316,8 +316,8 @@ def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
 
 
 def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
-    """(CME, further information) pairs of all layers of a network in execution order, followed by the pair of the whole
-    network.
+    """Pairs (CME, further information): first one for each layer of a network, in execution order, then one for the
+    whole network.
     """
     waiting: list[Pair] = []
     for found in network.results(item):

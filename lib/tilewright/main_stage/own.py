@@ -251,11 +251,11 @@ class OwnStage(Stage):
         return self._raw(pair)
 
     def _raw(self, pair: Pair) -> Any:
-        """Result (`_Raw`) for a pair whose first element is not a CME. Only a user's stage or the script can read such
-        a pair.
+        """Result (`_Raw`) that holds a pair whose first element is not a CME. Only user's stages and the script can
+        read such a pair.
 
-        Raises InputError if a stage of tilewright above needs a CME (`is_below_others`) and the first element of the
-        pair is not a list.
+        Raises InputError if a stage of tilewright above needs a CME (`is_below_others`), unless the first element is a
+        list.
         """
         if self.is_below_others and not isinstance(pair[0], list):
             raise self.fault(f"run yielded {type(pair[0]).__name__} in place of a CME")

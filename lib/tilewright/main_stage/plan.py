@@ -140,8 +140,8 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
     """Problem of a pipeline, with its path and its message rewritten for the script of the user. The new path names the
-    stage by its index and its name in `stages`, such as `list_of_callables[2] (LomaStage)`. If the problem does not
-    belong to a stage, the new path is `list_of_callables`.
+    stage by its index and its name in `stages`, such as `list_of_callables[2] (LomaStage)`. For a problem that belongs
+    to no stage, it is `list_of_callables`.
 
     `places` has the index in `stages` for each stage of the pipeline.
     """

@@ -93,7 +93,7 @@ class GeneralParameterIteratorStage(_Passing):
     together; its values are then tuples.
 
     The further information of each CME is a pair (choice, information of the stages below). The choice is a tuple with
-    one pair (keyword, value) for each key. For a key that is a tuple of keywords, it has a tuple of such pairs.
+    one entry for each key: a pair (keyword, value), or a tuple of such pairs if the key is a tuple of keywords.
     """
 
     def __init__(

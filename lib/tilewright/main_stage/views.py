@@ -250,7 +250,8 @@ class NotHandedOnError(InputError):
 
 
 def missing(name: str, allowed: str) -> NotHandedOnError:
-    """Error for a keyword that the stage below needs, but that a user's stage did not pass on with a suitable value.
+    """Error for the keyword `name`. The stage below needs it, but a user's stage did not pass it on with a suitable
+    value.
 
     `allowed` describes suitable values.
     """

@@ -106,7 +106,7 @@ class Fusion:
     then one result for each network with cut reductions. () if there was only one search.
     """
     limits: FusionOptions | None = None
-    """Limits of this search, if the call makes several searches and divides its limits among them; None if the call
+    """Limits of this search: a share of the limits of the call, if the call makes several searches. None if the call
     makes only one search.
     """
     searches: int = 1
@@ -163,8 +163,8 @@ class Fusion:
         return self._problem_of(self.plan)
 
     def take_over(self, other: "Fusion") -> None:
-        """Use the scheduling problem, its bounds and the checked schedule of another result, if it has the same plan
-        with the same cores. They are then not computed again.
+        """Take the scheduling problem, its bounds and the checked schedule from another result, so that they are not
+        computed again. Nothing is taken if the plans or cores of the two results differ.
         """
         if (other.plan, other.best.cores) == (self.plan, self.best.cores):
             for name in ("multi_core_problem", "_genome", "artifact"):
@@ -332,8 +332,8 @@ def _fused_ids(space: PlanSpace, plan: Plan) -> set[int]:
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
     """Statistics of the evaluated plans, one row for each origin (the step of the search that proposed the plan).
 
-    A row has four counts: plans, schedules, plans without a schedule, and plans that were the best when they were
-    evaluated. It also has latency, energy and EDP of the best plan of the origin.
+    A row has four counts: all plans, their schedules, plans without a schedule, and plans that were the best so far
+    when they were evaluated. It also has latency, energy and EDP of the best plan of the origin.
     """
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}

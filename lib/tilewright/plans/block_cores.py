@@ -41,8 +41,8 @@ def block_starts(
     values of a layer are instead all numbers of cores with which no core runs more than MOST_BLOCKS_A_CORE blocks of
     the layer.
 
-    A part of a layer outside `shapes` keeps its core in `start`. If `start` is None, the part runs on its first allowed
-    core. If a part of a layer in `shapes` is not allowed on its new core, the same two rules give its core.
+    Two kinds of parts are not spread: parts of layers outside `shapes`, and parts that are not allowed on their new
+    core. Such a part keeps its core in `start`. If `start` is None, it runs on its first allowed core.
     """
     members: dict[int, list[int]] = {layer: [] for layer in shapes}
     for part, (layer, _) in enumerate(space.parts):

@@ -224,7 +224,7 @@ class _Estimate:
         self.sizes = tuple(layer.size_of[name] for name in dimensions)
         whole = self.bits(self.sizes)
         self.depends = {name: tuple(self._depends(name, place) for place in range(len(self.sizes))) for name in whole}
-        """Flags of each operand, one for each dimension in `dimensions`. A flag is True if two blocks at different
+        """Flags of each operand, one for each dimension in `dimensions`. A flag is True if blocks at different
         positions along the dimension need different data of the operand.
         """
         self.written_bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[FINAL_OUTPUT]
@@ -324,9 +324,8 @@ class _Estimate:
         If the outputs or one of the inputs stay on the core, the block reads its inputs once. Otherwise, the block runs
         in pieces along its first two dimensions, and some inputs are read again.
 
-        The result for a block in pieces is at least the number of bits that the port can send during the computation of
-        the block. The reason: a mapping is chosen by its cycles, and reads that overlap with the computation cost no
-        cycles.
+        For a block in pieces, the result is never below the number of bits that the port can send while the block is
+        computed: a mapping is chosen by its cycles, and reads that overlap with the computation cost no cycles.
         """
         steps = [math.ceil(size / self._unrolling(place)) for place, size in enumerate(sizes[:2])]
         least = math.inf
@@ -347,9 +346,9 @@ class _Estimate:
 
     def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
         """True if a memory of the core can keep the outputs of one piece of the block, or one suitable input of the
-        piece. An input is suitable if it does not depend on a dimension along which the block has only one piece.
-        `bits` has the size of each operand of a piece. `pieces` has the number of pieces along each of the first two
-        dimensions.
+        piece. An input is suitable if there is a dimension on which it does not depend, and along which the block has
+        only one piece. `bits` has the size of each operand of a piece. `pieces` has the number of pieces along each of
+        the first two dimensions.
         """
         for room, held in self.machine.rooms:
             for name in held:

@@ -1,7 +1,7 @@
 """Budget of a search for plans: limits of plans, schedules, CPU seconds and elapsed seconds, and what is used of each.
 
-With limits of plans and schedules, the result is the same on any machine. Limits of CPU seconds depend on the machine,
-but not on the other work that it does. Limits of elapsed seconds also depend on this other work.
+With limits of plans and schedules, the result is the same on any machine. With limits of CPU seconds, the result
+depends on the machine, but not on other work of the machine. With limits of elapsed seconds, it depends on both.
 """
 
 import math
@@ -52,8 +52,8 @@ NO_LIMITS: TaskLimits = TaskLimits()
 class CpuMeter:
     """Meter of the CPU seconds that this process and its worker processes use.
 
-    The operating system counts the time of a worker for its parent only after the worker has ended. Therefore each
-    running worker reports its time with every result.
+    The operating system adds the time of a worker to that of its parent only after the worker has ended. Each running
+    worker therefore reports its own time with every result.
     """
 
     def __init__(self) -> None:

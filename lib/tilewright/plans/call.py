@@ -114,8 +114,8 @@ class FusionCall:
     def so_far(self, state: IslandState) -> Fusion:
         """Result of the search as if it ended with `state`.
 
-        The numbers of plans and schedules do not count the whole search. If `state` is the state of the opening, they
-        count only the opening. If `state` is the state of an island, they count only the rounds of this island so far.
+        The numbers of plans and schedules cover only a part of the search: the opening, if `state` is the state of the
+        opening, or the rounds of an island so far, if it is the state of that island.
         """
         return self._fusion(result_so_far(state))
 
@@ -312,9 +312,8 @@ def _shared_options(options: FusionOptions, searches: int) -> FusionOptions:
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """Benefits of the cuts between stacks, one for each measured cut. The measurement ends as soon as `in_time` returns
-    False. At most MOST_CUTS cuts are measured. They are chosen by the number of layers in their two neighbouring
-    stacks, the most layers first.
+    """Benefits of the cuts between stacks, one for each measured cut. Cuts with the most layers in the two stacks
+    beside them are measured first. The measurement ends after MOST_CUTS cuts, or as soon as `in_time` returns False.
     """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective, work.known)
     ends = space.ends_of(best.plan)

@@ -61,8 +61,8 @@ REMEMBERED = 4
 
 @dataclass(frozen=True)
 class PlanToBeat:
-    """Latency of the best plan so far. It is used only for networks of one layer: a plan is scheduled only if its lower
-    bound is below this latency.
+    """Latency of the best plan so far, which other plans must beat. Used only for networks of one layer: a plan is
+    scheduled only if its lower bound is below this latency.
     """
 
     latency_cycles: int
@@ -121,7 +121,7 @@ class PlanOutcome:
     moved_again: tuple[int, ...] = ()
     """Number of bits that the schedule moves again after their first move, one entry for the data of each layer."""
     busiest_cycles: int = 0
-    """Cycles in which the core with the most work computes."""
+    """Number of cycles in which a core computes, for the core with the most work."""
     most_parts: int = 0
     """Largest number of parts that one core runs."""
     nodes: int = field(default=0, metadata=LEFT_OUT)

@@ -22,8 +22,8 @@ cores.
 PLAN_COST = 20
 """Time to cut the network as one plan says and to compute the costs, as a multiple of the time for one schedule."""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
-"""Constants for the random choice between kinds of steps. FIRST_GAIN: relative gain assumed for a kind that was not
-tried yet. MEMORY: factor by which each new step of a kind reduces the weight of earlier steps of this kind.
+"""Constants for the random choice between kinds of steps. FIRST_GAIN: relative gain that is assumed for a kind before
+its first step. MEMORY: factor for the weight of earlier steps of a kind, applied at each new step of this kind.
 LEAST_SHARE: smallest probability of a kind, relative to the most probable kind.
 """
 LONGEST_RUN = 5
@@ -131,9 +131,9 @@ class PlanMoves:
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
     def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with other numbers of tiles along rows, for consecutive layers. Either all of these layers get the next
-        larger number, or all get the next smaller number, or all get the same number. A layer that cannot have this
-        number gets its largest number of tiles.
+        """Plan with other numbers of tiles along rows, for consecutive layers. Either each of these layers gets its
+        next larger number, or each gets its next smaller number, or all get the same number. If this same number is too
+        large for a layer, the layer gets its largest number of tiles.
         """
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
@@ -191,8 +191,8 @@ class PlanMoves:
         """Plan in which one layer, or all equal layers, are cut into other blocks. None if the new cut has too many
         blocks.
 
-        The new cut is one of those with the best estimates. Or it is the present cut with one change: along one
-        dimension, the next larger or the next smaller number of parts.
+        The new cut is either one of the cuts with the best estimates, or the present cut with one change: along one
+        dimension, it gets the next larger or the next smaller number of parts.
         """
         place = self.draw.choice(self._cuttable)
         one, now = self.space.layers[place], parent.plan.tiles[place]

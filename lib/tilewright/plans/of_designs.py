@@ -46,8 +46,8 @@ class DesignPlan:
         return PlanBounds(bounds.latency_cycles, bounds.energy_pj, bounds.covers)
 
     def takes(self, start: StartPlan) -> bool:
-        """True if the lower bounds of this search also cover the plan `start` of another system: each reduction that
-        the plan cuts into steps on one core can also be cut by plans of this search.
+        """True if the lower bounds of this search also cover the plan `start` of another system. The condition: plans
+        of this search can cut all reductions that `start` cuts into steps on one core.
         """
         layers = zip(self.fusion.space.layers, start.plan.tiles, self.fusion.steps, strict=True)
         return all(
@@ -57,8 +57,9 @@ class DesignPlan:
 
     def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0, enough: float = math.inf) -> FoundPlan:
         """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
-        `starts` of other systems first, in their order. If one of them has a schedule on this system, the search makes
-        fewer other first plans; it makes none if the objective of the best plan is at most `enough`.
+        `starts` of other systems first, in their order. If one of them has a schedule on this system, the opening of
+        the search makes fewer other plans. It makes no other plans if the objective of the best plan is at most
+        `enough`.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """

@@ -53,8 +53,8 @@ best plan; it applies only if the objective is the latency. The second number is
 seconds and schedules that the round may use.
 """
 BLOCK_COUNT_SHARE = 0.5
-"""Largest share of the remaining number of plans that one round of cuts into blocks may evaluate. The same share limits
-the refinement of a round, except for its LEAST_REFINED best cuts.
+"""Largest share of the remaining plans that one round of cuts into blocks may evaluate. The refinement of the round has
+the same limit, from which its LEAST_REFINED best cuts are exempt.
 """
 BLOCK_BATCH = 2
 """Number of cuts into blocks in a batch. All cuts of a batch are chosen before any of them is evaluated."""
@@ -78,9 +78,8 @@ NEIGHBOUR = "neighbour"
 COMPOSITION, PASSING, ADVANCING = "composition", "passing weights", "advancing together"
 """Origins of plans (steps of the search that propose them).
 
-COMPOSITION: the plan is composed of segments. PASSING: weights pass through all cores in pieces. ADVANCING: weights
-pass in this way, and the layers of a stack advance together. The constants START, LAYER_BY_LAYER, BLOCKS and UNIFORM
-are the origins of the other plans of the opening.
+COMPOSITION: the plan is composed of segments. PASSING: weights pass through all cores in pieces. ADVANCING: as PASSING,
+and the layers of a stack advance together. START, LAYER_BY_LAYER, BLOCKS and UNIFORM: the other plans of the opening.
 """
 
 

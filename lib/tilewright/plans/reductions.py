@@ -38,14 +38,14 @@ class ReductionVariant:
 
 
 def reduction_variants(problem: SystemProblem, with_rings: bool = True) -> list[ReductionVariant]:
-    """Networks, for further searches, in which reductions are cut between cores. Up to three cuts of the reductions are
-    tried:
+    """Networks for further searches, in which reductions are cut between cores. There are up to three networks, with
+    these cuts:
 
     * one part for each core; the partial sums are added in a tree
     * the same parts; the partial sums are added in a ring (left out if `with_rings` is false)
     * one part for every FEWER_PARTS cores, but at least two parts; the partial sums are added in a tree
 
-    A cut is left out if it breaks a rule of cuts.
+    A network is left out if its cut breaks a rule of cuts.
     """
     chosen = list(_chosen(problem))
     found: dict[Mapping, ReductionVariant] = {}

@@ -11,8 +11,8 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """Numbers of bits that links move again, one for each layer: all moves of the layer's data after the first move
-    count. Constants belong to the first layer that reads them, and results to the layer that produces them. A multicast
+    """Number of bits that links move again, for each layer: the bits of all moves of the layer's data except the first
+    move. Constants count for the first layer that reads them, and results for the layer that produces them. A multicast
     is one move. `schedule` must contain logs.
     """
     graph, transfers = problem.graph, schedule.transfers

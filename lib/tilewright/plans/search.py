@@ -1,8 +1,8 @@
 """Search for plans: first uniform plans, then compositions of segments, then random steps from the best plans.
 
 The costs and the schedule of every plan are computed as in a run, so that latency and energy are not estimates. Plans
-are evaluated in batches of a fixed size, also with several processes. Therefore, if the number of plans or schedules
-ends the search, the result does not depend on the number of processes.
+are evaluated in batches of a fixed size, however many processes there are. If a limit of plans or schedules ends the
+search, the result therefore does not depend on the number of processes.
 """
 
 import random
@@ -134,8 +134,8 @@ class FusionSearch:
             merge(self.trials, opening, [state for state in states if state is not None])
 
     def _trials_of(self, made: IslandRound, before: int) -> Trials:
-        """Trials of one round of an island, without any plan yet. The opening (the first part of the search) leaves a
-        budget, of which the trials get the share of this round. `before` is the number of plans that the search
+        """New `Trials` for one round of an island, without plans. Their budget is the share of this round in the budget
+        that the opening (the first part of the search) has left. `before` is the number of plans that the search
         evaluated before this round.
         """
         count = self.options.islands

@@ -60,8 +60,8 @@ class Segment:
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
-    """Position of the last layer of each section of the network, for at most MOST_BLOCKS sections. Each section except
-    the first begins with a layer that has weights, at a point where later layers read only few earlier tensors.
+    """Position of the last layer of each section of the network, for at most MOST_BLOCKS sections. A new section begins
+    only at a layer that has weights, and only where few tensors pass from earlier to later layers.
     """
     last = len(space.layers) - 1
     ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
@@ -170,8 +170,8 @@ def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, c
     """Best compositions of the complete network from segments, at most `count`, the best first.
 
     Latency and energy of a composition are the sums over its segments. At each position of the network, the dynamic
-    program keeps up to MOST_LABELS partial compositions that no other one dominates in latency and energy. The EDP
-    alone cannot decide which of them to keep, because the EDP of a composition is not the sum of the segments' EDPs.
+    program keeps up to MOST_LABELS partial compositions that no other one dominates in latency and energy. EDP alone
+    cannot be the criterion, because the EDP of a composition is not the sum of the EDPs of its segments.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():

@@ -33,15 +33,12 @@ HEADS = ("G", "H")
 """Names of the channel dimensions along which parts of a layer read different inputs, and not only different weights.
 """
 MANY_CORES = 8
-"""Least number of cores with which layers are also cut into blocks, for networks of several layers. At least one layer
-must be able to run on this number of cores. With fewer cores, blocks save less time than it takes to compute the costs
-of more parts.
+"""Least number of cores for cuts into blocks in networks of several layers: at least one layer must be able to run on
+so many cores. With fewer cores, blocks save less time than it takes to compute the costs of more parts.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
-"""Number of tiles that is larger than the number of rows of any layer. A layer that is cut into this number of tiles
-gets one tile for each row.
-"""
+"""Number of tiles that stands for one tile for each row: it is larger than the number of rows of any layer."""
 TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 """Numbers of tiles along rows that are tried."""
 MOST_PARTS = 32
@@ -121,8 +118,8 @@ class LayerSpace:
     """Properties of the system for estimates of blocks. None: no core can run the layer."""
     filling: int = 1
     """Number of parts with which a rule with `fills_cores` fills the cores. For a layer with weights, it is the number
-    of allowed cores. A layer without weights has the number that most layers with weights have: if its parts run where
-    the parts of its input run, no data move between cores.
+    of allowed cores. A layer without weights has the most frequent number of the layers with weights: its parts can
+    then run where the parts of its input run, so that no data move between cores.
     """
 
     @property
@@ -222,10 +219,10 @@ class LayerSpace:
         along channels, which pass through the core one after another. A bus or a link with multicast brings each piece
         of the weights to all cores at once.
 
-        `pieces` is the number of pieces; 0 stands for the smallest number with which all data fit a core. These data
-        are the inputs and outputs of a part, and `depth` pieces of the weights. If a piece then has fewer than
-        LEAST_PASSING channels, only FEWEST_PASSING pieces (or `depth`, if that is smaller) need room. If no number is
-        large enough, the layer is cut along channels only (`filling`).
+        `pieces` is the number of pieces. 0 stands for the smallest number with which a core has room for the inputs and
+        outputs of a part and for `depth` pieces of the weights. If a piece then has fewer than LEAST_PASSING channels,
+        or if no number is large enough, room for FEWEST_PASSING pieces (or `depth`, if that is smaller) is sufficient.
+        If no number is large enough even then, the layer is cut along channels only (`filling`).
         """
         across = self.rows or self.third
         if self.between is not None or not across or not self.channels:
@@ -257,9 +254,8 @@ class LayerSpace:
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
         """Tiles of the layer: `parts` parts, which can run on different cores, and in each part `tiles` tiles of rows.
 
-        The parts are cut along channels. They are cut along rows if `along_rows` is true, or if the layer has no
-        channels to cut; if there are too few rows, they are cut along columns. Loops that the mapping file fixes take
-        precedence.
+        The parts are cut along channels, or along rows if `along_rows` is true or the layer has no channels to cut. If
+        there are too few rows, columns are cut instead of rows. Loops that the mapping file fixes take precedence.
         """
         dimension = self.image_dimension(parts, tiles) if along_rows or not self.channels else self.channels[0]
         return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
@@ -475,8 +471,8 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
 def _machine(
     accelerator: MultiCoreAccelerator, layer: Layer, entry: MappingConstraints, allowed: Sequence[int]
 ) -> Machine | None:
-    """Properties of the system for a layer that only the cores `allowed` can run; None if `allowed` is empty. If these
-    cores have different core files, the properties of a core are those of the most frequent file.
+    """Properties of the system for a layer that may run only on the cores `allowed`; None if `allowed` is empty. If
+    these cores have different core files, the file that most of them have determines the properties of a core.
     """
     if not allowed:
         return None
@@ -521,7 +517,7 @@ def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None,
 
 def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, ...]:
     """Positions of layers after which at most one tensor passes from earlier to later layers. If there are no such
-    positions, those with the fewest tensors are returned.
+    positions, the result has the positions at which the fewest tensors pass.
     """
     crossing = crossing_tensors(problem, nodes)
     inner = crossing[:-1]

@@ -52,8 +52,8 @@ class StepByStep:
         """Task for a plan that joins the changes of all plans in `better`. Each of them is better than the plan
         `parent`, from which it was made by one step. None if `better` has fewer than two plans.
 
-        The changes of tiles and detours are joined. If they contradict each other, the change of the best plan is made.
-        All other choices are taken from the best plan.
+        The changes of tiles and detours are joined. Where the plans in `better` change the same thing in different
+        ways, the best of them decides. All other choices are taken from the best plan.
         """
         if len(better) < 2:
             return None

@@ -151,8 +151,8 @@ class Trials:
     def after(self, share: float) -> IsPast:
         """Function that tells a step of the search when to end.
 
-        It returns True if the search is over, or if the step has used its share (`share`) of the seconds or schedules
-        that are left at this call of `after`. If no plan has a schedule at this call, it returns True only if the
+        The function returns True if the search is over, or if the step has used `share` of the seconds or schedules
+        that were left when `after` was called. If no plan had a schedule at that time, it returns True only if the
         search is over.
         """
         if self.best is None:
@@ -199,7 +199,9 @@ class Trials:
         self.budget.schedules += schedules
 
     def keep(self, outcome: PlanOutcome, origin: str) -> None:
-        """Add an outcome to the tried plans and count it. If it is among the best plans, keep it."""
+        """Add the outcome of a plan to the tried plans, and count it. If the plan is among the best so far, its outcome
+        is also kept as one of them.
+        """
         self._count(outcome.evaluations)
         self.budget.plans += 1
         is_best = self.offer(outcome)

@@ -19,8 +19,8 @@ from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Largest number of cached evaluators. An evaluator evaluates plans for the part of the network that one segment
-covers, and can evaluate this part again with other tiles.
+"""Largest number of cached evaluators. Each evaluates plans for the layers of one segment; it is used again when the
+same layers are tried with other tiles.
 """
 
 

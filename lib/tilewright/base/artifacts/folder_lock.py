@@ -2,9 +2,9 @@
 
 The lock is the file `.tilewright-lock` in the folder. The file names the host and the process that hold the lock, and
 the time at which the lock was taken. The lock is made as a hard link. If two machines make it at the same time, only
-one of them succeeds, also over NFS. If the process of the holder ran on this host and has ended, the next run takes the
+one of them succeeds, also over NFS. If the holder is a process of this host that has ended, the next run takes the
 lock. A host cannot see whether a process of another host still runs. A lock of another host is therefore never taken
-over, no matter how old it is. Only the command that the error message names removes such a lock.
+over, no matter how old it is. It is removed only by the command that the error message names.
 
 Standard library only.
 """
@@ -51,7 +51,9 @@ class Holder:
 
     @property
     def is_here(self) -> bool:
-        """True if the holder belongs to this machine, so that its process would be visible while it runs."""
+        """True if the holder belongs to this machine. Only then can this process see whether the process of the holder
+        runs.
+        """
         return self.host == _host()
 
     @property
@@ -199,8 +201,9 @@ def _holds(folder: Path, holder: Holder) -> bool:
 
 @contextmanager
 def _guarded(folder: Path) -> Iterator[None]:
-    """Context that only one process of this host can enter at a time. Two processes can therefore not both take the
-    lock of a holder that has ended. On a file system without locks, the context has no effect."""
+    """Context that only one process of this host can enter at a time. Without it, two processes could both take over
+    the lock of a holder that has ended. On a file system without locks, the context has no effect.
+    """
     guard = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks: the hard link still decides who is first

@@ -35,8 +35,7 @@ FOLDER = ".manifest"
 """Folder of manifests and order files (`<unit>.due`), below the folder of results."""
 VERSION = 1
 UP_TO_DATE = ""
-"""State of a unit (the files that one job makes) if its files are the same as those that a run from scratch would make.
-"""
+"""State of a unit (the files that one job makes) if a run from scratch would make the same files again."""
 _LONG_AGO_NS = 10**18
 """Time stamp of an order file (`<unit>.due`) whose unit is up to date, in ns. It stands for September 2001, so that the
 order file is older than all result files."""
@@ -49,8 +48,9 @@ class Job(NamedTuple):
     """Command that makes a unit."""
 
     words: tuple[str, ...]
-    """Verb of tilewright with its arguments; empty if the unit is complete as soon as the units that it needs are
-    made."""
+    """Verb of tilewright with its arguments. Empty if there is nothing to run, because the unit is complete when the
+    units that it needs are made.
+    """
     log: str
     removes: tuple[str, ...] = ()
     """Files below the folder of results that are deleted before the job runs, so that no file of an earlier result
@@ -182,11 +182,11 @@ class Order(NamedTuple):
     besides: tuple[str, ...]
     job: Job
     is_due: bool
-    """True if the unit has to be made; false if its files are the same as those of a run from scratch."""
+    """True if the unit has to be made; false if a run from scratch would make the same files again."""
     step: str = ""
     reads: Mapping[str, Sequence[str]] = {}
     unmade: tuple[str, ...] = ()
-    """Units that the job reads and that are not as planned: they are missing, or were made from other inputs."""
+    """Units that the job reads, but that are missing or were made from other inputs than planned."""
 
     def refuse_unmade(self) -> None:
         """Raise InputError if a unit that the job reads is missing, or was made from other inputs than planned."""
@@ -399,9 +399,9 @@ class ResultsLedger:
 
 
 def _look(path: Path, before: _Seen | None) -> _Seen:
-    """Present state of a file or folder. `before` is the earlier state. The digest in `before` is used again on two
-    conditions: size, times and inode have not changed, and the digest was computed long enough after the last change.
-    Otherwise, the bytes are read. The files in a folder are always read.
+    """Present state of a file or folder. `before` is the earlier state. The digest in `before` is used again if size,
+    times and inode have not changed, and if it was computed long enough after the last change. In all other cases, the
+    bytes are read. The files in a folder are always read.
     """
     if path.is_dir():  # the times of a folder do not show changes of the files in it
         return _Seen((0, 0, 0, 0), files_digest(path), 0)

@@ -33,9 +33,9 @@ _MENTION = re.compile(
     rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
     rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
 )
-"""Pattern that finds three texts: imports of a module of this package, imports from such a module, and names of such
-modules in quotes. The first group is the module (".cost.kernel"), and the second has the imported names. The pattern
-begins with the word that the search finds fastest.
+"""Pattern for modules of this package in three forms: the module is imported, names are imported from it, or its name
+is in quotes. The first group is the module (".cost.kernel"), and the second has the imported names. The pattern begins
+with the word for which a text is searched fastest.
 """
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
@@ -201,8 +201,8 @@ DISPATCH = (
     "tilewright.base.remarks",
     "tilewright.cli.interruption",
 )
-"""Modules that steps import, but that influence no result of any step. Examples are the tables of verbs and stages,
-which name modules of other steps.
+"""Modules that steps import, but that never influence a result. Examples are the tables of verbs and stages, which name
+the modules of all steps.
 """
 _REPORT = "tilewright.results.*"
 _ONE_CORE = (

@@ -61,9 +61,9 @@ class Verified:
 
 
 def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
-    """Compare each file in a folder of results with all digests of the file that exist: its seal, the digest in an
-    artifact beside it, and the digest in a manifest. If `paths` is given, seals are checked only at these paths; the
-    comparison with manifests still covers all files.
+    """Compare each file in a folder of results with every digest of it that exists: in its seal, in an artifact beside
+    it, or in a manifest. If `paths` is given, seals are checked only at these paths; the comparison with manifests
+    still covers all files.
     """
     sealed = _with_seals(folder, folder.rglob("*") if paths is None else paths)
     return _together(sealed, _compared_with_manifests(folder))

@@ -114,8 +114,8 @@ def summed_dimensions(problem: SystemProblem) -> list[frozenset[str]]:
 
 
 def _at_additions(problem: SystemProblem, moves: LayerMoves, summed: Sequence[frozenset[str]]) -> Booleans:
-    """Array with one entry for each reason to move a piece of data. An entry is true if the data can move to or from
-    the cores that add partial sums, instead of the cores of the layer.
+    """Array with one entry for each reason to move a piece of data. An entry is true if, in place of the cores of the
+    layer, the cores that add its partial sums can send or receive the data.
 
     This is possible only if a plan can cut the reduction of the layer (`summed`, the result of `summed_dimensions`).
     The output of the layer then leaves the core of the last addition. Inputs that are not operands, such as a bias, go
@@ -168,8 +168,8 @@ def _whole(cycles: float) -> int:
 def layer_works(
     problem: SystemProblem, model: str, settings: ScheduleSettings, summed: Sequence[frozenset[str]] | None = None
 ) -> list[dict[str, LayerWork]]:
-    """Lower bounds of the work of each layer, as one dictionary for each layer. The dictionary has the bounds for a
-    core of each core file, except the file of the off-chip core.
+    """Lower bounds of the work of each layer: one dictionary for each layer, with the name of a core file -> bounds for
+    a core with this file. The file of the off-chip core is left out.
 
     `summed` has, for each layer, the reduction dimensions that a plan can cut between cores. If `summed` is None, a
     plan can cut no reduction dimension.
@@ -251,8 +251,8 @@ def _energy_pj(
 
 
 def _moving_pj(moves: LayerMoves, fetched_bits: int, written_bits: int) -> float:
-    """Least energy in pJ of the moves that every plan makes. It includes the links, the off-chip memory, and the
-    memories at both ends of each move.
+    """Least energy in pJ of the moves that every plan makes: in the links, in the off-chip memory, and in the memories
+    at both ends of each move.
 
     `fetched_bits` leave the off-chip memory, and `written_bits` enter it. A plan can divide data among words in any
     way, so a fraction of a word counts as the same fraction of its energy.

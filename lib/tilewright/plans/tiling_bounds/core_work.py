@@ -44,8 +44,8 @@ class LayerWork:
     its tiles have the same lanes, the value can be larger.
     """
     shared_cycles: float
-    """Least cycles of the complete layer, in a form that also gives bounds for its parts: a core that runs a share of
-    the layer needs at least the same share of these cycles.
+    """Least cycles of the complete layer, valid also in proportion: a core that runs a share of the layer needs at
+    least the same share of these cycles.
     """
     energy_pj: float
     lanes: tuple[ArrayLanes, ...]
@@ -205,8 +205,8 @@ class _Pass:
         return max(passes, min(self._port_cycles(passes, inner) for inner in self._innermost()))
 
     def _port_cycles(self, passes: float, inner: str) -> float:
-        """Least cycles in which the busiest port transfers data, over the loop orders in which `inner` is the dimension
-        of the innermost temporal loop.
+        """Lower bound of the cycles in which the busiest port transfers data. It covers all loop orders in which
+        `inner` is the dimension of the innermost temporal loop.
         """
         busy: dict[tuple[int, int], float] = {}
         for link in self.links:
@@ -234,8 +234,8 @@ class _Pass:
         return max(words, max(bits, once) / link.wide_bits) * link.word_pj
 
     def _transfers(self, link: _Link, passes: float, inner: str) -> float:
-        """Least cycles of all transfers of a link that count as runtime of the tiles. The on-loading (the first
-        transfer of each tile) is left out if the runtime of a tile does not include it.
+        """Least cycles of all transfers of a link within the runtimes of the tiles. On-loading (the first transfer of
+        each tile) is left out if the runtime of a tile does not include it.
         """
         counted = self._counted(link, inner)
         if not counted:

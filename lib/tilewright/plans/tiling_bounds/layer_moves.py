@@ -42,8 +42,8 @@ class LayerMoves:
     classes: CnClasses
     moves: PossibleMoves
     kept: Booleans
-    """Array with one entry for each reason to move a piece of data (the entries of `moves`): true if every plan moves
-    the bits of the piece for this reason.
+    """Flags of the entries of `moves`, which are the reasons to move a piece of data. A flag is true if every plan
+    moves the bits of the piece for this reason.
     """
     tensors: tuple[str, ...]
     """Name of the tensor to which a piece of data belongs, one for each reason to move the piece (the entries of

@@ -55,8 +55,8 @@ class LayerLoads:
         return {}
 
     def box_of(self, boxes: dict[str, Sides], layer: int) -> Sides | None:
-        """Entry of `boxes` for the output of a layer; None if the layer has several outputs, or if there is no
-        entry.
+        """Box of the output of a layer, from `boxes`; None if the layer has several outputs, or if `boxes` has no box
+        for the output.
         """
         outputs = self.nodes[layer].outputs
         return boxes.get(outputs[0]) if len(outputs) == 1 else None
@@ -90,7 +90,7 @@ class _Event:
     work: Floats
     """Share of each layer's work that must be complete before the event, as an array of shape (layers,)."""
     arrived: Floats
-    """Share of the moved piece that must have arrived before the event (one entry for each reason to move a piece, see
+    """Share of a piece of data that must have arrived before the event: one entry for each reason to move a piece (see
     `PossibleMoves`).
     """
     later: Booleans

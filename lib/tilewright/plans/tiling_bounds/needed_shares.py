@@ -63,10 +63,10 @@ def _pass_on(
 def box_of_input(
     index_map: IndexMap, box: Sides, output: Sequence[int], source: Sequence[int], cut: Collection[str] = ()
 ) -> Sides | None:
-    """Lower bound of the size of a box: the box of an input on which a box of the output depends. The bound holds for
-    every position of the output box. None if no bound is known, or if the output box may depend on no element of the
-    input. `output` and `source` are the shapes of the output and of the input. `cut` has the names of loops that tiles
-    can cut: only one value of each of these loops counts as needed.
+    """Least size of the box (block of elements) of an input on which a box of the output depends, for every position of
+    the output box. None if no bound is known, or if the output box may depend on no element of the input. `output` and
+    `source` are the shapes of the output and of the input. `cut` has the names of loops that tiles can cut: only one
+    value of each of these loops counts as needed.
     """
     full, reach = index_map.size_of, reach_of_box(index_map, box, output)
     if reach is None:
@@ -85,7 +85,7 @@ def box_of_input(
 
 
 def reach_of_box(index_map: IndexMap, box: Sides, output: Sequence[int]) -> dict[str, int] | None:
-    """Least number of consecutive values of each loop that a box of the output needs. None if the box may need no
+    """Least number of consecutive values that a box of the output needs, for each loop. None if the box may need no
     values, or if no lower bound is known for this form of indices.
     """
     full = index_map.size_of

@@ -66,8 +66,8 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Least number of bits of one element of an operand. An element of the output can be a partial sum or a final
-    result; the smaller number of bits is taken.
+    """Least number of bits of one element of an operand. For the output, it is the smaller of the bits of a partial sum
+    and of a final result.
     """
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 

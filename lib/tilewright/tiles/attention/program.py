@@ -108,8 +108,8 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
 
 
 def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
-    """Counts for all heads, computed from `counts`, the counts for one tile of heads. Each key of `counts` begins with
-    a number of heads; the keys of the result begin with the number of heads of a tile.
+    """Counts for all heads, computed from `counts`, the counts for one tile of heads. A key is a tuple that begins with
+    a number of heads; in the result, this is the number of heads of a tile.
 
     `head_tiles` has pairs (number of heads of a tile, number of tiles with this number of heads).
     """
@@ -254,7 +254,7 @@ class CopyProblem(NamedTuple):
     """Kind of the tensor that is copied."""
     bits: int
     source: tuple[str, int]
-    """Pair (operand, index of a memory). The data come from this memory, which holds them as this operand of a layer.
+    """Source of the data, as a pair (operand, index of a memory): the memory holds the data as this operand of a layer.
     """
     target: tuple[str, int]
 
@@ -479,7 +479,7 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
     """Index of the last step that reads each tensor. The keys are (tensor, False) for a tensor itself, and (tensor,
     True) for its copy.
 
-    A tensor without an index stays live until the end of the tile.
+    A tensor that is missing in the result stays live until the end of the tile.
     """
     uses: dict[tuple[str, bool], int] = {}
     for number, step in enumerate(sequence):

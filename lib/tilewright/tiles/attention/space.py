@@ -36,8 +36,9 @@ class TensorPlace(NamedTuple):
     copies.
     """
     is_whole: bool = False
-    """True if the memory holds all data of the tensor for the units (pairs of a request and a key head) in the current
-    tile, including data that only other tiles of these units need. False if it holds only what the current tile needs.
+    """True if the memory holds the whole tensor of the units (pairs of a request and a key head) in the current tile,
+    including data that only other tiles of these units need. False if it holds only the data that the current tile
+    needs.
     """
 
 
@@ -160,8 +161,8 @@ class AttentionSpace:
         """Plans of the space. Of equivalent plans, only one is included.
 
         There are two loops: one over query heads and queries, and one over keys. If one of these loops has only one
-        tile, both orders of the loops are equivalent. A plan can hold a whole tensor only if both loops have several
-        tiles, and if the inner loop runs over the parts of this tensor.
+        tile, both orders of the loops are equivalent. A plan can keep a whole tensor in a memory only if both loops
+        have several tiles, and if the inner loop runs over the parts of this tensor.
         """
         memories, shape = self.memories, self.shape
         held = [k for k in memories.made if k != memories.top]

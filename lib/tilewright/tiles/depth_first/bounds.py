@@ -81,9 +81,9 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Largest number of parts that are computed together. It can be exceeded only by the parts of a single tile size. A
-part has all tiles of a stack with the same kind along x and the same kind along y. The data of this number of parts fit
-into the cache of a processor.
+"""Largest number of parts that are computed together, so that their data fit into the cache of a processor. Only the
+parts of a single tile size can be more. A part has all tiles of a stack with the same kind along x and the same kind
+along y.
 """
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function that excludes tile sizes of a stack.
@@ -352,8 +352,8 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """Sums of positions, passes and tiles of one layer along an axis, over the tiles of each tile size. `tensor` is the
-    index in `kinds.made` of the tensor that the layer makes.
+    """Numbers of positions, passes and tiles of one layer along an axis, each summed over the tiles of a tile size.
+    `tensor` is the index of the output of the layer in `kinds.made`.
 
     `factor` is the largest number of lanes of this layer along the axis.
     """

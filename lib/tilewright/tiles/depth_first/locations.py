@@ -1,8 +1,8 @@
 """Memories of tensors, weights and kept data of a stack, and kinds of tiles with equal cost (DeFiNES, section IV).
 
 Tensors and kept data lie in the innermost memory that has enough room and only one instance. Memories with several
-instances are not used for these data, because one part of the array reads data that another part computed. Weights lie
-in the innermost memory that has enough room. If no memory is suitable, the outermost one is used.
+instances are not used for these data, because one part of the array may read data that another part computed. Weights
+lie in the innermost memory that has enough room. If no memory is suitable, the outermost one is used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ class MemoryPlaces:
         instance and enough room. If none has both, the outermost memory of outputs.
 
         The memory `input_memory` (None for no memory) already holds the input of the layer, which takes `input_bits`
-        bits. It is chosen only if it has room for both.
+        bits. This memory is chosen for the output only if it has room for both input and output.
         """
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
@@ -311,9 +311,9 @@ def _row_kinds(
     tile in `columns`, the memories in which it would keep data. `rows` is the pair (memory from which kept rows are
     read, memory to which kept rows are written). `weights` is the memory of the weights.
 
-    Two neighbouring tiles can choose different memories for the columns that the first tile keeps for the second tile.
-    The outer one of these memories is then taken. If the reading has `last_tile_decides`, the memory that the second
-    tile chooses is taken instead.
+    Two neighbouring tiles can choose different memories for the columns that the first tile keeps for the second. The
+    outer of the two memories is then taken. If the reading has `last_tile_decides`, it is instead the memory that the
+    second tile chooses.
     """
     counts: dict[TileKind, int] = {}
     for place, x in enumerate(columns):

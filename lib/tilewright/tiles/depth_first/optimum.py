@@ -46,7 +46,7 @@ class _Stream:
     """Lower bounds of the objective, one for each tile size. The bound of a tile size holds for all schedules that
     contain the stack in tiles of this size.
 
-    It uses the bounds of other stacks that were known when the stream was made.
+    For the other stacks of these schedules, the bounds that were known when the stream was made are used.
     """
     energy_pj: np.ndarray
     """Lower bound of the energy of the stack in pJ, for each tile size."""
@@ -122,8 +122,9 @@ class _Search:
     def _look(self, advance: Callable[[int], None]) -> None:
         """Refine the entry of the heap with the least bound. The entry leaves the heap only after it is refined.
 
-        If the bounds of other stacks have improved, the bound of the entry is raised. Otherwise, an entry without a
-        tile size gets bounds for all tile sizes of its stack, and the cost of an entry with a tile size is computed.
+        There are three cases. If the bounds of other stacks have improved, only the bound of the entry is raised, and
+        the entry stays. For an entry without a tile size, bounds for all tile sizes of its stack are computed. For an
+        entry with a tile size, the cost is computed.
         """
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
@@ -205,8 +206,7 @@ class _Search:
 
         Quick bounds order the tile sizes and exclude most of them. The bounds of the other tile sizes are refined in
         growing batches. If the stack is the whole chain, the cost of the most promising tile size is computed after
-        each of the first TILES_COSTED_AHEAD batches. The reason is that a good schedule excludes most of the remaining
-        tile sizes.
+        each of the first TILES_COSTED_AHEAD batches, because a good schedule excludes most of the remaining tile sizes.
         """
         chain, is_all = self.model.chain, layers == (0, self._count - 1)
         sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))

@@ -301,8 +301,8 @@ def schedules_of(
     options: TileOptions,
     advance: Callable[[int], None] = lambda _: None,
 ) -> tuple[DepthFirstSchedule, ...]:
-    """Schedules with their costs, one for each point. If layers of tiles are equal, also at different points, their
-    mapping is searched only once.
+    """Schedules with their costs, one for each point. The mapping of equal layers of tiles is searched only once, even
+    if they are at different points.
 
     `cuts` are the names of the layers after which a stack ends; a stack always ends after the last layer. Raises
     InputError if the network is not a chain, and for unknown names and sizes below 1. Raises MappingError if no mapping

@@ -23,7 +23,7 @@ LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offlo
 layer of a tile, off-loading after it, drain, and copies between layers.
 """
 COPY = "copy"
-"""Cause of the accesses by copies between memories. All other causes are operands of layers."""
+"""Name of the cause of accesses that copies between memories make. All other causes are operands of layers."""
 Key = TypeVar("Key")
 Cause = tuple[str, str]
 """Pair (name of a memory, cause of accesses to this memory). The cause is an operand of a layer, or COPY."""
@@ -327,8 +327,8 @@ class StackModel:
     def _problem(self, stack: Stack, kind: TileKind, i: int, weights: int | None) -> TileProblem:
         """Mapping problem of layer `i` of a stack for one kind of tile. The input and the output lie in the innermost
         memories with room for them. If no mapping fits with these memories, the input and the output lie further out
-        (`_raises`). The output of the last layer always lies in the outermost memory. `weights` is the outermost memory
-        from which the layer reads weights.
+        (`_raises`). The output of the last layer always lies in the outermost memory. `weights` is the memory in which
+        the weights of the layer lie.
 
         Raises MappingError if no mapping fits with any memories.
         """
@@ -391,8 +391,8 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies of rows and columns of a tensor that later tiles need again. The copies go from `memory` to the memories
-    that keep these rows and columns. If rows are copied, columns are copied without the part that lies in these rows.
+    """Copies of the rows and columns of a tensor that later tiles need again, from `memory` to the memories that keep
+    them. Where rows and columns overlap, the data are copied only with the rows.
     """
     if tensor > len(stack.input_bits) - 1:
         return []

@@ -179,9 +179,9 @@ def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
     value for each pair of numbers of lanes (`any_lanes`), or with one value for all pairs.
 
     The cycles are a lower bound of the cycles of the loops plus waiting (cycles in which the array waits for
-    transfers). Waiting for weights is left out. The first transfers of a tile cause no waiting, but the cycles count
-    waiting for them too. The spared cycles are an upper bound of this excess. A tile with n passes along x and y takes
-    at least n times the cycles, minus the spared cycles once.
+    transfers). Waiting for weights is left out. The first transfers of a tile cause no waiting, but the cycles include
+    waiting for them. The spared cycles are an upper bound of this excess. A tile with n passes along x and y takes at
+    least n times the cycles, minus the spared cycles once.
     """
     least: Grid | None = None
     first = np.zeros(1)
@@ -271,9 +271,8 @@ def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
 def _tensors(
     loops: TileLoops, still: frozenset[str], inside: list[Grid], outside: list[Grid]
 ) -> Iterator[tuple[Port, Grid]]:
-    """Pairs (port, cycles) for moving the whole input and the whole output. The input moves once over each boundary
-    between two memories that the input crosses. The output moves once over each boundary that the output crosses.
-    Weights are not included.
+    """Pairs (port, cycles) for moving the whole input and the whole output. Input and output each move once over every
+    boundary between two memories that they cross. Weights are not included.
 
     If the innermost memory of outputs holds only one output, the boundary above this memory is left out, because
     `_exchanges` has its transfers.
@@ -302,8 +301,8 @@ def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Gri
 def loading_cycles(loops: TileLoops) -> Grid:
     """Least number of cycles of loading and off-loading that do not overlap with computation.
 
-    Loading lasts until the slowest operand has its first elements in the array. Off-loading is counted only for the
-    last outputs.
+    Loading ends when the first elements of all operands are in the array. Off-loading is counted only for the last
+    outputs.
     """
     inside, outside = loops.locations()
     layer, places = loops.entry.layer, loops.places

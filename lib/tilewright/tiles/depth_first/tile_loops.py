@@ -120,10 +120,10 @@ class TileLoops:
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
         """Pairs (operands, truth values), one for each set of operands that can stay the same along the innermost loop.
 
-        A tile has the truth value True if it has a suitable innermost loop: a loop with more than one pass, along which
-        exactly these operands do not change. For tiles with only one pass in total, there is a pair with all operands.
-        If `is_sum` is true, a tile can have any loop along x and y. In this case, there is no pair for tiles with only
-        one pass.
+        The truth value of a tile is True if the tile has a suitable innermost loop: a loop with more than one pass,
+        along which exactly these operands do not change. Tiles with only one pass in total are covered by a pair with
+        all operands. If `is_sum` is true, any tile can have loops along x and y, and no pair covers tiles with only one
+        pass.
         """
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
@@ -188,10 +188,10 @@ class TileLoops:
         return self.product(self.lanes, self._unrolled(operand, memory, False))
 
     def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
-        """Loops that the mapping file unrolls over some sides (dimensions) of the array.
+        """Loops that the mapping file unrolls over certain sides (dimensions) of the array.
 
-        If `served` is true, these are the sides that one instance of the memory serves, directly or over lower memories
-        of the operand. Otherwise, they are all other sides.
+        If `served` is true, the loops are those over the sides that one instance of the memory serves, directly or
+        through lower memories of the operand. If it is false, they are those over all other sides.
         """
         own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
         chain = self.places.outputs if operand == OUTPUT else own
@@ -241,8 +241,8 @@ class TileLoops:
         return inside, self._beyond(places.outputs, needed)
 
     def _beyond(self, memories: tuple[int, ...], needed: list[Grid]) -> list[Grid]:
-        """Arrays of truth values, one for each memory in `memories` except the last: True if a tensor lies further out
-        than this memory.
+        """Arrays of truth values, one array for each memory in `memories` except the last. A value is True if the
+        tensor of the tile lies further out than this memory.
 
         The tensor lies in the innermost memory that has only one instance and has room for the tensor. `needed` has the
         number of bits that the tensor needs in each memory. If `is_sum` is true, each memory with one instance has
