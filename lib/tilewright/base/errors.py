@@ -118,7 +118,7 @@ class Places(Protocol):
     """
 
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
-        """(file, line or 0, path as text) of the value at a path."""
+        """Triple (file, line or 0, path as text) for the value at a path."""
 
     def written(self, path: KeyPath) -> object:
         """Value at a path, in the form in which the person wrote it."""

@@ -116,9 +116,9 @@ class SpatialMappings:
     hinted: bool = False
     """True if the mapping file names, for some sides of the array, the loop dimensions that can be unrolled there."""
     cut: bool = False
-    """True if unrolling factors are reduced to the widths of the ports and the sizes of the innermost memories. This
-    also holds for factors in the mapping file. False if the model profile has the switch `keep_given_unrolling`, which
-    keeps the factors of the mapping file.
+    """True if all unrolling factors, including those in the mapping file, are reduced to the widths of the ports and
+    the sizes of the innermost memories. False if the model profile has the switch `keep_given_unrolling`, with which
+    the factors in the mapping file are kept.
     """
 
     ruled: bool = False

@@ -1,6 +1,4 @@
-"""Remarks on numbers of input files: `tilewright validate` prints each remark; other verbs print only the number of
-remarks.
-"""
+"""Remarks on numbers of input files: `tilewright validate` prints each remark; other verbs only count them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

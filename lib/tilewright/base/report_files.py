@@ -1,5 +1,4 @@
-"""Files in the reports of runs. Each file has a row with its name, a description of its content, and the function that
-makes it.
+"""Files in the reports of runs: the row of a file has its name, a text on its content, and the function that makes it.
 
 To add a figure, add a row here and a function that draws it. Verbs, rules and steps iterate over the rows, and
 `python -m tools.generate` writes the tables of the pages and the captions from them. Only the standard library is used:

@@ -253,7 +253,7 @@ def _two_meanings(unit: str, units: Mapping[str, int | str]) -> str:
 
 
 def _is_kilo_by_habit(unit: str, units: Mapping[str, int | str]) -> bool:
-    """True for a unit such as `KB`, which some use for 1000 bytes and most for 1024."""
+    """True for a unit such as `KB`, which some people use for 1000 bytes, but most people for 1024 bytes."""
     return unit.startswith(("Kb", "KB")) and f"Ki{unit[1:]}" in units
 
 

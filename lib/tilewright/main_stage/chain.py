@@ -79,8 +79,7 @@ def cost_model(keywords: Keywords) -> Iterator[Pair]:
 
 
 def control_of(keywords: Mapping[str, Any]) -> Control:
-    """`Control` object for a chain of stages: its folder for exports, its store of earlier results, and whether it shows
-    progress.
+    """Settings for a chain of stages: folder for exports, store of earlier results, and display of progress.
 
     Progress is shown if the script asks for it. There is a store only if the script names a folder for cost tables.
     """

@@ -55,8 +55,8 @@ def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
 
 
 def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of a script, together with the keywords that `general_parameter_iterations` varies. The latter have the
-    placeholder "varied" as their value.
+    """Keywords of a script, together with the keywords that `general_parameter_iterations` varies. Each varied keyword
+    has the placeholder "varied" as its value.
     """
     varied = keywords.get("general_parameter_iterations")
     if not isinstance(varied, dict):

@@ -89,7 +89,7 @@ class Neighbours:
 
     tasks: tuple[Task, ...]
     enough: float = math.inf
-    """Value of the objective up to which no other plans are tried in the opening."""
+    """Limit of the objective: if the best of these plans does not exceed it, the opening tries no other plans."""
 
 
 @dataclass(frozen=True)

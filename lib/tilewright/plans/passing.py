@@ -34,8 +34,8 @@ def passing_tasks(problem: SystemProblem, space: PlanSpace) -> Iterator[Task]:
 
 def are_weights_passed(space: PlanSpace) -> bool:
     """True if plans with passing weights are tried. They are not tried in three cases: the run fixes the stacks; for
-    every layer, the cores together have room for all weights; or neither a bus nor a link with multicast brings data
-    from the off-chip memory.
+    each layer, the cores together have room for all weights of this layer; or neither a bus nor a link with multicast
+    brings data from the off-chip memory.
     """
     layers = [one for one in space.layers if one.weight_bits and one.machine is not None]
     is_large = any(one.weight_bits > one.cores * one.weight_room_bits for one in layers)

@@ -94,7 +94,7 @@ class AttentionCosts:
             )
         not_run = [node.name for node in layer_nodes(self.attention.unfused) if not can_run(self.core, node)]
         if not_run:
-            text = "the core cannot run all layers of an attention; the key operator_types lists the operators that it can run"
+            text = "the core cannot run all layers of an attention; the operators that it runs are in operator_types"
             problems.append(Problem(text, path=self.core.name, value=", ".join(not_run)))
         entries = [self.constraints(name) for name in self.attention.templates()]
         if len({frozenset(entry.memory_operand_links) for entry in entries}) > 1:

@@ -138,7 +138,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class AttentionOptimum(BoundedValue):
-    """Best known way to run an attention: a fused plan or unfused execution. The lower bound says how much better any
+    """Best known way to run an attention: a fused plan or unfused execution. The lower bound limits how much better any
     other plan of the space can be.
     """
 

@@ -68,7 +68,7 @@ def split(size: int, tile: int) -> Counts:
 
 
 def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
-    """Numbers of visits if the loops over tiles have the given order.
+    """Counts of runs and loads (`Visits`) if the loops over tiles have the order `order`.
 
     For QUERIES_OUTER, the loops from outermost to innermost are heads, queries, keys. For KEYS_OUTER, they are keys,
     heads, queries.
@@ -272,8 +272,8 @@ class PlanProgram:
 
     parts: tuple[PlanPart, ...]
     live_bits: tuple[tuple[int, int], ...]
-    """Pairs (memory, largest number of bits that tensors take in this memory at any time), without the outermost
-    memory.
+    """Pairs (memory, largest number of bits that tensors take in this memory at any time), one for each memory except
+    the outermost.
     """
 
     def fits(self, memories: Memories) -> bool:

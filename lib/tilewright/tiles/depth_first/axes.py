@@ -1,5 +1,5 @@
-"""Tiles along one axis. For each tile and tensor: the positions that the tile makes, reads again and keeps (DeFiNES,
-sections II-III).
+"""Tiles along one axis, with the positions of each tensor that a tile makes, reads again and keeps (DeFiNES, sections
+II-III).
 
 The output of the last layer is cut into tiles. The windows of the layers then determine, from the last layer back to
 the first, which positions each layer must make. Tensor 0 is the input of the stack, and tensor i + 1 is the output of

@@ -156,8 +156,8 @@ class _Parts:
 
 
 def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
-    """Pairs (slice, parts). The slice selects a batch of tile sizes from `tiles`. The parts are the groups of equal
-    tiles into which the stack is cut with these tile sizes.
+    """Pairs (slice, parts), one for each batch of tile sizes. The slice selects the batch from `tiles`. The parts are
+    the groups of equal tiles into which these tile sizes cut the stack.
     """
     kinds, places = [], []
     for axis, keeps in enumerate(MODES[mode]):

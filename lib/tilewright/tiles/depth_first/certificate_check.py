@@ -168,9 +168,10 @@ class _Checker:
     # Costed stacks.
 
     def costs(self) -> Iterator[str]:
-        """Messages on stacks for which the certificate is wrong. There are three cases: the costs in the certificate
-        differ from the costs that are computed again; no mapping fits, although the certificate has costs; a mapping
-        fits, although the certificate lists the stack as unmappable."""
+        """Messages on stacks for which the certificate is wrong, in one of three ways: its costs differ from the costs
+        that are computed again; it has costs, but no mapping fits; or it lists the stack as unmappable, but a mapping
+        fits.
+        """
         for row in self.claim.stacks_costed:
             tile = self._tile(row)
             assert tile is not None

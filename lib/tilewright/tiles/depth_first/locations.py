@@ -272,8 +272,8 @@ def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading)
 
 
 def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
-    """Number of positions of each layer's input that tile number `place` reuses from the tile before it. For the first
-    tile, the result is the number that the second tile reuses.
+    """Number of positions of each layer's input that tile number `place` reuses from the tile before it. The first tile
+    reuses nothing; for it, the numbers of the second tile are returned.
     """
     tile = tiles[place]
     if tile.is_first and place + 1 < len(tiles):

@@ -371,9 +371,9 @@ def _raised(memories: tuple[int, ...], memory: int, more: int) -> int:
 
 
 def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: int) -> Iterator[Copy]:
-    """Copies to `memory` that assemble the input of layer `i` of a stack. There are three sources. The first is the
-    output of the previous layer (or the fetched input of the stack) in memory `lies_in`. The others are columns and
-    rows of the input that were kept from earlier tiles.
+    """Copies to `memory` that assemble the input of layer `i` of a stack from up to three sources: the output of the
+    previous layer (or the fetched input of the stack) in memory `lies_in`, and the columns and the rows of the input
+    that were kept from earlier tiles.
     """
     inputs, x, y, chain = stack.places.inputs, kind.x, kind.y, stack.places.chain
     core, output, activation = chain.core, chain.output, chain.activation
