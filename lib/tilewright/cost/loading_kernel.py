@@ -199,8 +199,8 @@ def first_tile_cycles(problem, ws, v, o, m, x):
     """Cycles to move the first tile over a link. The first tile is the part of a tensor that must be present before the
     computation starts. It can be larger than one transfer of the link.
 
-    Here, the first tile is the tile of one innermost memory. With the switch `per_level_loading_floor`, it has the
-    tiles of all innermost memories that the link feeds with different data.
+    Without the switch `per_level_loading_floor`, the first tile is the tile of one innermost memory. With this switch,
+    it has the tiles of all innermost memories that the link feeds with different data.
     """
     at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
     bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])

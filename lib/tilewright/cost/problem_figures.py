@@ -14,8 +14,8 @@ from tilewright.hardware.core import Port
 from tilewright.mapping.zeros import plain_widths
 
 ROOMY_MARGIN = 128
-"""Factor that defines a roomy memory: it is at least this many times as large as all its operands together, so that it
-has room for every allocation. The factor is large for two reasons: a slice counts twice if the memory is
+"""Factor that defines a roomy memory: such a memory is at least this many times as large as all its operands together,
+and so has room for every allocation. The factor is large for two reasons: a slice counts twice if the memory is
 double-buffered, and a loop order can have more iterations than the layer.
 """
 NEVER = np.iinfo(np.int64).max

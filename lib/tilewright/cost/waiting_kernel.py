@@ -123,9 +123,9 @@ def request_latency(problem, ws, o, first, is_store):
     """Average latency in cycles of a request of operand `o`, if each load covers the `first` innermost loops.
 
     The latency depends on the cache in which the data are. Data that the layer has used before are in the first cache
-    with room for all data touched since their last use. For all other data, it is the first cache with room for all
-    data of the layer, because an earlier run of the layer has left them there. If no cache has room, the data are in
-    the memory. A store to the first cache has latency 0.
+    with room for all data touched since their last use. Data that are used for the first time are in the first cache
+    with room for all data of the layer, because an earlier run of the layer has left them there. If no cache has room,
+    the data are in the memory. A store to the first cache has latency 0.
     """
     if problem.cache_count == 0:
         return problem.request_latency_cycles

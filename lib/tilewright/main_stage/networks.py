@@ -88,7 +88,7 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
     * A stage of the class Reduction yields the pairs (CME, further information) of the mappings that it compared, or []
       if these pairs are not kept.
     * For a user's stage, `said` is the pair that the stage yielded for this mapping, and the information is its second
-      element. If `said` is None, it is the information of the stages below.
+      element. If `said` is None, the stage yields the information of the stages below.
     * Any other stage yields the information of the stages below.
     """
     if not stages:

@@ -61,8 +61,9 @@ class Dump(_InPlace, watchers.Dump):
 class _Pattern(_InPlace):
     """Base class of stages that save into files named by a pattern.
 
-    If the pattern contains LAYER_MARK, the files are one for each layer, or only one for the network if results of a
-    network have passed the stage. Without LAYER_MARK in the pattern, a single file has the list of all results.
+    If the pattern contains LAYER_MARK, there is one file for each layer, or only one file for the network if results of
+    a network have passed the stage. If the pattern does not contain LAYER_MARK, a single file has the list of all
+    results.
     """
 
     pattern: str = ""

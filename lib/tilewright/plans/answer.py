@@ -45,7 +45,7 @@ SEARCH_FIELDS = ("seed", "nb_plans", "nb_schedules", "fusion_time_budget_s", "fu
 
 @dataclass(frozen=True)
 class CutWorth:
-    """Benefit of one cut between two stacks, seen from the latency and energy that the plan has without this cut."""
+    """Benefit of one cut between two stacks: it follows from the latency and energy of the plan without this cut."""
 
     after: str
     """Name of the last layer before the cut."""

@@ -179,7 +179,7 @@ class SearchBudget:
             limit.reserve_s = min(reserve, max(0.0, limit.budget_s - start))
 
     def after(self, share: float) -> IsPast:
-        """Function that returns True as soon as this share of the remaining seconds, or of the remaining schedules, is
+        """Function that returns True as soon as `share` of the remaining seconds, or of the remaining schedules, is
         used.
         """
         ends = [(limit, limit.elapsed() + share * limit.left_s) for limit in self.time_limits]

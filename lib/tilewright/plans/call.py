@@ -38,8 +38,8 @@ MOST_CUTS = 12
 def fusion_space(
     problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
 ) -> PlanSpace:
-    """Space of plans that the search covers. If `options` or `stacks` fix a choice, the space has only the fixed value
-    of it.
+    """Space of plans that the search covers. If `options` or `stacks` fix a choice, all plans of the space have the
+    fixed value.
     """
     prefetch = options.operands_to_prefetch
     fixed = Fixed(

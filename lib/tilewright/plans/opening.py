@@ -89,7 +89,8 @@ class Neighbours:
 
     tasks: tuple[Task, ...]
     enough: float = math.inf
-    """Limit of the objective: if the best of these plans does not exceed it, the opening tries no other plans."""
+    """Limit of the objective: if the best plan of similar systems does not exceed it, the opening tries no other plans.
+    """
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ HEADS = ("G", "H")
 """
 MANY_CORES = 8
 """Least number of cores for cuts into blocks in networks of several layers: at least one layer must be able to run on
-so many cores. With fewer cores, blocks save less time than it takes to compute the costs of more parts.
+this number of cores. With fewer cores, blocks save less time than it takes to compute the costs of more parts.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30

@@ -62,7 +62,9 @@ of plans that the search may evaluate, the best outcome so far (None if there is
 
 
 def never() -> bool:
-    """False: the default condition for steps of the search that have no limit of their own."""
+    """Condition that is always False, so that it never ends a step. It is the default for steps without a limit of
+    their own.
+    """
     return False
 
 

@@ -149,7 +149,7 @@ def _read_dict(read: Reader, data: Any) -> Any:
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
     """Pairs (name, field), one for each field that a dataclass writes to JSON. The second element is None if the field
-    is always written. Otherwise, the field is left out when it has its default value.
+    is always written. In all other cases, it is the field itself, which is left out when it has its default value.
     """
     own = fields(kind) if is_dataclass(kind) else ()
     found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]

@@ -312,8 +312,8 @@ def _row_kinds(
     read, memory to which kept rows are written). `weights` is the memory of the weights.
 
     Two neighbouring tiles can choose different memories for the columns that the first tile keeps for the second. The
-    outer of the two memories is then taken. If the reading has `last_tile_decides`, it is instead the memory that the
-    second tile chooses.
+    outer of the two memories is then taken. If the reading has `last_tile_decides`, the choice of the second tile is
+    taken instead.
     """
     counts: dict[TileKind, int] = {}
     for place, x in enumerate(columns):

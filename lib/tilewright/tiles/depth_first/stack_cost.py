@@ -143,8 +143,8 @@ def hops_between(core: Core, source_operand: str, source: int, operand: str, tar
     """Hops from the memory `source`, which holds data as `source_operand`, to the memory `target`, which holds them as
     `operand`.
 
-    If both memories hold one of the two operands, the path goes along the memories of this operand. Otherwise, the path
-    goes through the innermost memory that holds both operands and is not below the source.
+    If one of the two operands is held by both memories, the path goes along the memories of this operand. Otherwise,
+    the path goes through the innermost memory that holds both operands and is not below the source.
     """
     if source == target:
         return ()
