@@ -24,10 +24,12 @@ from tilewright.results.order_turn import (
 )
 
 GRID_STEP = 1.3
-"""Ratio of neighbouring bandwidths that are tried for a memory that two runs share.
+"""Ratio of neighbouring bandwidths that are tried for a memory that two runs share, and for the EDP of any memory.
 
-The difference between the costs of the runs can rise and fall several times as the bandwidth grows. A reversal of their
-order that exists only between two neighbouring tried bandwidths is therefore missed.
+The difference between the runs can rise and fall several times as the bandwidth grows: if both runs use the memory,
+because both get faster; in the EDP, because the energy of an access that fills only a part of a word depends on the
+width of the word. A reversal of the order that exists only between two neighbouring tried bandwidths is therefore
+missed.
 """
 Runs = tuple[ExplainedRun, ExplainedRun]
 
@@ -82,15 +84,17 @@ class BandwidthNumber(UncertainNumber):
         """Bandwidths in bits per cycle that reverse the order of the two runs: the nearest larger one and the nearest
         smaller one, if they exist.
 
-        If both runs use the memory, several larger and several smaller bandwidths are tried. If only one run uses it,
-        only the largest and the smallest bandwidth of the range are tried. This is enough, because the latency of this
-        run never rises as the bandwidth grows. Bisection then finds the nearest bandwidth that reverses the order.
+        Several larger and several smaller bandwidths are tried (see GRID_STEP). For the latency of a memory that only
+        one run uses, only the largest and the smallest bandwidth of the range are tried. This is enough, because the
+        latency of this run never rises as the bandwidth grows. Bisection then finds the nearest bandwidth that reverses
+        the order.
         """
 
         def is_turned(bits: int) -> bool:
             return self.difference(measure, bits / self.width_bits, first) < 0
 
-        for grid in _grids(self.width_bits, is_fine=all(self.parts)):
+        is_fine = measure != "latency" or all(self.parts)
+        for grid in _grids(self.width_bits, is_fine):
             before = self.width_bits
             for bits in grid:
                 if is_turned(bits):

@@ -526,7 +526,8 @@ def _bandwidth_text(one: OrderTurn) -> str:
         return ""
     if one.bandwidth is None:
         return (
-            f"; no change of the bandwidth of an off-chip memory by up to {LARGEST_FACTOR:g} times reverses the order"
+            f"; none of the tried bandwidths of off-chip memories, up to {LARGEST_FACTOR:g} times as high or low,"
+            " reverses the order"
         )
     return f"; {NAMES[1 - one.first]} would also be first with {change_text(one.bandwidth)}"
 

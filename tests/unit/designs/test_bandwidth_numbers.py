@@ -19,6 +19,7 @@ from tilewright.designs.bandwidth_numbers import (
     with_bandwidth,
 )
 from tilewright.designs.core_trials import ExplainedRun
+from tilewright.designs.held_mappings import Outcome
 from tilewright.hardware.core import single_core
 from tilewright.pipeline.sources import parse_accelerator
 from tilewright.results.order_turn import change_text, order_turns, turn_lines, turn_object
@@ -105,6 +106,23 @@ def test_named_bandwidths_turn_the_order_and_nine_tenths_of_the_change_do_not(ru
     assert shared >= 1
 
 
+def test_words_that_fit_only_in_the_middle_turn_an_edp(runs: list[Ran]) -> None:
+    """Words of 24 to 40 bits waste no bits of an access; both ends of the range leave the order."""
+    number = next(one for one in bandwidth_numbers((runs[0].run, runs[1].run)) if one.parts[0])
+    width = number.width_bits
+
+    def outcomes(factor: float) -> tuple[Outcome, Outcome]:
+        bits = round(factor * width)
+        energy_pj = 50.0 if 3 / 8 * width <= bits <= 5 / 8 * width else 100.0
+        return Outcome(energy_pj, 100.0 + width / bits), Outcome(90.0, 101.0)
+
+    changed = replace(number, outcomes=outcomes, seconds_a_cycle=(1.0, 1.0))
+    assert changed.turning_factor("latency", 1) == (width + 1) / width
+    assert changed.turning_factor("EDP", 1) == 5 * width // 8 / width
+    assert changed.difference("EDP", 1.0, 1) > 0
+    assert changed.difference("EDP", number.low, 1) > 0
+
+
 def test_sentences_name_the_bandwidth_beside_the_smallest_change(runs: list[Ran]) -> None:
     """With whole bits per cycle; without bandwidths the sentence says that they are not considered."""
     named = 0
@@ -114,7 +132,7 @@ def test_sentences_name_the_bandwidth_beside_the_smallest_change(runs: list[Ran]
             line = turn_lines((one,), by_time=True)[0]
             assert not one.others
             assert one.has_bandwidths == (one.measure != "energy")
-            assert ("no change of the bandwidth of an off-chip memory" in line) == (
+            assert ("none of the tried bandwidths of off-chip memories" in line) == (
                 one.has_bandwidths and one.bandwidth is None
             )
             if one.bandwidth is not None:
