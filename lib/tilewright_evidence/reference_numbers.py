@@ -424,7 +424,7 @@ def report_text(reports: Iterable[ConformanceReport]) -> str:
         "equal: bit for bit; shares of memories and totals of networks within 1e-12, because the last bit of the "
         "reference's sums depends on its Python version"
     )
-    lines.append("rejected: equal points that both tools refuse at the same stage")
+    lines.append("rejected: points that both tools refuse at the same stage; they count as equal")
     lines += [f"  {row.name} {mismatch}" for row in rows for mismatch in row.mismatches[:10]]
     return terminal_lines(lines)
 

@@ -44,8 +44,8 @@ class CoreFigures:
 
 @dataclass(frozen=True, eq=False)
 class FigurePlaces:
-    """Positions of the figures in the problems of a layer. They are the same for all cores that differ only in their
-    figures.
+    """Places in the record of a mapping problem at which the figures of a core (`CoreFigures`) are written. All cores
+    that differ only in their figures have the same places.
     """
 
     roomy_bits: np.ndarray
@@ -63,10 +63,12 @@ class FigurePlaces:
     def of(
         cls, topmost_bits: Sequence[int | None], port_of: np.ndarray, sizes: np.ndarray | None = None
     ) -> "FigurePlaces":
-        """Positions of the figures. `topmost_bits` has one element for each memory: the total size of its operands in
-        bits, or None if one of the operands also has a memory further out. `port_of` is the field `port_of` of a
-        problem. `sizes` has the size of the compressed data of each link, as a share of the plain data, with the axes
-        of `port_of`; it is None if no data are compressed.
+        """Places of the figures of a core in a problem.
+
+        `topmost_bits` has one element for each memory: the total size of its operands in bits, or None if one of the
+        operands also has a memory further out. `port_of` is the field `port_of` of a problem. `sizes` has the size of
+        the compressed data of each link, as a share of the plain data, with the axes of `port_of`; it is None if no
+        data are compressed.
         """
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)

@@ -135,7 +135,9 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield "\n".join(_words(line) for line in reload_lines(document["reloads"], len(document["reloads"])))
     yield _head("Stacks", "")
     yield html_table(("first layer", "last layer", "stack", "layers"), _stacks(document), texts=2)
-    yield _head("Layers", "Parts that different cores can run, tiles within a core, and the cores of the parts.")
+    yield _head(
+        "Layers", "How each layer is cut into parts, how a part is cut into tiles, and which core runs each part."
+    )
     yield html_table(("layer", "parts", "tiles", "cores"), _layers(document), texts=4)
     yield _head("Reproduce this plan", "Commands that use the mapping file in the folder of this page:")
     lines = [f"tilewright {verb} ... {options}".rstrip() for verb, options in document["reproduce"].items()]
