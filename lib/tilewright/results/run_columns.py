@@ -219,9 +219,9 @@ BUILT_IN: tuple[RunColumn, ...] = (
     Columns(
         "front_points, front_largest_miss, front_knee_energy_pj, front_knee_latency_cycles, front_least_energy_pj,"
         " front_least_energy_latency_cycles, front_least_latency_cycles, front_least_latency_energy_pj",
-        "Pareto front of the network, only with the option `front`: number of points; the largest share by which a"
-        " mapping can be better than each point in both measures (empty if not bounded); energy and latency of the"
-        " knee, of the point with the least energy, and of the point with the least latency.",
+        "Pareto front of the network, only with the option `front`: number of points; largest miss x (for every"
+        " covered mapping, some point has at most 1 + x times its energy and its latency; empty if not bounded); energy"
+        " and latency of the knee, of the point with the least energy, and of the point with the least latency.",
         front_columns,
         flow=SINGLE,
     ),
