@@ -1,9 +1,10 @@
 """Plans in which weights pass through all cores, and the layers of a stack advance at the same pace.
 
-Layers with the same number of weighted layers before them form a stack: for example, two matrix products of the same
-input, and the elementwise layers that join their results. Corresponding pieces of these layers run one after another,
-so that only few intermediate results exist at the same time. If the inputs of a layer leave little room for its
-weights, its pieces of weights are cut into smaller steps along the reduction.
+Layers of equal depth form a stack. The depth of a layer is the largest number of layers with weights on a path to this
+layer, itself included. For example, two matrix products of the same input, and the elementwise layers that join their
+results, have equal depths. Corresponding pieces of these layers run one after another, so that only few intermediate
+results exist at the same time. If the inputs of a layer leave little room for its weights, its pieces of weights are
+cut into smaller steps along the reduction.
 """
 
 import math
