@@ -99,8 +99,8 @@ class NetworkProblem:
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Operators without costs: the layers that the core cannot run, followed by the operators in the argument
-    `uncosted`. If this argument is None, the operators without a cost model take its place.
+    """Operators without costs: first the layers that the core cannot run, then the operators that the constructor gets
+    as `uncosted` (if it gets None, the operators without a cost model).
     """
     whole: Workload | None = None
     """Network as it was read, including the layers that the core cannot run. The default is the network given as

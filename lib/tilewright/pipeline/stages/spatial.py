@@ -485,8 +485,8 @@ def _the_item(item: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class SpatialMappingGenerator(SpatialParameters, Stage):
-    """Passes the spatial mappings that are to be tried to the next stage. If the mapping file sets the loops on all
-    sides of the array, there is only one spatial mapping. Otherwise, the best loops for the remaining sides are
+    """Passes to the next stage the spatial mappings that are to be tried. If the mapping file sets the loops on
+    all sides of the array, there is only one spatial mapping. Otherwise, the best loops for the remaining sides are
     generated.
 
     Example: {set: SpatialMappingGenerator, parameters: {nb_spatial_mappings_generated: 10}}
@@ -541,7 +541,7 @@ _Loop = tuple[str, int]
 
 @dataclass(frozen=True)
 class CustomSpatialMappingGenerator(ModelChoice, Stage):
-    """Passes the spatial mapping of the mapping file or of the core to the next stage. If neither gives a spatial
+    """Passes to the next stage the spatial mapping that the mapping file or the core gives. If neither gives a spatial
     mapping, the rule of Stream generates spatial mappings: each side of the array gets one loop, unrolled by the
     largest divisor that array and bandwidth allow.
 

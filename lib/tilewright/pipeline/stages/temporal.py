@@ -337,9 +337,9 @@ class TemporalOrderingConversion(TemporalMapper):
 
 @dataclass(frozen=True)
 class CostModel(Stage):
-    """Computes the costs of batches of loop orders with the compiled cost model: energy, latency, and whether each
-    order fits the core. If no order fits, the tally has the reason for the order that is closest to fitting. Every
-    pipeline ends with this stage.
+    """Computes energy and latency of batches of loop orders with the compiled cost model, and whether each order fits
+    the core. If no order fits, the tally has the reason for the order that is closest to fitting. Every pipeline ends
+    with this stage.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]
     """
