@@ -185,9 +185,9 @@ class LayerRecord:
     word_accesses: LinkFigures
     """Number of accesses to words of the full port width on each link, added up over all instances of the memory."""
     memory_utilization: dict[str, tuple[float, ...]]
-    """Share of each memory that is filled by all operands in the memory together, by operand and memory level."""
+    """Share of each memory that all operands in it fill together: operand -> one share for each of its memories."""
     memory_utilization_individual: dict[str, tuple[float, ...]]
-    """Share of each memory that is filled by one operand alone, by operand and memory level."""
+    """Share of each memory that the operand alone fills: operand -> one share for each of its memories."""
     mac_utilization: dict[str, float]
     """Utilizations of the array: ideal cycles divided by actual cycles. The actual cycles of `spatial` are the cycles
     of the temporal loops. `with_stalls` adds the stalls to them, `with_onloading` then adds on-loading, and

@@ -163,7 +163,8 @@ class Cutting(Parameters):
     """Ids of the layers of each stack, as in [[0, 1], [2]]. Every other layer is a separate stack."""
     stack_cutoffs: NodeIds = ()
     """Ids of the layers after which a stack ends. Each layer after the last of these is a separate stack. A stack ends
-    earlier if the weights of its next layer no longer fit on chip; each later layer is then a separate stack.
+    earlier if the weights of its next layer no longer fit on chip; every later layer of the network is then a
+    separate stack.
     """
 
 

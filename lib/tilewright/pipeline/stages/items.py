@@ -176,7 +176,7 @@ class LayerProblem:
     memory_reach: "MemoryReach | None" = None
     """Outermost memories that the data of the layer reach; None if all data reach the top memory."""
     names: tuple[str, ...] = ()
-    """Names of all layers of the network that have this problem."""
+    """Names of all layers of the network that have this mapping problem."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class TemporalProblem(PreparedProblem):
     of `ordering` in this level and in the levels further inside.
     """
     names: tuple[str, ...] = ()
-    """Names of all layers of the network that have this problem."""
+    """Names of all layers of the network that have this mapping problem."""
 
     @classmethod
     def of(

@@ -116,7 +116,7 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
 
 @dataclass(frozen=True)
 class InterCoreMapping(AllocationParameters, CoreAllocation):
-    """Searches the core of each part of each layer by a genetic algorithm, and schedules the best allocation.
+    """Allocates each part of each layer to a core by a genetic algorithm, and schedules the best allocation.
 
     If there are only few possible allocations, all of them are evaluated. With `allocation_engine: exact`, the search
     continues until the best allocation is proven to be optimal. docs/multi-core-model.md#allocation and

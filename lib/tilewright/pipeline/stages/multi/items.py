@@ -67,7 +67,7 @@ class SystemProblem:
     read: "tuple[Workload, Mapping] | None" = None
     """Network and mapping before reductions were cut between cores; None if no reduction was cut."""
     written: Mapping | None = None
-    """Mapping of a file with a network plan, before the plan was replaced by entries; None for other mappings."""
+    """Mapping as the file gives it, if it has a network plan, which `mapping` replaces by entries; otherwise None."""
 
     @property
     def workload_as_read(self) -> Workload:
