@@ -69,7 +69,7 @@ class RunLength:
     operands: tuple[str, ...]
     """Memory operands whose data are compressed."""
     run_bits: int
-    """Bits of the number of zeros before an element."""
+    """Number of bits that hold the number of zeros before an element."""
     pairs: int
     """Number of pairs (number of zeros, element) in a word."""
     word_bits: int
@@ -83,7 +83,8 @@ class ZeroGating:
     operands: tuple[str, ...]
     """Memory operands whose zeros stop an operation."""
     reads_of: tuple[str, ...] = ()
-    """Memory operands whose read from their innermost memory is skipped if a zero stops the operation."""
+    """Memory operands that are not read from their innermost memory if a zero of the other operand stops all operations
+    that need the read."""
 
 
 @dataclass(frozen=True)

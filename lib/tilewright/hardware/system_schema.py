@@ -176,9 +176,9 @@ class ReconfigurationEntry(TableModel):
     """Cycles to reconfigure cores of the aie2 types (Stream 2.1). The cycles are read but not modelled."""
 
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Number of cycles per column of the array."""
+    """Number of cycles that a reconfiguration takes for each column of the array."""
     reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Number of cycles that each reconfiguration takes in addition to the cycles per column."""
+    """Number of cycles that a reconfiguration takes in addition to those for the columns."""
 
 
 RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
@@ -253,7 +253,7 @@ class ConnectivityFile(TableModel):
     """Id of the off-chip memory among `cores`. Give either this key or `offchip_core`."""
     core_connectivity: list[Connection] = Field(default=[])
     """Links and buses between cores. Two core ids, such as `0, 1`, mean a link in each direction. More ids mean a bus.
-    A table can also give bandwidth and energy.
+    An entry that is a table can also give bandwidth and energy.
 
     If no entry names the off-chip core, the ports of the off-chip memory link the off-chip core with all other cores,
     or with the cores that `offchip_ports` lists.

@@ -396,8 +396,8 @@ def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str]
 
 
 LARGEST_REAL_ENERGY_PJ = 1000.0
-"""Largest energy in pJ of an operation, and of one bit of an access, without a caution. The entries of the library of
-costs need much less (docs/costs.md).
+"""Largest energy of an operation, in pJ, that causes no caution. The same limit holds for each bit of an access. The
+entries of the library of costs need much less (docs/costs.md).
 """
 
 

@@ -115,8 +115,8 @@ class PortEntry(TableModel):
     type: Literal["read", "write", "read_write"]
     """Kind of access of the port. A read port cannot carry fh or fl; a write port cannot carry tl or th."""
     bandwidth_min: BandwidthBits
-    """Smallest amount of data that an access can move, in bits per cycle (or `8 B/cycle`). For its energy, a transfer
-    is rounded up to a multiple of this amount.
+    """Smallest amount of data that an access can move, in bits per cycle (or `8 B/cycle`). For the energy, the size of
+    a transfer is rounded up to a multiple of this amount.
 
     A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`.
     """
@@ -173,9 +173,9 @@ class RunLengthEntry(TableModel):
     """Memory operands whose data are compressed. For O, only final outputs are compressed. The workload gives the
     shares of zeros."""
     run_bits: Annotated[int, Field(ge=1, le=16)]
-    """Bits of the number of zeros before an element."""
+    """Number of bits that hold the number of zeros before an element."""
     pairs: Annotated[int, Field(ge=1, le=1024)]
-    """Number of pairs in a word."""
+    """Number of pairs (number of zeros, element) in a word."""
     word: SizeBits
     """Size of a word of `pairs` pairs, in bits (or `8 B`)."""
 
@@ -186,7 +186,8 @@ class ZeroGatingEntry(TableModel):
     operands: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)]
     """Memory operands whose zeros stop an operation. The workload gives the shares of zeros."""
     reads_of: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)] | None = None
-    """Memory operands whose read from their innermost memory is skipped if a zero stops the operation."""
+    """Memory operands that are not read from their innermost memory if a zero of the other operand stops all operations
+    that need the read."""
 
 
 class MemoryEntry(TableModel):
@@ -231,7 +232,7 @@ class MemoryEntry(TableModel):
     listed dimension that indexes the operand counts. Needs `burst`."""
     tile_dimensions: list[Name] | None = None
     """Loop dimensions along which a tile in the memory can be larger than the tiles in the memories below
-    (docs/model.md#control). Default: all. Loops that only reuse data of an operand are always possible.
+    (docs/model.md#control). Default: all. The key does not limit loops that only reuse data.
     """
     loop_order: Annotated[list[Name], Field(min_length=2)] | None = None
     """Order of loop dimensions, inner to outer (docs/model.md#control). The order applies from the innermost loop that

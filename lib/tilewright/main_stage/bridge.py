@@ -38,7 +38,7 @@ from tilewright.search.options import ZIGZAG, SearchOptions
 WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
 """Names of the stages that only write files."""
 PARTS = ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping")
-"""Names of the stages of a multi-core run whose parameters are options of the run."""
+"""Names of the multi-core stages that take options of a run as parameters."""
 
 
 @dataclass

@@ -53,7 +53,7 @@ OLDER_NAMES = {
     "MAC_utilization2": "mac_utilization2",
     "core": "accelerator",
 }
-"""Names of attributes in release 3.9.1, by their names in other releases."""
+"""Names of attributes in zigzag-dse 3.9.1, by their names in other releases of zigzag-dse."""
 
 
 class Directions(dict[str, float]):
@@ -91,7 +91,7 @@ class Context:
     stages: tuple[Stage, ...] = ()
     """Stages of tilewright that made the CME. They determine the model and the objective in the record of the CME."""
     known: LayerRecord | None = None
-    """Record of the mapping; None if it is not made yet."""
+    """Record of the mapping; None if the record is not made yet."""
 
     def record_of(self, costs: CostedBatch, row: int) -> LayerRecord:
         """Record of the mapping in row `row` of `costs`, with the full breakdown. The record has the name of this

@@ -76,8 +76,8 @@ class PartAdditions:
     shape: ReductionShape = "tree"
     """Order in which the partial sums are added."""
     core: int | None = None
-    """Id of the core that adds the partial sums. None stands for several cores: the cores of `core_allocation` that can
-    add or, if none of them can, all cores that can add. The shape `one_core` uses only the first of them.
+    """Id of the core that adds the partial sums. If it is None, several cores add: the cores of `core_allocation` that
+    can add or, if none of them can, all cores that can add. The shape `one_core` uses only the first of these cores.
     """
 
 
@@ -111,8 +111,8 @@ class MappingConstraints:
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
     """Loops of the temporal ordering, from the innermost to the outermost."""
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Pairs (layer operand, (n1, n2, ...)). Of a complete temporal ordering, the innermost memory level of the operand
-    keeps the n1 innermost loops, the two innermost levels together keep the n2 innermost loops, and so on.
+    """Pairs (layer operand, (n1, n2, ...)). The innermost memory level of the operand keeps the n1 innermost loops of a
+    complete temporal ordering, the two innermost levels together keep the n2 innermost loops, and so on.
 
     If the field is (), the allocator chooses the boundaries.
     """
@@ -126,9 +126,9 @@ class MappingConstraints:
     parts of the layer that `inter_core_tiling` distributes over cores.
     """
     intra_core_tiling: tuple[TilingEntry, ...] = ()
-    """Loops over the tiles (CNs) that run one after another, innermost loop first."""
+    """Loops that cut the layer into tiles (CNs) that run one after another, innermost loop first."""
     inter_core_tiling: tuple[TilingEntry, ...] = ()
-    """Loops over the tiles (CNs) that run on several cores, innermost loop first."""
+    """Loops that cut the layer into groups of tiles (CNs) for different cores, innermost loop first."""
     layer_dimension_names: tuple[str, ...] = ()
     """Additional names for the loop dimensions of a layer, for the tilings of this entry. Name i is for loop dimension
     i of the layer. () for no additional names."""
@@ -138,8 +138,8 @@ class MappingConstraints:
     """Addition of the partial sums, if `inter_core_tiling` cuts a reduction between cores. If the field is None, a
     reduction must not be cut between cores."""
     part_of_entry: str = field(default="", metadata=LEFT_OUT)
-    """Name of the entry of the file that cuts a reduction between cores, if `cut_reductions` added this entry for a
-    part of the layer or for an addition of partial sums; '' if this entry is in the file itself.
+    """Name of an entry of the file that cuts a reduction between cores. `cut_reductions` has added the present entry
+    for a part of that entry's layer, or for an addition of partial sums. '' if the present entry is in the file itself.
     """
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
@@ -172,8 +172,8 @@ class Mapping:
     stacks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LEFT_OUT)
     """Ids of the layers of each stack, if the file fuses layers; () if the file does not say which layers are fused."""
     places: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
-    """Position in the file's network plan of each entry of this mapping; -1 for an entry that is not in the plan. ()
-    for a file without a network plan.
+    """Position that each entry of this mapping has in the file's network plan; -1 for an entry that is not in the plan.
+    () for a file without a network plan.
     """
 
     def constraints_for(self, layer: Layer) -> MappingConstraints:

@@ -133,10 +133,11 @@ class _WithParts(YamlDocument):
     """
 
     sources: Table[int, int] = field(default_factory=dict)
-    """Sources of added entries: index of an entry that `cut_reductions` added -> index of the entry in the file for
-    which it was added."""
+    """Sources of added entries: index of an entry that `cut_reductions` added -> index of the entry of the file for
+    whose layer it was added."""
     places: tuple[int, ...] = ()
-    """Position in the file of each entry that was made from a network plan; () for a file with ordinary entries."""
+    """Position that each entry of the mapping has in the file's network plan (`Mapping.places`); () for a file with
+    ordinary entries."""
 
     def line_of(self, path: KeyPath) -> int:
         """Line number of the value at `path` or, if this line is unknown, of the nearest enclosing value with a known

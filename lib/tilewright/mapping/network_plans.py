@@ -25,7 +25,7 @@ class PlanLayer:
     """Name of a layer, or type of operators."""
     cores: tuple[int, ...]
     splits: tuple[PlanSplit, ...] = ()
-    """Cuts into parts, as written. The last cut changes fastest from core to core."""
+    """Cuts into parts, as written in the file. From core to core, the index of the last cut changes fastest."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class SpatialChoice:
     passes: int
     """Lower bound on the number of passes of this mapping, for any loop order."""
     rest_passes: float
-    """Lower bound on the number of passes of this mapping and of all mappings that follow."""
+    """Lower bound on the number of passes, valid for this mapping and each mapping that follows it."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ The module imports no large library, because it is imported when command-line op
 from typing import Literal, get_args
 
 ALL_TILES = "all"
-"""Word in a mapping file for one tile per iteration of a dimension."""
+"""Word in a mapping file that means one tile per iteration of a dimension."""
 ReductionShape = Literal["one_core", "tree", "ring"]
 """Order in which the partial sums of several cores are added.
 

@@ -22,7 +22,7 @@ from tilewright.workload.relevancy import operand_relevancy
 _DOWNSAMPLING = "Conv_downsample"
 """Operator type of convolutions in workload files that is not an ONNX type."""
 NOISE = 1e-12
-"""Relative tolerance. A quotient counts as an integer if it is this close to the integer."""
+"""Relative tolerance. A quotient counts as an integer if it is this close to an integer."""
 
 
 def pairs_an_element(run_bits: int, zeros: float) -> float:
