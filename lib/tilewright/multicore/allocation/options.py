@@ -19,7 +19,7 @@ class AllocationParameters(Chance, Goal, Parameters):
     """
 
     nb_ga_individuals: Annotated[int, Limits(least=2)] = 16
-    """Number of allocations in the population. Each generation has the same number of children."""
+    """Number of allocations in the population, and of children in each generation."""
     nb_ga_generations: Count = 16
     """Number of generations after the first population."""
     ga_time_budget_s: Annotated[float, Limits(above=0), Told(allowed="numbers above 0, or none")] | None = None

@@ -154,7 +154,7 @@ class AllocationSpace:
 
     parts: tuple[tuple[int, int], ...]
     part_of_cn: Integers
-    """Part of the CN (one entry for each CN)"""
+    """Part to which the CN belongs, as a position in `parts` (one entry for each CN)"""
     choices: tuple[tuple[int, ...], ...]
     """Cores that are allowed for the part, at least one, in rising order (one entry for each part)"""
     runtime_cycles: Integers

@@ -19,7 +19,7 @@ from tilewright.multicore.nodes.grid import DimensionTiles, Integers, LayerGrid,
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 NOBODY = -1
-"""Owner of an index that no tile makes."""
+"""Placeholder for the owner of an index that no tile makes."""
 
 
 @dataclass(frozen=True, eq=False)

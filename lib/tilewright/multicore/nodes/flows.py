@@ -300,8 +300,8 @@ class DataEdges:
     links: tuple[CnLink, ...]
     """Links between layers."""
     outside_bits: Integers
-    """Bits that each CN sends along links to the outside: array of shape (2, CNs). Each row is a sum of its own;
-    `DataLink.consumer` says to which row a link adds its bits.
+    """Bits that each CN sends along links to the outside: array of shape (2, CNs). The two rows are separate
+    sums; `DataLink.consumer` says to which row a link adds its bits.
     """
 
 

@@ -221,8 +221,8 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Sizes of one dimension -> list with one index for each class. The index is a position in these sizes: it selects
-    the size of the first CN of the class. Dimensions with only one size have no entry.
+    """Sizes of one dimension -> list with one index for each class: the position, among these sizes, of the size that
+    the first CN of the class has. Dimensions with only one size have no entry.
     """
 
 

@@ -67,7 +67,7 @@ class CnLink(NamedTuple):
     edge_count: int
     bits: int
     is_exact: bool
-    """True if the flow is exact. If not, it also counts elements of bounding boxes that are not needed."""
+    """True if the flow is exact. If not, the flow also counts unneeded elements of bounding boxes."""
 
 
 class SourceTensor(NamedTuple):

@@ -104,7 +104,7 @@ class NetworkTensors:
 
     workload: Workload
     mover: dict[str, WorkloadNode]
-    """Tensor -> node that only moves data and makes the tensor. Constants and outputs of layers have no entry."""
+    """Tensor -> node that makes the tensor by only moving data. Constants and outputs of layers have no entry."""
     shape_of: dict[str, Shape]
     """Shape of each tensor, by its name."""
 
@@ -306,7 +306,7 @@ class Producer:
     number of a CN.
     """
     last_step: int = 0
-    """Number that the last tiles along all reduction dimensions add to the number of a CN. Only CNs with these tiles
+    """Contribution of the last tiles along all reduction dimensions to the number of a CN. Only CNs with these tiles
     have final values.
     """
     is_exact: bool = True
@@ -380,7 +380,7 @@ class LayerCut:
     """First node of the network that uses this object."""
     grid: LayerGrid
     demands: tuple[Demand, ...]
-    """Needs of the CNs for the tensor that an index map reads (one entry for each index map)"""
+    """Demand of the CNs for the tensor that the index map reads (one entry for each index map)"""
     producers: tuple[tuple[int, Producer], ...]
     """Pairs (number of an index map, producer of the tensor that the map writes). If several maps write a tensor, only
     the first one is listed.
@@ -425,7 +425,7 @@ def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, S
     if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
         return False
     name_of: dict[str, str] = {}
-    """Output of the first layer -> corresponding output of the other layer."""
+    """Output tensor of `node` -> corresponding output tensor of `other`."""
     for one, two in zip(node.index_maps, other.index_maps, strict=True):
         output, source = one.output, one.input
         if (

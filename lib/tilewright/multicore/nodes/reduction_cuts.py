@@ -187,7 +187,7 @@ class _Cutting:
     """Names of the mapping entries for which a problem was reported."""
     _idle: dict[int, MappingConstraints] = field(default_factory=dict)
     """Entries that have the key `reduction` and select a layer, by their position in the mapping. `tell_without_effect`
-    reports the entries whose loops cut no reduction."""
+    reports those whose loops cut no reduction."""
 
     def __post_init__(self) -> None:
         self._next_id = max((node.node_id for node in self.workload.nodes), default=0) + 1

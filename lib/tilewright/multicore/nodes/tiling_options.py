@@ -154,8 +154,8 @@ class Cutting(Parameters):
     mode 3, the value is a list of such lists, or a table: ids of layers -> list of loops.
     """
     layer_cutoffs: NodeIds = ()
-    """Ids of layers, for mode 3 if `hint_loops` is a list of lists. From each of these layers on, the next list of
-    loops cuts the layers.
+    """Ids of layers, for mode 3 if `hint_loops` is a list of lists. At each of these layers, the next list of
+    loops begins to apply.
     """
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
     """Fusion of layers. fused: the layers of a stack are interleaved; lbl: every layer is a separate stack."""

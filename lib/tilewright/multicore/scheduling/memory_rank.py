@@ -22,7 +22,7 @@ class MemoryRank:
     shared_bits: Integers
     """Total bits of the constants that several CNs of the layer need (one entry for each layer and operand)"""
     orders_prefetch = False
-    """Constants are prefetched in the order of the CNs."""
+    """False: constants are prefetched in the order of the CNs, whatever their priority."""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
         """Position of the CN in the priority order (one entry for each CN).

@@ -31,7 +31,7 @@ class ScheduleModel(NamedTuple):
     """Schedule model that can be used in place of the causal model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
-    """Function that converts a scheduling problem for the causal model to a problem for this model."""
+    """Function that turns the scheduling problem of the causal model into a problem for this model."""
     simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
     """Function from an allocation (array with the core of each CN) to its schedule. It raises the same errors as
     `scheduling.simulate`.
@@ -134,8 +134,8 @@ class ScheduleSettings(SchedulerParameters):
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, such as [W]")] = ()
     """Layer operands whose constants are fetched ahead, such as W."""
     cn_runtime: Runtime = "total1"
-    """Parts of the runtime of a CN. total0: computing and stalls; total1: total0 and the time to bring the first tiles
-    to the array; total2: total1 and the time to take the last outputs from the array.
+    """Parts of the runtime of a CN that count. total0: computing and stalls; total1: total0 and the time to bring the
+    first tiles to the array; total2: total1 and the time to take the last outputs from the array.
     """
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of layer ids, such as [3, 5]")] = ()
     """Ids of layers whose results take a detour through the off-chip memory on the way to other memories. The detour

@@ -212,9 +212,10 @@ class _ExactSearch:
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
         self.excluded: list[tuple[dict[int, int], float | None]] = []
-        """Excluded blocks of allocations, as pairs (fixed cores, best objective value in the block). In all allocations
-        of a block, some parts have the same cores; `fixed cores` is a dict from each of these parts to its core. Parts
-        with only one allowed core are left out. The value is None if no allocation of the block has a schedule.
+        """Excluded blocks of allocations, as pairs (fixed cores, best objective value in the block). A block has all
+        allocations that run certain parts on certain cores: `fixed cores` is a dict from each of these parts to its
+        core, without parts that have only one allowed core. The value is None if no allocation of the block has a
+        schedule.
         """
         self.rule = ""
         self.tightened = 0.0

@@ -27,9 +27,9 @@ _MOST_EDGES = 2 * 10**7
 """Upper limit for (number of edges of a graph) x (number of candidates). Large graphs therefore get fewer candidates.
 """
 _WORTH_OF_CN = 1 / 32
-"""Substitute for the runtime of a CN of the chain, as a share of the total runtime of all CNs. When chains are
-compared, it replaces the real runtime in the pairs that the CN forms with the CNs before and after it. The value was
-found by experiments.
+"""Substitute for the runtime of a CN of the chain, as a share of the total runtime of all CNs. It is used in the
+weights of the pairs that this CN forms with the CNs before and after it (`_best_row`). The value was found by
+experiments.
 """
 
 

@@ -93,9 +93,9 @@ class _Work:
     each pair (class, core)
     """
     fixed: Floats
-    """Cycles of a resource that every schedule needs, whatever the cores of the CNs are (one entry for each core, then
-    one for each kind of traffic). For a core, they are the cycles before its first CN and after its last CN. For a kind
-    of traffic, they are the cycles of the fetches and writes that no schedule can avoid.
+    """Cycles of the resource that are taken in every schedule, whatever the cores of the CNs are (one entry for each
+    core, then one for each kind of traffic). For a core, they are the cycles before its first CN and after its last CN.
+    For a kind of traffic, they are the cycles of the fetches and writes that no schedule can avoid.
     """
 
     def weighted(self, rounds: int, cycles_only: bool = False, known: int = 0) -> Weighted:

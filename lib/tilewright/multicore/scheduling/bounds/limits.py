@@ -15,11 +15,11 @@ class SystemLimits:
     """
 
     read_bits_per_cycle: float
-    """Largest total rate in bits per cycle of data from the off-chip memory"""
+    """Largest total rate of data from the off-chip memory, in bits per cycle"""
     write_bits_per_cycle: float
-    """Largest total rate in bits per cycle of data to the off-chip memory"""
+    """Largest total rate of data to the off-chip memory, in bits per cycle"""
     both_bits_per_cycle: float
-    """Largest total rate in bits per cycle of data from and to the off-chip memory together"""
+    """Largest total rate of data from and to the off-chip memory together, in bits per cycle"""
     fetch_rate: Floats
     """Largest rate in bits per cycle at which one piece moves from the off-chip memory to the memory (one entry for
     each memory)

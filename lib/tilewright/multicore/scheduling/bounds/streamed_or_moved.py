@@ -26,7 +26,7 @@ class StreamedOrMoved:
     cn: Integers
     """Number of the CN that reads or produces the piece (one value for each pair of a piece and its CN)"""
     operand: Integers
-    """Operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result (one value for each entry)"""
+    """Operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result (one value for each pair)"""
 
     def more(
         self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans
