@@ -130,13 +130,13 @@ class GenerationRow:
     """Number of evaluations in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Smallest latency in cycles of all evaluations so far. The two fields below have the smallest energy in pJ and the
-    smallest EDP in pJ · cycles.
+    """Smallest latency of all evaluations so far, in cycles. The two fields below have the smallest energy in pJ and
+    the smallest EDP in pJ · cycles.
     """
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Mean latency in cycles of the allocations that survive the generation. The field below has their mean energy in
+    """Mean latency of the allocations that survive the generation, in cycles. The field below has their mean energy in
     pJ.
     """
     mean_energy_pj: float

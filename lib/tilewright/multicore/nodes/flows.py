@@ -160,8 +160,8 @@ class _PartColumns:
     links: list[int] = field(default_factory=list)
     """Number of the link to which the part belongs (one entry for each part)"""
     contents: list[Integers] = field(default_factory=list)
-    """Contents of the entries of the part, numbered within the link (one array for each part). A content is the set of
-    elements that one combination of tiles needs
+    """Number, within the link, of the content of each entry of the demand (one array for each part). A content is the
+    set of elements that one combination of tiles needs
     """
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
     """Axes of each part, as one list for each part. If the demand is given as boxes, the list has all axes; if not, it

@@ -74,8 +74,8 @@ class ReadTable:
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         contents_of: dict[str, Iterator[Integers]] = {}
-        """Tensor -> arrays, one array for each demand. For each entry of the demand, the array has the number of the
-        content that the entry reads. Contents are numbered separately for each tensor.
+        """Tensor -> arrays, one array for each demand. The array has the number of the content of each entry of the
+        demand. Contents are numbered separately for each tensor.
         """
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
@@ -209,8 +209,8 @@ class _Lengths:
 
 
 _Sizes = tuple[_Lengths, tuple[str, ...]]
-"""Pair (sizes of a dimension, one for each tile or combination of tiles; loop dimensions that are cut into these
-tiles).
+"""Pair of the sizes of a dimension (one for each tile or combination of tiles) and the loop dimensions that are cut
+into these tiles.
 """
 
 

@@ -152,14 +152,14 @@ class CnGraph(_Described):
     orders CNs. Edges are sorted by target
     """
     edge_operand: SmallIntegers
-    """Position in `operands` of the operand for which the target reads the data, or ORDERING (one entry for each edge)
+    """Operand for which the target reads the data, as a position in `operands`, or ORDERING (one entry for each edge)
     """
     edge_bits: Integers
     """Bits that flow from the source to the target (one entry for each edge); 0 for an edge that only orders CNs"""
     read_cn: Integers
     """CN that reads (one entry for each read, sorted by this column)"""
     read_operand: SmallIntegers
-    """Position in `operands` of the operand for which the CN reads (one entry for each read)"""
+    """Operand for which the CN reads, as a position in `operands` (one entry for each read)"""
     read_content: Integers
     """Content that the CN reads (one entry for each read). A content is a box of a source tensor"""
     content_source: Integers

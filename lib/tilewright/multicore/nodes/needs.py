@@ -53,10 +53,10 @@ class Demand:
     is_exact: bool
     """True if the elements are known exactly; if not, bounding boxes stand for them."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
-    """Pairs (rows, row of each entry), one for each axis of the tensor. A row has the indices along the axis that one
-    combination of tiles needs. Rows are exact even if there are gaps between the needed indices. The value is None if
-    `moved_boxes` gives the needed elements instead, for example if nodes that move data are between the layer and the
-    tensor.
+    """Pairs (rows, number of the row of each entry), one for each axis of the tensor. A row has the indices along the
+    axis that one combination of tiles needs. Rows are exact even if there are gaps between the needed indices. The
+    value is None if `moved_boxes` gives the needed elements instead, for example if nodes that move data are between
+    the layer and the tensor.
     """
     moved_boxes: Boxes | None = None
     """Boxes in place of `axes`; None if `axes` is given."""

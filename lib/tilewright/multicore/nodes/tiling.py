@@ -42,7 +42,7 @@ class LayerTiling:
     dimension, the innermost of them has the smallest tiles.
     """
     group_loops: tuple[int, ...] = ()
-    """Positions in `loops` of the loops that separate groups. All CNs of a group run on one core."""
+    """Loops that separate groups, as positions in `loops`. All CNs of a group run on one core."""
 
     @property
     def group_count(self) -> int:

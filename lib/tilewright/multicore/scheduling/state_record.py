@@ -37,7 +37,7 @@ FLAG = _record("value", np.int8)
 NODE = _record("cost_row rank need_start output_start successor_start")
 NEED = _record("piece cn operand")
 PIECE = _record("bits producer need_start is_output goes_off_chip")
-"""Record of a piece. goes_off_chip: not 0 if other cores than the producing core can get the piece only through the
+"""Record of a piece. goes_off_chip: not 0 if the cores that do not produce the piece can get it only through the
 off-chip memory.
 """
 MEMORY = _record("capacity_bits read_bits write_bits")
@@ -146,7 +146,7 @@ EVENT = _record("cycles order what")
 
 * order: number of events that were added before this event. Of two events at the same time, the event with the smaller
   number comes first.
-* what: number of the core whose CN ends, or number of the flight that ends plus core_count.
+* what: number of the core whose CN ends, or core_count plus the number of the flight that ends.
 """
 
 # Logs.

@@ -17,7 +17,7 @@ from tilewright.search.loma_kernel import BLOCK_DTYPE
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, FOUND_DTYPE)
 """Types of the records that the compiled search uses."""
 MODEL = "zigzag-3.9.1+round_up_spatial_factors"
-"""Model profile from which the search takes tiles, periods and access counts."""
+"""Model profile by which the search computes tiles, the cycles between their transfers, and access counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,9 @@ class DefinesCost:
     problem: PreparedProblem
     energy_pj: float
     words: np.ndarray
-    """Number of accesses in words of the full memory width: array of shape (operands, memory levels, 4). The last axis
-    has the directions in the order of `hardware.core.DIRECTIONS`. A partly used word counts as a fraction of a word.
+    """Number of words, each of the full memory width, that are accessed: array of shape (operands, memory levels, 4).
+    The last axis has the directions in the order of `hardware.core.DIRECTIONS`. A partly used word counts as a fraction
+    of a word.
     """
     total_cycles: float
     stall_cycles: float

@@ -65,9 +65,9 @@ class PlacedLayerEntry(TableModel):
     name: Name
     """Name of a layer, or type of operators."""
     core_allocation: Annotated[list[Annotated[list[Count], Field(min_length=1)]], Field(min_length=1, max_length=1)]
-    """List with one list: ids of the cores."""
+    """List with one element, which is the list of the core ids."""
     inter_core_tiling: Annotated[list[list[SplitEntry]], Field(max_length=1)] | None = None
-    """List with one list: cuts into parts for the cores."""
+    """List with one element, which is the list of the cuts into parts for the cores."""
     kernel: KernelEntry | None = None
     """Kernel for the generation of code. It has no effect here."""
 

@@ -71,7 +71,7 @@ class NetworkTopology:
     only constants. Nodes that draw random numbers are left out.
     """
     captured: dict[int, tuple[str, ...]]
-    """Tensors of the outer graph that the subgraphs (of If, Loop, Scan) of a node read, by node id."""
+    """Tensors of the outer graph that a node reads in its subgraphs (of If, Loop, Scan), by node id."""
 
     def predecessors(self, node: OnnxNode) -> list[int]:
         """Ids of the nodes that produce the inputs of `node`, in input order. A node that produces two inputs occurs

@@ -131,9 +131,9 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
 
     fusion_time_budget_s: PositiveNumber | None = 120.0
     """Time limit of the whole call in seconds, from reading the first file to writing the last file. The call does not
-    end before one plan has a schedule; if this takes longer than the limit, the call reports it. null: no limit;
-    without a CPU limit, the result then depends only on the seed. If this option is not given, but `nb_schedules` or
-    `fusion_cpu_budget_s` is given, there is no time limit.
+    end before one plan has a schedule; if this takes longer than the limit, the call reports it. null: no limit; if
+    there is no CPU limit either, the result depends only on the seed. If this option is not given, but `nb_schedules`
+    or `fusion_cpu_budget_s` is given, there is no time limit.
     """
     fusion_cpu_budget_s: PositiveNumber | None = None
     """Limit of the CPU seconds of the whole call, in this process and its worker processes. Other work on the machine

@@ -74,10 +74,10 @@ class PlanChoice(Parameters):
 
     fusion: Literal["given", "search"] = "given"
     """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches for
-    the best stacks, tiles, splits of layers between cores, allocation to cores, and scheduling rules. Values that the
-    mapping file or the run sets stay fixed. With `search`, the default mapping file is `multi/open`, which fixes
-    nothing. The default is `search` if three conditions hold: the run names no mapping file, no mapping file has the
-    name of the hardware of the run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
+    the best stacks, tiles, splits of layers between cores, allocation to cores, and scheduling rules. The mapping file
+    and the run can fix some of these. With `search`, the default mapping file is `multi/open`, which fixes nothing. The
+    default is `search` if three conditions hold: the run names no mapping file, no mapping file has the name of the
+    hardware of the run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
     """
 
 

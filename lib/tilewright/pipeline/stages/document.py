@@ -55,10 +55,10 @@ def _groups(flow: str, without: str = "") -> dict[str, tuple[str, ...]]:
 
 
 GROUPS = _groups(SINGLE)
-"""Names of the stages of the single-core flow, by heading."""
+"""Names of the stages of the single-core flow, by heading on the page."""
 MULTI_GROUPS = _groups(MULTI, without=SINGLE)
-"""Names of the stages of the multi-core flow, by heading. Stages that both flows have, such as AcceleratorParser, are
-left out.
+"""Names of the stages of the multi-core flow, by heading on the page. Stages that both flows have, such as
+AcceleratorParser, are left out.
 """
 
 
@@ -71,7 +71,7 @@ class PagePart:
     catalogue: Catalogue
     groups: Mapping[str, tuple[str, ...]]
     types: Mapping[str, tuple[type, ...]]
-    """Types of items and results, by heading."""
+    """Types of the items and results of these stages, by heading on the page."""
     other_tool: str
     """Name of the tool whose stages correspond to the stages of this part, such as zigzag-dse."""
 

@@ -41,7 +41,7 @@ class Split:
     before: tuple[LinkLoad, ...]
     after: tuple[LinkLoad, ...]
     work_before: tuple[ConditionalSum, ...]
-    """Lower bound in cycles of the start of CN `cn`, from the work of the core (one entry for each core). It is the
+    """Lower bound on the cycle in which CN `cn` starts, from the work of the core (one entry for each core). It is the
     total runtime of the CNs that run on the core and must end before `cn` starts, plus the smallest possible idle time
     before the first of these CNs.
     """
@@ -76,7 +76,7 @@ class Relaxation:
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
-    """Lower bound in cycles of the latency, from the work of the core (one entry for each core). It is the total
+    """Lower bound on the latency in cycles, from the work of the core (one entry for each core). It is the total
     runtime of the CNs on the core, plus the smallest possible idle time before its first CN and after its last CN.
     """
     splits: tuple[Split, ...]

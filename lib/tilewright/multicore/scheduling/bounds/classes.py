@@ -23,7 +23,7 @@ class CnClasses:
     runtime: Floats
     """Smallest runtime in cycles (one entry for each class and core); infinite where the core is not allowed"""
     stream_bits: Integers
-    """Bits that the CN streams (one entry for each class, core and operand)"""
+    """Bits that a CN of the class streams (one entry for each class, core and operand)"""
     never_streams: Booleans
     """True if the operand streams on no allowed core (one entry for each class and operand). With `may_stream`, the
     condition is another one: on every allowed core, each piece of the operand must move as a whole.
