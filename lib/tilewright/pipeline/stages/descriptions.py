@@ -93,9 +93,7 @@ class NetworkProblem:
     mapping: Mapping
     """Entries of the mapping file."""
     memory_reach: "tuple[MemoryReach, ...]" = ()
-    """Outermost memories that the data of each layer reach, in execution order of the layers; () if all data reach the
-    top memory.
-    """
+    """Outermost memory of each operand, for each layer in execution order; () if all data reach the top memory."""
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] | None = None

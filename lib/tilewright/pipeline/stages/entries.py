@@ -35,8 +35,8 @@ class Entry:
     stage: StageValue
     parameters: Any = field(default_factory=dict)
     place: KeyPath = ()
-    """Path of the list element that gives this stage in the user's value of `pipeline`, as keys and list indices; ()
-    for an unchanged stage of the default pipeline.
+    """Path of this stage's list element in the user's value of `pipeline`, as keys and list indices; () for an
+    unchanged stage of the default pipeline.
     """
 
     def title(self, catalogue: Catalogue) -> str:

@@ -174,7 +174,7 @@ class LayerProblem:
     constraints: MappingConstraints
     """Constraints of the mapping file for the layer."""
     memory_reach: "MemoryReach | None" = None
-    """Outermost memories that the data of the layer reach; None if all data reach the top memory."""
+    """Outermost memory of each operand of the layer; None if all data reach the top memory."""
     names: tuple[str, ...] = ()
     """Names of all layers of the network that have this mapping problem."""
 

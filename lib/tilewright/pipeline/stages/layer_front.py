@@ -51,16 +51,16 @@ MOST_SEARCHES = 24
 """Limit on the number of searches between the two ends of a front."""
 MOST_USELESS = 3
 """Limit on unsuccessful searches: after this many of them, there are no further searches between the two ends of the
-front. A search is unsuccessful if it proves too little.
+front. A search is unsuccessful if its best mapping and its lower bound are further apart than MISS (relative gap).
 """
 FEW_LABELS, MORE_LABELS = 50_000, 50_000
-"""Limits of the effort of sweeps, mainly in labels, which are partial loop orders. If a sweep with the tolerance MISS
-needs at most FEW_LABELS, a second sweep with the effort MORE_LABELS tries to complete the front.
+"""Limits of the effort of a sweep, roughly in labels (partial loop orders). If the first sweep reaches the miss MISS
+with at most FEW_LABELS, a second sweep with at most MORE_LABELS tries to complete the front.
 """
 LATENCY_SHARE = 40
 """Divisor of the effort of the layer: the search for the least latency gets the effort divided by this number. This
-search can be short, because sweeps find and prove the least latency with equally little effort. The search for the
-least energy is cheap for most layers, and gets the full effort.
+search can be short, because the later sweeps find and prove the least latency just as cheaply. The search for the least
+energy is cheap for most layers, and gets the full effort.
 """
 SWEEP_FACTOR, LONG_SWEEP_FACTOR = 5, 16
 """Factors of the effort of the layer. The first sweep gets SWEEP_FACTOR times the effort. If the miss still exceeds

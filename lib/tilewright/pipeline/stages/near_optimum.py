@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 GAP_SHARE = 0.02
-"""Relative gap at which the search for a mapping near the optimum may end, divided by the accepted loss of the
-objective (a fraction).
+"""Factor in the stop criterion of the search for a mapping near the optimum: the search may end if its relative gap is
+at most GAP_SHARE x (accepted loss of the objective, as a fraction).
 
-This search minimises a weighted sum of energy and latency. The weight is chosen so that this gap of the sum corresponds
-to a gap of about GAP_SHARE in the other measure: the latency if the objective is energy, the energy if the objective is
+This search minimises a weighted sum of energy and latency. With the chosen weight, such a gap of the sum corresponds to
+a gap of about GAP_SHARE in the other measure: the latency if the objective is energy, the energy if the objective is
 latency.
 """
 EFFORT_SHARE = 8
@@ -34,7 +34,9 @@ class NearOptimum:
     """
 
     result: "ExactResult"
-    """Result of the search, with this mapping in place of the best mapping. The lower bound is unchanged."""
+    """Result of the search for the objective, with the mapping near the optimum in place of the best mapping. The lower
+    bound is unchanged.
+    """
     candidate: SpatialCandidate
     """Spatial mapping of the mapping near the optimum."""
 

@@ -26,8 +26,8 @@ from tilewright.search.summary import layer_bounds
 
 Result = TypeVar("Result")
 FOR_NETWORK = "for_network"
-"""Note on a mapping that was chosen for the EDP of the network: the weighted sum for which it was chosen, with its
-bound.
+"""Key of the note on a mapping that was chosen for the EDP of the network. The note has the weighted sum of energy and
+latency for which the mapping was chosen, and the lower bound of this sum.
 """
 
 
@@ -56,7 +56,9 @@ def stages_of(stages: Sequence[Stage], mapper: Best, weight: NetworkWeight) -> t
 
 
 SearchAgain = Callable[[Sequence[int], NetworkWeight], Sequence[LayerRecord | None]]
-"""Function that searches layers, given by index, for the least weighted sum; None for a layer without a mapping."""
+"""Function that takes indices of layers. For each of these layers, it searches the mapping with the least weighted sum,
+and returns its record; None for a layer without a mapping.
+"""
 
 
 def records_for_network(

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 32, 0.02
 """Limits of the search for each end of a layer's Pareto front (least energy, least latency). The search gets the
-layer's effort divided by EFFORT_OF_ENDS, and may end if the gap to its bound is at most GAP_OF_ENDS. A bound of an end
-that is 2 % too low makes the bound of the network's EDP less than 1 % too low.
+layer's effort divided by EFFORT_OF_ENDS, and may end if the gap to its bound is at most GAP_OF_ENDS. If the bound of
+an end is 2 % too low, the bound of the network's EDP is less than 1 % too low.
 """
 KEPT_SPACES, KEPT_ROWS = 64, 5000
 """Limits for bounds that stay in memory. The bounds of at most KEPT_SPACES spaces (sets of spatial mappings) are kept.
@@ -159,8 +159,8 @@ class _Ranked:
 
 
 _kept: dict[SpatialSpace, tuple[_Ranked | None]] = {}
-"""Spaces of the layers that were searched last, with their spatial mappings; None for a space without bounds. A layer
-that is searched again for the EDP of its network (`network_choice`) uses them again.
+"""Cache: the spatial mappings of each space, with their bounds; (None,) for a space without bounds. A layer that is
+searched again for the EDP of its network (`network_choice`) uses them again.
 """
 
 
@@ -187,7 +187,7 @@ class _Spatial:
     ranked: _Ranked | None = None
     """Spatial mappings with lower bounds. They are searched in place of `others`. None if the search uses `others`."""
     problems: dict[Unrolling, TemporalProblem | None] = field(default_factory=dict)
-    """Temporal problem of each spatial mapping for which it was made; None if the spatial mapping has no loop orders.
+    """Temporal problems made so far, by spatial mapping; None if the spatial mapping has no loop orders.
     All searches of the layer share this table.
     """
     made: list[SpatialCandidate] = field(default_factory=list)
@@ -342,7 +342,7 @@ class _Together(_Spatial):
 
     mapper: Exact
     was_cut_short: bool = field(default=False, kw_only=True)
-    """True if a limit ended the search before it found a mapping. A mapping that fits can then exist."""
+    """True if a limit ended the search before it found a mapping. A mapping that fits can still exist."""
 
     def results(self) -> Iterator[Evaluations]:
         """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the results

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpatialMappingConversion(BoundaryParameters, Stage):
-    """Converts a spatial mapping into the loops that each memory of each operand serves, and prepares the cost model.
+    """Converts a spatial mapping into the loops at each memory level of each operand, and prepares the cost model.
 
     If no generator comes before this stage, the spatial mapping of the mapping file is converted. Sides of the array
     that it does not set are not used. If a spatial mapping is impossible or has no loop order, the tally gets a row

@@ -345,7 +345,9 @@ class PickleSave(_Pickle):
     """
 
     file_name: str = "list_of_cmes.pickle"
-    """Name of the file. Below Workload, each layer has a file, whose name begins with the name of the layer."""
+    """Name of the file. A stage below Workload writes one file for each layer; the name of the layer then precedes this
+    name.
+    """
 
     stands_for = "PickleSaveStage"
 
@@ -370,7 +372,9 @@ class Dump(_Pickle):
     """
 
     file_name: str = "dump.pickle"
-    """Name of the file. Below Workload, each layer has a file, whose name begins with the name of the layer."""
+    """Name of the file. A stage below Workload writes one file for each layer; the name of the layer then precedes this
+    name.
+    """
 
     stands_for = "DumpStage"
 

@@ -79,8 +79,8 @@ class _Plan:
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
-"""Rows from earlier searches, by key of the row. The earlier searches had the same options and the same accelerator,
-but the tiling of the network can differ.
+"""Rows of the cost tables of earlier searches, by key of the row. The earlier searches had the same options and
+accelerator, but the tiling of the network can differ.
 """
 
 

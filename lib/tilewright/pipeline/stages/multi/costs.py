@@ -71,8 +71,8 @@ class IntraCoreMapping(CnSearchOptions, Stage):
     """
 
     pipeline: list | tuple | None = None  # type: ignore[type-arg]
-    """Stages that search the mapping of a CN: a list of stages, or a list of edits of the default list MinimalLatency,
-    SpatialMappingGenerator, SpatialMappingConversion, MinimalLatency, Loma, CostModel.
+    """Stages that search the mapping of a CN: a list of stages, or a list of edits of the default list. The default
+    list is MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, MinimalLatency, Loma, CostModel.
     """
 
     takes = CnProblem

@@ -52,8 +52,8 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Phrases, by key of an input in the provenance of an artifact. The phrase says for which other input the artifact was
-made.
+"""Phrases that follow `was made from` in messages about an artifact, by key of the input that differs from the input of
+the run.
 """
 
 

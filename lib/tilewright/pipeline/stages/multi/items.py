@@ -55,13 +55,13 @@ class SystemProblem:
     mapping: Mapping
     """Entries of the mapping file."""
     mapping_file: str = ""
-    """Path of the mapping file, for messages; '' if the mapping is not a file. Messages on an artifact have no line
-    numbers.
+    """Path of the mapping file or artifact, for messages; '' if the mapping does not come from a file. Messages have
+    line numbers only if this is a mapping file.
     """
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] = ()
-    """Operators of the network without a cost model."""
+    """Operators that are in the network but have no cost model."""
     hardware_file: str = ""
     """Path of the hardware file or artifact; '' if the accelerator does not come from a file."""
     read: "tuple[Workload, Mapping] | None" = None

@@ -41,7 +41,7 @@ class MultiCoreProblem:
     inputs: CostedCnProblem
     """Network cut into CNs, with the costs of each CN on each core."""
     assembled: AssembledProblem
-    """Scheduling problem, which refers to cores, memories, links, layers and tensors by number, and their names."""
+    """Scheduling problem, with the names of the cores, memories, links, layers and tensors that it numbers."""
     space: AllocationSpace
     """Cores that the mapping file and the accelerator allow for each part of a layer."""
     settings: ScheduleSettings
