@@ -22,7 +22,7 @@ from tilewright.plans.space import LEAST_PASSING, LayerSpace, PlanSpace
 from tilewright.workload.relevancy import outputs_have_windows
 
 ADVANCING_DEPTHS = (5, 10)
-"""Values of `depth` that are tried: a core has room for this number of pieces of weights at the same time."""
+"""Values of `depth` that are tried. A core must have room for `depth` pieces of weights at the same time."""
 PROGRESS = "progress"
 """Rule by which cores choose their next node in the plans of this module (option `scheduler_candidate_selection`)."""
 

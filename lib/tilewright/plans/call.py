@@ -71,7 +71,9 @@ class FusionCall:
     start: Task | None = None
     """Plan of an earlier search. It is evaluated on this accelerator, and the result is never worse than this plan."""
     neighbours: Neighbours | None = None
-    """Plans that searches on similar systems found. They replace some or all other plans of the opening."""
+    """Plans found by searches on similar systems. In the first steps of the search (the opening), they replace some or
+    all other plans.
+    """
     meter: CpuMeter | None = None
     """Meter of the CPU seconds since the call began. None stands for a meter that begins with the search."""
     known: KnownRows | None = None
@@ -79,7 +81,9 @@ class FusionCall:
     that it computes in this process.
     """
     makes_files: bool = False
-    """True if the caller makes the files of the schedule after the search, within the limits of seconds."""
+    """True if the caller makes the files of the schedule after the search. The limits of seconds then include this
+    work.
+    """
 
     def answer(self) -> Fusion:
         """Best plan that the whole search finds."""

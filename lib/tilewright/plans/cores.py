@@ -33,7 +33,9 @@ ALIKE_PROBABILITY = 0.4
 Similar layers have the same number of parts and the same allowed cores.
 """
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step changes the detours instead of the cores, if the search may change both."""
+"""Probability that a step changes the detours (layers whose results move through the off-chip memory) instead of the
+cores, if the search may change both.
+"""
 RECUT_PROBABILITY = 0.6
 """Probability that a step changes a recut layer: a layer whose number of parts differs from the number in the earlier
 plan, from whose cores the search starts. All other steps can change any layer with a choice of cores.
@@ -167,7 +169,7 @@ class CutParts:
     number of parts differs from the number in the earlier plan, from whose cores the search starts.
     """
     shapes: Mapping[int, Shape]
-    """Number of parts along each loop that is split between cores, for each layer, by position of the layer."""
+    """Number of parts along each loop that is split between cores, by position of the layer."""
 
 
 class CoreSearch:

@@ -22,7 +22,7 @@ from tilewright.plans.trials import FusionResult, Trials, Tried
 
 @dataclass(frozen=True)
 class IslandState:
-    """State of a search after the opening, or of an island after a round."""
+    """State of a search after the opening (its first steps), or of an island after a round."""
 
     elite: tuple[PlanOutcome, ...]
     """Best plans so far, the best plan first."""

@@ -28,9 +28,8 @@ SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans that is left.
 """
 UNIFORM_SHARE = 0.15
-"""Largest share of the remaining seconds and schedules for plans in which one part rule cuts all layers. Each part rule
-is tried with the fewest and with the most tiles, unless a limit ends the whole search. The limit on the number of plans
-does not apply here.
+"""Largest share of the remaining seconds and schedules for plans in which one rule (`PartRule`) cuts all layers. The
+plans with the fewest and the most tiles are exempt. The limit on the number of plans does not apply here.
 """
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
@@ -53,19 +52,19 @@ best plan; it applies only if the objective is the latency. The second number is
 seconds and schedules that the round may use.
 """
 BLOCK_COUNT_SHARE = 0.5
-"""Largest share of the remaining plans that one round of cuts into blocks may evaluate. The refinement of the round has
-the same limit, from which its LEAST_REFINED best cuts are exempt.
+"""Largest share of the remaining plans that one round of cuts into blocks may evaluate. The refinement that follows
+has the same limit, but its LEAST_REFINED best cuts are exempt.
 """
 BLOCK_BATCH = 2
 """Number of cuts into blocks in a batch. All cuts of a batch are chosen before any of them is evaluated."""
 BLOCK_RANKS = 2
-"""Number of plans with all layers cut into blocks that are tried for a network of several layers. In plan `r`, each
+"""Number of tried plans in which all layers are cut into blocks, for a network of several layers. In plan `r`, each
 layer has the cut with the estimate of rank `r` (0 is the best).
 """
 REFINED_WITHIN, LEAST_REFINED = 1.15, 3
-"""Limits for the selection of cuts into blocks for further evaluation: on every number of cores, and with both orders
-of the loops. A cut is selected if its objective is at most REFINED_WITHIN times that of the best cut. If these are
-fewer than LEAST_REFINED cuts, the next best cuts are selected too.
+"""Limits for the refinement, which evaluates the best cuts into blocks on every number of cores, with both orders of
+the loops. A cut is refined if its objective is at most REFINED_WITHIN times that of the best cut. If these are fewer
+than LEAST_REFINED cuts, the next best cuts are refined too.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 FIRST_ALONE = 2
@@ -74,7 +73,7 @@ of LAYER_BY_LAYER_RULES.
 """
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
 NEIGHBOUR = "neighbour"
-"""Origin of plans that searches on similar systems found."""
+"""Origin of plans found by searches on similar systems."""
 COMPOSITION, PASSING, ADVANCING = "composition", "passing weights", "advancing together"
 """Origins of plans (steps of the search that propose them).
 
@@ -85,7 +84,7 @@ and the layers of a stack advance together. START, LAYER_BY_LAYER, BLOCKS and UN
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Plans that searches on similar systems found."""
+    """Plans found by searches on similar systems."""
 
     tasks: tuple[Task, ...]
     enough: float = math.inf

@@ -14,7 +14,7 @@ from tilewright.plans.plan import LayerTiles, Plan
 from tilewright.plans.space import PlanSpace
 
 PASSING_DEPTHS = (10, 5, 3)
-"""Values of `depth` that are tried: a core has room for this number of pieces of weights at the same time. If the
+"""Values of `depth` that are tried. A core must have room for `depth` pieces of weights at the same time. If the
 pieces are many and small, they arrive earlier and keep a bus busy, but an array reads its inputs again for each piece.
 """
 

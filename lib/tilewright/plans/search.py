@@ -39,7 +39,9 @@ class FusionSearch:
     given: Task | None = None
     """Start plan from an earlier search, which is evaluated first."""
     neighbours: Neighbours | None = None
-    """Plans that searches on similar systems found. They replace some or all other plans of the opening."""
+    """Plans found by searches on similar systems. In the first steps of the search (the opening), they replace some or
+    all other plans.
+    """
     finish: Callable[[FusionResult], object] = lambda found: None
     """Function that does the work at the end of a call: it computes the bounds and checks the best schedule.
 

@@ -52,8 +52,8 @@ for which a core needs room, so that one piece is used while two pieces arrive.
 """
 SPREAD = 4
 """Factor that limits the number of parts for rules that spread work. The limit is SPREAD times the larger of two
-numbers: the number of allowed cores, and the smallest tried number of parts whose weights fit into a core. More parts
-can fill arrays better.
+numbers: the number of allowed cores, and the smallest tried number of parts with which the weights of one part fit a
+core. More parts can fill arrays better.
 """
 
 
@@ -65,7 +65,7 @@ class PartRule:
     """Largest share of a core's weight memory for the weights of one part; infinite if weights may stream."""
     spreads: bool
     """True if the rule spreads work. If True, a layer gets the number of parts with the fewest idle array units and
-    idle cores. If False, it gets the smallest number of parts whose weights fit.
+    idle cores. If False, it gets the smallest number of parts with which the weights of one part fit.
     """
     along_rows: bool = False
     """True if a layer is cut along rows, with one part for each core. Each core then needs all weights. If False, the
@@ -118,8 +118,8 @@ class LayerSpace:
     """Properties of the system for estimates of blocks. None: no core can run the layer."""
     filling: int = 1
     """Number of parts with which a rule with `fills_cores` fills the cores. For a layer with weights, it is the number
-    of allowed cores. A layer without weights has the most frequent number of the layers with weights: its parts can
-    then run where the parts of its input run, so that no data move between cores.
+    of allowed cores. For a layer without weights, it is the most frequent of these numbers, but at most the number of
+    its own allowed cores: its parts can then run where the parts of its input run, so that no data move between cores.
     """
 
     @property

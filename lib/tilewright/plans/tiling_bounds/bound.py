@@ -38,8 +38,8 @@ class TilingBounds:
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     phases_cycles: int
-    """Lower bound of the latency in cycles from phases. The starts of some layers divide a schedule into phases, and
-    each phase must be long enough for its work and its traffic.
+    """Lower bound of the latency, in cycles, that follows from phases: the starts of some layers divide a schedule into
+    phases, and each phase must be long enough for its work and its traffic.
     """
     energy_pj: float
     covers: str = EVERY_PLAN

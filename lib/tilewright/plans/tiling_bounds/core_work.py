@@ -28,7 +28,7 @@ class ArrayLanes:
     number of lanes is at most the size of the dimension.
     """
     open_units: int = 1
-    """Number of array units that the open sides of the array span together."""
+    """Number of array units along all open sides together (product). An open side can take any loops."""
 
     def of(self, dimension: str) -> int:
         """Number of lanes of a dimension on the sides that are not open."""

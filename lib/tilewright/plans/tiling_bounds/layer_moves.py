@@ -42,13 +42,11 @@ class LayerMoves:
     classes: CnClasses
     moves: PossibleMoves
     kept: Booleans
-    """Flags of the entries of `moves`, which are the reasons to move a piece of data. A flag is true if every plan
-    moves the bits of the piece for this reason.
+    """Flags, one for each entry of `moves`. An entry is a reason to move a piece of data; the flag is true if every
+    plan moves the bits of the piece for this reason.
     """
     tensors: tuple[str, ...]
-    """Name of the tensor to which a piece of data belongs, one for each reason to move the piece (the entries of
-    `moves`).
-    """
+    """Names of tensors, one for each entry of `moves`: the tensor to which the moved piece of data belongs."""
 
     def room_bits(self, kinds: set[int]) -> int:
         """Total capacity, in bits, of the on-chip memories in which data can wait until a layer reads them. The data

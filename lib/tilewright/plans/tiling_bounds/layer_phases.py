@@ -20,7 +20,9 @@ from tilewright.plans.tiling_bounds.needed_shares import Sides, box_of_input, ne
 from tilewright.workload.graph import Workload, WorkloadNode
 
 MOST_PIVOTS = 8
-"""Largest number of pivots. More pivots make the program larger, but the bound hardly rises."""
+"""Largest number of pivots, which are the layers whose starts divide the schedule into phases. More pivots make the
+linear program larger, but the bound hardly rises.
+"""
 
 
 @dataclass(frozen=True, eq=False)
