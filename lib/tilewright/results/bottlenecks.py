@@ -46,7 +46,7 @@ WAITING: calls and commands take time (docs/model.md#waiting).
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS, CALL: WAITING, COMMAND: WAITING}
 """Causes of terms of the latency, by term. All terms that are not listed are caused by data movement."""
 ALL = "all"
-"""Term of the row with the total in `totals_table`."""
+"""Text in the column `term` of `totals_table`, in the rows with totals."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
 
@@ -61,7 +61,7 @@ class Share(NamedTuple):
     port: str
     operand: str
     """Operand whose data are accessed. For moved data of a run on several cores, this field has `link` or `memory`: the
-    kind of part that uses the energy.
+    kind of hardware that uses the energy.
     """
     direction: str
     value: float

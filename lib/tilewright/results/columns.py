@@ -24,9 +24,7 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""Value of a column that does not apply to the object of the row (such as a run), because the object lacks this
-property.
-"""
+"""Value of a column if the object of the row (such as a run) lacks the property that the column shows."""
 
 
 @dataclass(frozen=True)

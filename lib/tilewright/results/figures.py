@@ -97,7 +97,7 @@ MARKER: dict[str, Any] = {
 }
 NO_FIT_MARKER = MARKER | {"marker": "X", "markersize": 5}
 SUM = "Σ "
-"""Text before a number above several bars, which is the sum of these bars."""
+"""Text before a number that is the sum of the bars below it."""
 DIFFERENCE_SHOWN = 0.05
 """Threshold for a mark in the figure. The latency of a layer is marked if the corrected model changes it by more than
 this share.

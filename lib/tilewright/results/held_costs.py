@@ -16,7 +16,7 @@ from tilewright.search.cost_ranges import CostPart
 ARRAYS = "arrays"
 REST, REST_OF_SYSTEM = "memories without a range", "memories and links without a range"
 REST_OF_TOTAL = "all other energy"
-"""Name for all energy without a range, if only the total energy is known."""
+"""Name for all energy that comes from costs without a range, if only the total energy is known."""
 
 
 def ranged_pj(run: UncertainRun) -> float:

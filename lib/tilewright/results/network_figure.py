@@ -32,7 +32,7 @@ _ORDER_SWEEPS, _PLACE_SWEEPS = 6, 8
 
 Node = Hashable
 Point = tuple[float, int]
-"""Pair (x of the centre of a node or passage, number of its row)."""
+"""Pair (x of the centre of a node or passage, number of its row). An edge that crosses a row runs through a passage."""
 
 
 @dataclass(frozen=True)

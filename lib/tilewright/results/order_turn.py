@@ -76,7 +76,7 @@ class UncertainNumber:
     name: str
     """Name of the number with its runs, such as `energy of dram in A and B`."""
     values: tuple[float, ...]
-    """Present values in `unit`; () if the factor multiplies several different values."""
+    """Present values in `unit`; () if the number is a ratio, or stands for several different values."""
     unit: str
     kind: str
     """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""

@@ -46,7 +46,7 @@ LEAST_GAP_INCHES = 0.03
 CHARACTER_INCHES = 0.054
 """Width of a character in an axis label, in inches."""
 _UNIT = re.compile(r"\[[^]]*\]")
-"""Unit in an axis label, in which no line ends."""
+"""Pattern of a unit in an axis label. No line of the label ends within a unit."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,9 +49,7 @@ USUAL_UNITS: Units = {"_pj": (1e6, "µJ"), "_pj_cycles": (1e12, "J cycles")}
 """Units of the terminal and of the figures. A table for a paper has the same units if its numbers are readable in them.
 """
 MOST_UNITS = 1e5
-"""Upper limit for readable numbers: a unit is not readable if the largest number of the column reaches this limit in
-it.
-"""
+"""Upper limit for readable numbers: in a readable unit, the largest number of the column is below this limit."""
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
 """Rule for the decimals of a column. The largest number of the column shows at least DIGITS digits, and the smallest
 number at least LEAST_DIGITS digits. There are never more than MOST_DECIMALS decimals.

@@ -44,7 +44,7 @@ this name if the hardware files give clocks.
 LONGEST_OPTION = 40
 _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
-"""Settings of schedules that decide how time is counted, and must be equal in compared runs. Other settings may differ.
+"""Schedule settings that decide how time is counted, and must be equal in compared runs. Other settings may differ.
 """
 COSTED = "costed"
 """Name of the option that states how much of the work of the network has costs."""

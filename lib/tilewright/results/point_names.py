@@ -17,7 +17,7 @@ SAME_POINTS = 3.0
 SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 """Sides of a point on which its name can be, as pairs (right, up). The preferred side comes first."""
 LINE_STEPS = 200
-"""Number of places on each line that are tested: a name must cover none of them."""
+"""Number of places that are tested on each line of the plot: a name must cover none of them."""
 
 
 def place_names(

@@ -25,7 +25,9 @@ WIDER = 2
 UNLIMITED = 2**20
 """Factor by which the width of every port is multiplied, so that each transfer takes one cycle."""
 LEAST_SHARE = 0.01
-"""Smallest saving of a limiting port, as a share of the latency (docs/bottlenecks.md#explain-a-run)."""
+"""Smallest saving, as a share of the latency, with which a port counts as limiting
+(docs/bottlenecks.md#explain-a-run).
+"""
 WIDER_SAVES = "cycles that twice the width saves"
 _ANY_CYCLE = 1e-9
 """Threshold in cycles for a saving; it is smaller than any real saving."""

@@ -25,7 +25,7 @@ from tilewright.results.order_turn import (
 TOLERANCE = 0.02
 """Accuracy of the factor that reverses the order of two runs. The size of a change is |log(factor)|. The search ends if
 the interval between two sizes is at most this share of its upper end. The upper end is the smallest size that was found
-to reverse the order; the lower end is the largest smaller size that does not reverse it.
+to reverse the order; the lower end is the largest size below it at which the order stays the same.
 """
 MOST_TRIALS = 16
 """Largest number of factors, besides 1, for which new mappings of both runs are searched."""
@@ -56,8 +56,8 @@ class SearchedTurn:
     is the value of the other run.
     """
     not_turned: float | None
-    """Tried factor nearest to `factor` at which the order is not reversed; 1 means no change. None if new searches
-    without a change already reverse the order.
+    """Tried factor at which the order is not reversed; of several such factors, the one nearest to `factor`. 1 means no
+    change. None if new searches without a change already reverse the order.
     """
 
     @property

@@ -243,9 +243,11 @@ class SizesOfRuns:
     memories: tuple[SizedMemory, ...]
     """On-chip memories of both runs."""
     held: tuple[SizeOrder, ...]
-    """Orders at other sizes if the runs keep their mappings, one for each measure."""
+    """Order of the runs at other memory sizes, if the runs keep their mappings; one element for each measure."""
     searched: tuple[SizeOrder, ...] | None = None
-    """Orders at other sizes with newly searched mappings, one for each measure; None if no mappings were searched."""
+    """Order of the runs at other memory sizes, with newly searched mappings; one element for each measure. None if no
+    mappings were searched.
+    """
 
     @property
     def lines(self) -> tuple[str, ...]:

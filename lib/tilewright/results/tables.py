@@ -145,7 +145,7 @@ LAYERS: Table[PlacedLayer] = (
         lambda placed: layer_proof(placed.record.search),
     ),
 )
-"""Columns of the table of the layers of a run on one core."""
+"""Columns of the table that has a row for each layer of a run on one core."""
 EACH_ONCE: Table[PlacedLayer] = tuple(one for one in LAYERS if getattr(one, "key", "") != REPEATS)
 """Columns of a table in which each layer has a row of its own: all columns of LAYERS except the number of repeats."""
 

@@ -31,7 +31,7 @@ from tilewright.results.run_ledger import RunLedger
 
 SAMPLES = 20_000
 LOW, HIGH = 0.1, 0.9
-"""Levels of the ends of an error bar."""
+"""Quantile levels of the lower and the upper end of an error bar."""
 
 
 class PredictedLayer(NamedTuple):
@@ -39,9 +39,11 @@ class PredictedLayer(NamedTuple):
 
     cycles: float
     limit: str
-    """Limit of the layer, one of `table.LIMITS`."""
+    """Kind of cause that limits the layer, one of `table.LIMITS`."""
     identity: str
-    """Text made from the terms of the latency. Layers with the same text have the same part of the error of a layer."""
+    """Text made from the terms of the latency. If a program runs on one machine, its layers with the same text have the
+    same layer part of the error.
+    """
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ class PredictedRun:
     """Predicted latency of a run, with the properties on which the error of the prediction depends."""
 
     machine: str
-    """Text that identifies the hardware. Runs on the same hardware have the same part of the error of a machine."""
+    """Text that identifies the hardware. Runs of one program on the same hardware have the same
+    machine part of the error.
+    """
     device_class: str
     has_keys: bool
     """True if the hardware file has keys of calls, commands and requests."""

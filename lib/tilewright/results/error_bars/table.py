@@ -21,7 +21,7 @@ from tilewright.search.options import MACHINE_CLASSES
 
 Values = npt.NDArray[np.float64]
 TABLE = Path(__file__).with_name("errors.csv")
-"""File with the table."""
+"""File with the table of errors."""
 HOST_DRIVEN, SEQUENCED, MANY_CORE, ROW_STATIONARY, ANY = MACHINE_CLASSES
 CLASSES: Mapping[str, str] = {
     HOST_DRIVEN: "one array to which a host or driver sends each command, such as Gemmini",
@@ -30,9 +30,9 @@ CLASSES: Mapping[str, str] = {
     ROW_STATIONARY: "one array with the row-stationary dataflow, such as Eyeriss",
     ANY: "all machines with measurements, if none of the other classes fits",
 }
-"""Classes of machines: name -> the machines of the class, in words. They are the values of the option --error-bars."""
+"""Classes of machines: name -> the machines of the class, in words. The option --error-bars takes these names."""
 LIMITS = (ARRAY, MOVING_DATA, WAITING)
-"""Limits of a layer: the kinds of causes that `explain` names, where an array with idle units counts as ARRAY."""
+"""Kinds of causes that can limit a layer. They are those that `explain` names, but idle units count as ARRAY."""
 PROGRAM, MACHINE, OWN, WHOLE = "program", "machine", "row", "whole"
 """Parts of an error. PROGRAM: part that all machines of a class share if they run the same program. MACHINE: further
 part that all rows of one machine share. OWN: part of a single row. WHOLE: sum of the parts.
@@ -45,8 +45,8 @@ LEVELS = (
 )
 """Levels of the quantiles in the table."""
 LEAST_ROWS = 5
-"""Smallest number of rows of a class and a limit from which errors are taken. If there are fewer rows, the errors are
-those of the class ANY.
+"""Smallest number of rows that a class must have for a limit (one of LIMITS). If it has fewer, the errors of the class
+ANY are used for this limit.
 """
 _COUNTS = ("machines", "programs", "rows")
 HEADINGS = ("quantity", "class", "keys", "limit", "part", "sets", *_COUNTS, *(f"{level:g}" for level in LEVELS))
@@ -59,9 +59,9 @@ class ErrorKey(NamedTuple):
 
     device_class: str
     has_keys: bool
-    """True if the predictions are those of hardware files with keys of calls, commands and requests."""
+    """True if the predictions come from hardware files that have keys of calls, commands and requests."""
     limit: str
-    """Limit of the layers, one of LIMITS; '' for all layers."""
+    """Kind of cause that limits the layers, one of LIMITS; '' for all layers."""
     quantity: str = LATENCY
 
 

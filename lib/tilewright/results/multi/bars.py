@@ -151,7 +151,7 @@ class Row:
     index: int
     """Index of the core or of the link; -1 for NO_LINK."""
     lanes: int
-    """Number of lanes, at least 1."""
+    """Number of lanes (parallel lines in which bars do not overlap), at least 1."""
     busy_cycles: int
     """Cycles in which the row has at least one bar."""
 

@@ -329,7 +329,7 @@ class CoresReport:
 
     latency_cycles: int
     rows: tuple[CoreCycles, ...]
-    """Rows of cycles. The rows of each core add up to the latency."""
+    """Cycles of each core by layer and cause. The rows of a core add up to the latency if `layer` is ''."""
     limits: ScheduleLimits
     links: tuple[LinkUse, ...]
     """Links that carry data, the most used first."""

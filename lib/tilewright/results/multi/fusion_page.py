@@ -33,8 +33,8 @@ from tilewright.results.text_tables import html_table
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4
 MOST_TIMES_BEST = 3.0
-"""Limit for the vertical axis of the figure, as a multiple of the best plan. Worse plans are drawn at the upper edge,
-so that the better plans remain distinguishable.
+"""Limit for the vertical axis of the figure, as a multiple of the value of the best plan. Worse plans are drawn at
+the upper edge, so that the better plans remain distinguishable.
 """
 
 

@@ -60,7 +60,7 @@ class StartCauses:
     """
 
     kind: Integers
-    """Kind of cause of each item, as an index in CAUSES: array of shape (items,). CNs come first, then transfers."""
+    """Kind of the cause of each item's start, as an index in CAUSES: array of shape (items,)."""
     item: Integers
     """Item whose end or start caused the start of each item: array of shape (items,). NOTHING for a start at time 0."""
 
@@ -196,8 +196,8 @@ class ScheduleLogs:
         memory_of_need = system.core_memory[schedule.allocation[problem.need_cn], operand]
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
-        """Data that each CN reads, as pairs (piece, memory), in one list for each CN. The memory is the memory of the
-        CN's core that holds the operand.
+        """Data that each CN reads, as pairs (piece, memory), in one list for each CN. The memory belongs to the CN's
+        core, and holds the operand.
         """
         moves = schedule.transfers
         self.moves = [_Move(*row) for row in zip(*(moves[name].tolist() for name in _Move._fields), strict=True)]

@@ -64,7 +64,7 @@ CORES: Table[_CoreRow] = (
     _of_fullest("capacity_bits", "Size of `fullest_memory`.", "capacity_bits"),
     _of_fullest("peak_share", "`peak_bits` divided by `capacity_bits`.", "peak_share"),
 )
-"""Columns of the cores of a schedule."""
+"""Columns of the table that has a row for each core of a schedule."""
 MEMORIES: Table[MemoryUse] = (
     attribute("name", "Ids of the cores that use the memory, followed by its name."),
     Column(
@@ -74,7 +74,7 @@ MEMORIES: Table[MemoryUse] = (
     attribute("peak_bits", "Largest number of bits in the memory."),
     attribute("peak_share", "`peak_bits` divided by `capacity_bits`."),
 )
-"""Columns of the memories of a schedule."""
+"""Columns of the table that has a row for each memory of a schedule."""
 LINKS: Table[LinkUse] = (
     attribute("name", "Name of the link."),
     attribute("kind", "Kind of link."),
@@ -83,7 +83,7 @@ LINKS: Table[LinkUse] = (
     attribute("busy", "Share of the latency in which data move over the link."),
     attribute("utilisation", "Moved bits divided by width times latency; empty for a link without a limit."),
 )
-"""Columns of the links of a schedule."""
+"""Columns of the table that has a row for each link of a schedule."""
 
 
 def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
