@@ -59,7 +59,7 @@ class OrderSet:
     batches: tuple[OrderBatch, ...]
     objective: str
     arrays: np.ndarray = field(init=False)
-    """Problem record (PROBLEM_DTYPE) of each spatial mapping, one per batch."""
+    """Problem records (PROBLEM_DTYPE) of the spatial mappings, one for each batch."""
     _candidates: np.ndarray = field(init=False)
     _address: int = field(init=False)
     _orders: list[np.ndarray] = field(init=False, default_factory=list)

@@ -56,7 +56,7 @@ class PreparedProblem:
     links: Links
     """Pairs of a layer operand and the memory operand to which it is linked."""
     spatial: ConvertedSpatialMapping
-    """Spatial mapping, with the loops that each memory of each operand serves."""
+    """Spatial mapping, with the spatial loops at each memory level of each operand."""
     arrays: Problem
     """Record (PROBLEM_DTYPE) that describes the mapping problem to the kernel."""
     dimensions: tuple[str, ...]

@@ -43,7 +43,8 @@ _O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS
 
 BEGUN, NOT_BEGUN = -1, -2
 """Values of the field `ordered` of a label, for a rule of loop orders (`control_kernel`). NOT_BEGUN: the rule covers no
-placed loop. BEGUN: the rule covers placed loops, but its order has none of their dimensions."""
+placed loop. BEGUN: the rule covers placed loops, but none of their dimensions is in the order that the rule
+requires."""
 NO_PORT = MAX_BUSY_PORTS
 """Index of the row of `joint_to_go` for the case in which no port counts as busy."""
 
@@ -186,8 +187,8 @@ BEST_FIELDS = (
     ("dropped_bound", np.float64),  # least bound of the dropped labels that could have improved on `best`
     ("broken", np.int64),  # number of complete orders that cost less than their bound: 0 unless there is a bug
 )
-"""Fields for the best known mapping and for bounds. The fields are written before the first round, by `take_leaf`, and
-when labels are dropped."""
+"""Fields for the best known mapping and for bounds. The fields are written before each round, when a complete
+order is evaluated (`take_leaf`), and when labels are made or dropped."""
 
 GENERATION_FIELDS = (
     ("generation", np.int64),

@@ -60,11 +60,12 @@ FEW_AT_ONCE = 16
 known before these are made, the search makes only one at a time. The reason is that the mapping found for one spatial
 mapping often excludes the next spatial mapping, which then need not be made."""
 MAKING = 3000
-"""Effort that is counted for making one spatial mapping. In the time that this takes, the search visits this number of
-partial loop orders (labels).
+"""Effort that is counted for making one spatial mapping: the number of partial loop orders (labels) that the search
+visits in the same time.
 """
 COUNTED = 50_000
-"""Largest number of spatial mappings that are counted after a lower bound excludes all remaining spatial mappings.
+"""Limit for counting the spatial mappings that remain when a lower bound excludes all of them. If more remain, their
+number stays unknown.
 
 A search with a limited effort counts none of them, because counting takes longer than searching the layer.
 """
