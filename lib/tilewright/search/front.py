@@ -22,10 +22,10 @@ from tilewright.search.run_bound import FrontEnd, FrontEnds
 
 Values = npt.NDArray[np.float64]
 MOST_POINTS = 200
-"""Limit of the number of points in a network's front; further points are dropped."""
+"""Limit of the number of points in a network's front; a longer front is thinned out."""
 THINNED = 0.001
-"""Largest fraction of energy or latency that may be lost when points of a front are dropped: a kept point costs at most
-this fraction more than a dropped point. The loss can be larger if more than MOST_POINTS points would remain.
+"""Largest fraction of energy or latency that may be lost when points of a front are dropped: for each dropped point,
+some kept point costs at most this fraction more. The loss can be larger if more than MOST_POINTS points would remain.
 """
 COMPLETE = 2e-9
 """Largest distance (miss) of a front from the complete front, as a fraction, at which the front counts as complete.
@@ -60,8 +60,8 @@ class FrontPoint:
     mapping: PointMapping | None = field(default=None, metadata=LEFT_OUT)
     """Mapping of the layer; None for a point of a network."""
     of_layers: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
-    """Index of the point of each layer in the front of this layer, in the order of `layer_index`. The tuple is empty
-    for a point of a layer."""
+    """Chosen point of each layer, as an index into the front of that layer, in the order of `layer_index`; () for a
+    point of the front of a layer."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYP
 RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
 """Types of the records that the compiled generator of loop orders takes as arguments."""
 FEW_ORDERS = 1000
-"""Largest number of orders that are cached as a list for all layers with the same loops."""
+"""Largest number of orders of a layer's loops for which these orders are cached. All layers with these loops share the
+cached orders."""
 VISITS_PER_ROW = 64
 """Largest number of visited orders for each row of a batch. A batch has BATCH_ORDERS rows, one for each order. After
 VISITS_PER_ROW * BATCH_ORDERS visited orders, a batch is returned even if it is not full."""

@@ -25,8 +25,8 @@ GAPS_OF_A_LAYER = 2
 latency both have gaps, and both gaps add to the gap of the EDP.
 """
 MOST_ROUNDS = 3
-"""Largest number of rounds. Each round searches some layers again, with the lambda that the mappings chosen so far
-give.
+"""Largest number of rounds. Each round searches some layers again, with lambda (energy / latency of the network)
+for the mappings chosen so far.
 """
 MOST_SEARCHES = 6
 """Largest number of searches of layers in all rounds together."""

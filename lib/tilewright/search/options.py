@@ -30,7 +30,7 @@ MOST_STARTS = 64
 """Largest number of spatial mappings for which an exact search runs loma and salsa even if the time budget is over."""
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
 MachineClass = Literal["host-driven-array", "sequenced-array", "many-core", "row-stationary", "any"]
-"""Classes of machines with measured errors of predictions (`results.error_bars`)."""
+"""Classes of machines for which prediction errors are known (`results.error_bars`)."""
 MACHINE_CLASSES: tuple[str, ...] = get_args(MachineClass)
 """Names of the classes of machines."""
 CHOICES = ("latency_slack", "energy_slack", "deadline_ms", "energy_budget")
@@ -318,8 +318,8 @@ class MapOptions(SearchOptions):
     """Choose a point of the network's Pareto front: its energy is at most this energy (such as 3 mJ). Of all such
     points, the one with the least latency is taken. This option implies `front`."""
     error_bars: MachineClass | None = None
-    """Class of the machine, for error bars on the latency: the errors of predictions for machines of this class that
-    others measured. any: all machines with measurements. null: no error bars. The mappings stay the same."""
+    """Class of the machine, for error bars on the latency. They come from prediction errors for this class, relative
+    to measurements by others. any: all machines with measurements. null: no error bars. The mappings stay the same."""
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}

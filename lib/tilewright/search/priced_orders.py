@@ -63,8 +63,8 @@ class OrderPricer:
 
     prepared: PreparedProblem
     variants: CoreVariants
-    """Variants of one of the cores that `price` takes. The other cores have the same memories (apart from sizes and
-    energies), the same ports and the same sets of word widths (`CoreVariants.widths`).
+    """Variants of one of the cores with which `price` is called. All these cores have the same memories (apart from
+    sizes and energies), the same ports and the same sets of word widths (`CoreVariants.widths`).
     """
     profile: ModelProfile
     objective: str

@@ -22,11 +22,11 @@ from tilewright.base.objectives import EDP, Powers
 from tilewright.base.proof import ROUNDING
 
 LINES = 400
-"""Number of slopes. The polygon around the sum of the layers' convex sets has one side for each slope (see the module).
-More slopes make the bound tighter. The bound is valid with any number of slopes.
+"""Number of lines around the sum of the layers' convex sets, each with a different slope. They form the polygon whose
+corners give the bound (see the module). More lines make the bound tighter. Any number of lines gives a valid bound.
 """
 CLOSE_SLOPES = 1e-3
-"""Smallest relative difference between the slope of a line and any other slope that is used."""
+"""Relative difference of two slopes below which they count as equal."""
 
 
 @dataclass(frozen=True)

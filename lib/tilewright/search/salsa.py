@@ -156,9 +156,10 @@ def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE)
 """Types of the records that the compiled function `anneal` takes as arguments."""
 COOLING = 0.995
-"""Factor by which the temperature is multiplied in each iteration, as in the reference."""
+"""Factor by which each iteration multiplies the temperature in a chain of at most REFERENCE_ITERATIONS iterations, as
+in zigzag-dse."""
 REFERENCE_ITERATIONS = 1000
-"""Number of iterations of a chain in the reference. Longer chains cool more slowly, to the same final temperature."""
+"""Number of iterations of a chain in zigzag-dse. Longer chains cool more slowly, to the same final temperature."""
 BLOCK_ITERATIONS = 16384
 """Number of iterations between two checks for stop requests of the caller."""
 

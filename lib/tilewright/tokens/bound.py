@@ -17,8 +17,8 @@ from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 COMPUTE = "compute"
 """Name of the bound if the computing arrays limit the step."""
 NOTABLE_GAIN = 0.1
-"""Smallest saving that makes a part the bound of a step, as a share of the step's time. The saving is the time that the
-step saves if the part has twice its width.
+"""Smallest saving with which a part of the accelerator is the bound of a step, as a share of the step's time. The
+saving is the time that the step saves if the part, such as a port or the links, has twice its width.
 """
 LEGEND = (
     "the port that saves most time if its width is doubled, and the share of the time that this saves."

@@ -14,8 +14,8 @@ from tilewright.search.exact.rounds import Incumbent
 from tilewright.search.front import Values, on_staircase, unmatched
 
 _ROUNDED = 2 * TOLERANCE
-"""Distance (miss) of a mapping from the known points, as a fraction, up to which the distance counts as 0. Rounding
-errors alone can cause such a distance.
+"""Largest distance (miss) of a mapping from the known points that counts as 0, as a fraction. Rounding errors alone can
+cause such a distance.
 """
 UNLIMITED = 1e300
 """Limit in pJ cycles that is above the EDP of every mapping."""

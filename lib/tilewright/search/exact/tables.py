@@ -88,8 +88,8 @@ OUTPUT = 0
 TABLE_STEPS = (fill_tables, mark_tables, sum_tables)
 TABLE_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 FLOOR_SWITCHES = ("whole_tiles", "exact_window_sizes")
-"""Switches of the model profile. If both are on, one more loop below a boundary never increases the data that cross
-this boundary."""
+"""Switches of the model profile that `energy_floor` needs. If both are on, one more loop below a boundary between
+memory levels never increases the data that cross this boundary."""
 CHUNK_POINTS = 4096
 """Number of table entries that are filled between two checks of the clock. There is one entry for each multiset of
 loops."""
@@ -278,7 +278,7 @@ def _small_parts(search: np.record) -> list[np.ndarray]:
 
 
 Fields = dict[str, np.ndarray]
-"""Fields of a record by name, as arrays. A field with a single number is an array with one number."""
+"""Fields of a record by name, as arrays. A field that is a single number becomes an array of length 1."""
 
 
 def fields_of(search: np.record) -> Fields:

@@ -46,7 +46,8 @@ class Visits:
     """
 
     first: dict[tuple[int, int, int], int]
-    """Number of runs of the first tiles of rows. The first tile of a row of tiles has no earlier output to merge with.
+    """Number of runs of tiles that are the first of their row of tiles, by size. Such a tile has no earlier output to
+    merge with.
     """
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
@@ -244,7 +245,7 @@ class TileLayerProblem(NamedTuple):
     reach: tuple[tuple[str, int], ...]
     """Pairs (operand, memory that holds the tensor of this operand). Memories are given by index."""
     reserved: tuple[tuple[int, int], ...]
-    """Pairs (memory, number of bits that other tensors take in this memory)."""
+    """Pairs (memory, number of its bits that are taken by data other than the operands of the layer)."""
 
 
 class CopyProblem(NamedTuple):

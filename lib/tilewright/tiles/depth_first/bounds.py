@@ -81,9 +81,9 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Largest number of parts that are computed together, so that their data fit into the cache of a processor. Only the
-parts of a single tile size can be more. A part has all tiles of a stack with the same kind along x and the same kind
-along y.
+"""Largest number of parts that are computed together, so that their data fit into the cache of a processor. If a
+single tile size has more parts, they are still computed together. A part consists of all tiles of a stack that have the
+same kind along x and the same kind along y.
 """
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function that excludes tile sizes of a stack.
@@ -314,14 +314,14 @@ class _Along:
     positions: np.ndarray
     passes: np.ndarray
     """Number of passes of the hardware array, as a NumPy array [n - 1, tile size]. Row n - 1 counts the passes of the
-    tiles whose average number of lanes, rounded up, is n.
+    tiles that use n lanes per pass (average over the passes, rounded up).
     """
     tiles: np.ndarray
-    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles whose average number of lanes,
-    rounded up, is n."""
+    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles that use n lanes per pass (average
+    over the passes, rounded up)."""
     least_tiles: np.ndarray
-    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles whose average number of lanes,
-    rounded down, is n."""
+    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles that use n lanes per pass (average
+    over the passes, rounded down)."""
 
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:

@@ -23,7 +23,7 @@ LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offlo
 layer of a tile, off-loading after it, drain, and copies between layers.
 """
 COPY = "copy"
-"""Name of the cause of accesses that copies between memories make. All other causes are operands of layers."""
+"""Cause of an access that belongs to a copy between memories. All other causes are operands of layers."""
 Key = TypeVar("Key")
 Cause = tuple[str, str]
 """Pair (name of a memory, cause of accesses to this memory). The cause is an operand of a layer, or COPY."""

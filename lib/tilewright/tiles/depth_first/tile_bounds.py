@@ -134,8 +134,8 @@ class _Exchange:
     cycles: Grid
     """Least number of cycles of a transfer."""
     is_waited_for: bool
-    """True if the array waits for each transfer: for all of its cycles except one, because a memory near the array has
-    no room for a second element.
+    """True if the array waits for all cycles of a transfer except one, because a memory near the array has no room for
+    a second element.
     """
     comes_back: bool = False
     """True if the transfers move partial sums back to the array. All these transfers take place while the array

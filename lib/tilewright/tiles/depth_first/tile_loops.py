@@ -13,8 +13,8 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""Array with one number for each tile, or with a single number for all tiles. In a `TileLoops` with `is_sum`, there is
-one number for each possible pair (lanes along x, lanes along y) instead.
+"""Array with one number for each tile, or with a single number for all tiles. If `TileLoops.is_sum`
+is true, it has one number for each possible pair (lanes along x, lanes along y) instead.
 """
 EXACT = 1e-9
 """Relative tolerance within which a computed number of lanes counts as an integer."""
