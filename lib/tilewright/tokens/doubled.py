@@ -30,7 +30,7 @@ class Doubled:
     core_files: frozenset[str]
     """Core files for which the change can alter the costs of computation nodes."""
     change: Change = field(compare=False, default=lambda accelerator: accelerator)
-    """Function that applies the same change to any accelerator."""
+    """Function that changes the same part of another accelerator in the same way."""
 
     @property
     def column(self) -> str:

@@ -229,13 +229,15 @@ class Finer(NamedTuple):
 
 PLAIN = Finer()
 FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
-"""Finer cuts that are tried for layers that need a MAC array, such as matrix products. With several pieces, a core can
-fetch the next piece while it computes the current one. A smaller piece can also fit into the core's memory.
+"""Finer cuts that are tried for a core's part of a layer that needs a MAC array, such as a matrix product. If the part
+is cut into pieces, the core can fetch the next piece while it computes one. A piece can also fit into the core's memory
+if the whole part does not.
 """
 FINER_VECTORS = (PLAIN, Finer(4))
-"""Finer cuts that are tried for layers that do not need a MAC array."""
+"""Finer cuts that are tried for a core's part of a layer that does not need a MAC array."""
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
-"""Finer cuts that are tried for matrix products whose sum is cut: each core adds up a part of the input features."""
+"""Finer cuts that are tried for a core's part of a matrix product that is cut along its sum: each core adds up a part
+of the input features."""
 _COLUMNS = ("G", "H", "K")
 """Loops over heads (G, H) and output columns (K), in the order in which they are cut. All other output loops except
 those in _ROWS are cut after these loops.

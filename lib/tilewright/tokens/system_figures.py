@@ -43,8 +43,8 @@ MOST_SETS_OF_PARTS = 12
 """Largest number of sets of parts that are tried for each set size. (The size is the number of parts in a set.) Sets
 are tried only if no single part saves enough time. Each set needs new schedules."""
 BEFORE, FIRST_KIND = 0, 1
-"""Indexes of two sections: the layers before the blocks, and the first kind of blocks. (The last section has the layers
-after the blocks.)"""
+"""Indexes of two sections of a model: the layers before the blocks, and the blocks of the first kind. (The last section
+has the layers after the blocks.)"""
 
 
 class Way(NamedTuple):

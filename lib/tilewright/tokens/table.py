@@ -45,8 +45,8 @@ IN_PAPER = (
 )  # fmt: skip
 """Columns of the table in its version for a paper."""
 UNITS_IN_PAPER = {"_pj": (1e9, "mJ"), "_s": (1e-3, "ms")}
-"""Units of the text for the terminal: ending of a column -> (divisor, unit). Tables and figures for a paper have the
-same units if their numbers are readable in them.
+"""Units of the text for the terminal: ending of a column -> (divisor, unit). A table or figure for a paper uses them,
+too, unless its numbers would not be readable in these units.
 """
 
 

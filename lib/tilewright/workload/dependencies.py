@@ -11,8 +11,8 @@ import numpy.typing as npt
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 
 Boxes = npt.NDArray[np.int64]
-"""Array [box, axis, 2] of boxes of elements. The last axis has the first index and the end (exclusive) of the box along
-the axis."""
+"""Array [box, axis, 2] of boxes of elements: for each box and each axis of the tensor, the first index in the box and
+the end (exclusive) of the box."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Range of a loop or an index in each box: two arrays of shape (boxes,) with the smallest and the largest values."""
 _SWEEPS = 2

@@ -99,7 +99,7 @@ class WorkloadNode:
     another, and every total counts each of them."""
 
     whole_id: int | None = field(default=None, metadata=LEFT_OUT)
-    """Id of the node in the network file of which this node computes a part or adds the partial sums. None if this node
+    """Id of a node in the network file, if this node computes a part of it or adds its partial sums. None if this node
     is a whole node of the file."""
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and

@@ -57,8 +57,8 @@ class Layer:
     padding: tuple[tuple[str, tuple[int, int]], ...] = ()
     """Pairs (data dimension, (padding before, padding after)), in elements."""
     data_dimension_sizes: tuple[tuple[str, int], ...] = ()
-    """Pairs (data dimension, size) for sliding windows whose size the workload file gives. The padding of such a
-    dimension is ignored.
+    """Pairs (data dimension, size) for the data dimensions whose size is given, not computed from the sliding window.
+    The padding of such a dimension is ignored.
     """
     constant_operands: tuple[str, ...] = ()
     """Input operands that are known before run time (weights)."""

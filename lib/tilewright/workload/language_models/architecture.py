@@ -134,7 +134,8 @@ class Architecture:
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Number of positions for which the model was made; None if the configuration does not give it."""
+    """Largest number of tokens in a request for which the model was made; None if the configuration does not give
+    it."""
 
     @property
     def kinds(self) -> dict[Block, int]:

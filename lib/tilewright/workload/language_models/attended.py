@@ -209,7 +209,7 @@ class _Rows(NamedTuple):
     first_query: int
     queries: int
     blocks: int = 1
-    """Number of blocks of queries that the tensor represents."""
+    """Number of blocks, of `queries` queries each, whose results the tensor represents."""
 
 
 def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int, ...]:
