@@ -37,7 +37,7 @@ class ModelResult:
     latency_cycles: int
     energy_pj: float
     compute_cycles: int
-    """Busy cycles of the busiest core: the sum of the runtimes of its CNs."""
+    """Busy cycles of the busiest core: the sum of the runtimes of its computation nodes."""
     link_cycles: int
     """Cycles that the traffic of the busiest link takes at the full width of the link."""
     from_measured: float | None
@@ -73,8 +73,8 @@ class CaseComparison:
     """Lower bound of the latency in cycles, for the allocation of the default model."""
     nodes: int
     edges: int
-    """Number of edges in the graph of CNs: data edges, and the edges that link the CNs of each layer into one chain, as
-    in the reference tool.
+    """Number of edges in the graph of computation nodes: data edges, and the edges that link the nodes of each layer
+    into one chain, as in the reference tool.
     """
     reference_nodes: int | None
     reference_edges: int | None

@@ -79,12 +79,15 @@ class Switches:
     unlimited_dataflow: bool = False
     """True if the spatial mapping ignores the limits of the innermost memories (`UnlimitedDataflow`)."""
     equal_tiles: bool = False
-    """True if all CNs of a layer have equal costs and run one after another (`whole_tile_graph`)."""
+    """True if all computation nodes (CNs) of a layer have equal costs and run one after another
+    (`whole_tile_graph`)."""
     whole_tensors: bool = False
     """True if each CN moves its complete output, and off-chip reads include halos and padding (`whole_tile_problem`).
     """
     runtime: str = ScheduleSettings.cn_runtime
-    """Kind of latency that is used as the runtime of a CN: total0, total1 or total2."""
+    """Parts of the runtime of a CN. total0: computing and stalls; total1: total0 and on-loading; total2: total1 and
+    off-loading.
+    """
     schedule_model: str = CAUSAL
     """Name of the schedule model."""
     share_divisor: int = SchedulerParameters.share_divisor
@@ -134,7 +137,7 @@ class LatencyTerms:
     core: str
     """Id of the core, with the name of its core file."""
     before_cycles: int
-    """Cycles before the core runs its first CN."""
+    """Cycles before the core runs its first computation node (CN)."""
     computing_cycles: int
     """Cycles in which the core runs CNs."""
     waiting_cycles: int
@@ -152,8 +155,8 @@ class CaseRun:
     graph: CnGraph
     schedule: Schedule
     rows: dict[str, tuple[CoreCostRow, ...]]
-    """Rows of the cost table, by name of the core file. There is one row for each cost class of the CNs, in the order
-    of the classes.
+    """Rows of the cost table, by name of the core file. There is one row for each cost class of the
+    computation nodes, in the order of the classes.
     """
     core_file_of: tuple[str, ...]
     """Name of the core file of each core, as an array [core]."""

@@ -16,8 +16,8 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 Integers = npt.NDArray[np.int64]
 MOST_PIECES = 4096
-"""Largest number of affine pieces of an operator. With more pieces, the operator has one map with a superset of the
-dependences. Reshapes have the smaller limit `_MOST_RESHAPE_PIECES`."""
+"""Largest number of affine pieces that describe the dependences of an operator. If more are needed, one map describes a
+superset of the dependences instead. Reshapes have the smaller limit `_MOST_RESHAPE_PIECES`."""
 _MOST_PERIODS = 256
 _FEW_RUNS = 4
 NOWHERE = -1
@@ -229,7 +229,7 @@ def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: 
 
 _MOST_RESHAPE_PIECES = 1024
 Coefficients = Mapping[int, int]
-"""Coefficient of a loop in the index along each axis: axis number -> coefficient."""
+"""Coefficients of one loop: axis number -> coefficient of the loop in the index along this axis."""
 
 
 @dataclass(frozen=True)

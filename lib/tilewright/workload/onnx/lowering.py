@@ -283,7 +283,8 @@ def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
 
 
 _LOOPS = ("Loop", "Scan")
-"""Loop operators that are not unrolled, because their number of iterations is not known. They stay in the graph."""
+"""Loop operators. If they are still in the graph, they were not unrolled, because their number of iterations is not
+known."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 

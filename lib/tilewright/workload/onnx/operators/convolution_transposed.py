@@ -26,8 +26,8 @@ from tilewright.workload.onnx.products import ConvSizes
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096
-"""Limit for examining the residues of an axis one by one. An axis with at least this many residues has nests that loop
-over input positions."""
+"""Number of residues of an axis from which on they are not examined one by one. The nests of such an axis loop over
+input positions."""
 _MOST_AXES = 3
 
 
@@ -47,8 +47,8 @@ class _Axis:
     tap: AxisIndex
     """Index of the kernel along this axis."""
     partial: AxisIndex
-    """Index of the partial result along this axis. The partial result is the tensor that the nest writes. It has only
-    the output positions of the nest's `residues` residues, with `partial_length` positions per residue."""
+    """Index of the partial result along this axis. The partial result is the tensor that the nest writes. It has
+    the output positions of only those residues that the nest computes, `partial_length` positions per residue."""
     partial_length: int
     output: AxisIndex
     """Index of the output along this axis, over the loops P* (positions) and R* (residues)."""

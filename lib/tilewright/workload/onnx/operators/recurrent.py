@@ -49,7 +49,7 @@ class Value:
     before: tuple[Axis, ...] = ()
     """Indices along the axes that come before the batch axis."""
     after: tuple[Axis, ...] = ()
-    """Indices of the axes between the batch and the channels."""
+    """Indices along the axes between the batch and the channels."""
     start: int = 0
 
     def at(self, channel: str) -> TensorAccess:
@@ -71,10 +71,10 @@ class RecurrentSteps:
     sizes: RecurrentSizes
     direction: int
     first: int
-    """Index of the earliest step of the block along the time axis."""
+    """Index, along the time axis, of the earliest step of the block."""
     length: int
     products: str
-    """Name of the tensor [steps, batch, gates * hidden] with the products of the inputs, including biases."""
+    """Name of the tensor [steps, batch, gates * hidden] with the products of inputs and weights, biases included."""
     prefix: str
 
     @property
@@ -196,7 +196,8 @@ def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: in
 
 
 _MOST_NODES = 480
-"""Number of nodes that one operator can have, approximately. With more nodes, steps are lowered in blocks."""
+"""Approximate limit of the number of nodes of one operator. If single steps would give more nodes, steps are lowered in
+blocks."""
 _SEQUENCE_LENGTHS, _INITIAL_STATE, _INITIAL_CELL, _PEEPHOLES = 4, 5, 6, 7
 """Indices of the inputs that come after X, W, R and B."""
 

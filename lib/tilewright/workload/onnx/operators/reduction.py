@@ -16,7 +16,7 @@ _AXES_INPUT_SINCE_DEFAULT = 18
 _AFTERWARDS = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log", "ReduceLogSumExp": "Log"}
 """Type of a reduction -> operator that is applied to each result of the reduction."""
 _UNCHANGED_ALONE = frozenset({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
-"""Reductions of a single element that leave the element unchanged."""
+"""Reductions whose result for a single element is this element."""
 
 
 def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, ...]:

@@ -205,7 +205,7 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
 
 
 Sizes = tuple[int | None, ...]
-"""Sizes of a tensor; None for an open size."""
+"""Sizes of a tensor; None for a size that is not known."""
 
 
 def known_shape(value: onnx.TypeProto | None) -> Sizes | None:

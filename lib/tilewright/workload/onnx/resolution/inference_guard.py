@@ -24,10 +24,10 @@ import onnx.onnx_cpp2py_export
 from tilewright.workload.onnx.resolution.inference_child import BODY, HEADER_BYTES, TYPES
 
 LONGEST_SECONDS = 10
-"""Longest time for one operator, in seconds. A normal operator takes less than a millisecond."""
+"""Time limit for the shape inference of one operator, in seconds. A normal operator takes less than a millisecond."""
 MEMORY_BYTES = 2 * 2**30
-"""Memory limit of the process, in bytes. The library needs a tenth of a gigabyte; an operator with its constants needs
-a megabyte."""
+"""Memory limit of the inference process, in bytes. The library of onnx needs a tenth of a gigabyte; an operator with
+its constants needs a megabyte."""
 LARGEST_REPLY_BYTES = 2**26
 """Largest length of a reply that is accepted, in bytes. The output types of an operator need fewer bytes."""
 _MARSHAL_VERSION = 2

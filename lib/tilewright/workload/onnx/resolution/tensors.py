@@ -208,7 +208,7 @@ class KnownTensors:
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
     """Types of tensors with a known shape, and types of sequences, optionals and maps."""
     constants: set[str] = field(default_factory=set)
-    """Names of tensors that are known before run time, with or without facts."""
+    """Names of all tensors that are known before run time; some of them are not in `facts`."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
     """Names of tensors that are not known because of an earlier problem. The operators that read them are not checked,
