@@ -21,16 +21,16 @@ from tilewright_evidence.court.error_rows import CLASS_OF_SET, ErrorRow
 from tilewright_evidence.court.error_table import error_table_of
 
 SAID, BAND = 0.9, 0.95
-"""Limits of the probability of a statement. From SAID on, a statement counts as made. Statements from SAID to BAND are
-also counted separately.
+"""Limits of the probability of a statement "A is faster than B". From SAID on, a statement counts as made. Statements
+from SAID to BAND are also counted separately.
 """
 FAR, NEAR = 1.3, 2.0
 """Limits of the ratio of the two measured times of a pair. Pairs above FAR should get a statement. Pairs between FAR
 and NEAR are also counted separately.
 """
 PAIRS = 100
-"""Number of pairs that a draw takes for one kind of pair and two machines (or one machine). Of these, pairs of a row
-with itself, and pairs with equal measurements, are left out.
+"""Number of pairs that a draw takes for each kind of pair, from every two machines or from every single machine. Pairs
+of a row with itself and pairs with equal measurements are then left out.
 """
 SHAPES, PROGRAMS, DEVICES, BOTH, CLASSES = (
     "one machine, two shapes",
@@ -61,7 +61,7 @@ class Said(NamedTuple):
     probability: float
     """Probability, at least 0.5, that the row which the statement names is faster."""
     is_right: bool
-    """True if this row is also faster in the measurements."""
+    """True if the row which the statement names is also faster in the measurements."""
     ratio: float
     """Ratio of the larger to the smaller measured time."""
 
@@ -76,7 +76,7 @@ class Calibration:
     said: int
     """Number of statements with a probability of at least SAID."""
     right: float | None
-    """Share of these statements that are right; None if there are none."""
+    """Share of right statements among those counted in `said`; None if there are none."""
     least_right: float | None
     """Smallest value of `right` in any single draw."""
     in_band: int
@@ -198,8 +198,8 @@ def _bar(cell: ErrorCell) -> tuple[float, float]:
 
 
 Sides = list[tuple[list[ErrorRow], list[ErrorRow]]]
-"""Pairs (rows of the first machine, rows of the second machine). Any row of the first list and any row of the second
-list can be drawn as a pair.
+"""Pairs of lists of rows, from two machines or from one. Any row of the first list and any row of the second list can
+be drawn as a pair.
 """
 
 

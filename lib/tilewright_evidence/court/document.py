@@ -48,7 +48,7 @@ NOT_MEASURED = ("timeloop-points",)
 
 
 ERROR_BARS = "error bars"
-"""Name in the two marks around the calibration of error bars."""
+"""Name in the two marks around the calibration of error bars in docs/accuracy.md."""
 PAIR_DRAWS = 100
 """Number of random draws of pairs of rows for the calibration of error bars on the page."""
 

@@ -35,8 +35,8 @@ from tilewright_evidence.court.error_rows import ErrorRow, error_rows
 from tilewright_evidence.court.verb import accuracy
 
 PRIOR = 3
-"""Weight of the effects of all classes together, when the effects of one class are estimated. The weight is the number
-of effects for which they count.
+"""Weight of the effects in all cells of the table when the effects in one cell are estimated: all of them together
+count as much as this number of effects in the cell.
 """
 
 

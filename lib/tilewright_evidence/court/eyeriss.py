@@ -62,9 +62,9 @@ DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other 
 the other layer).
 """
 FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
-"""Later layer from which the first layer of a network takes a share of zeros, by (network, first layer). It is needed
-if no measured layer reads the outputs of the first layer directly. The share of zeros in these outputs is then assumed
-to be the share in the inputs of the later layer. The inputs of a first layer are not compressed.
+"""Later layer whose inputs are assumed to have the same share of zeros as the outputs of the first layer, by (network,
+first layer). The assumption is needed if no measured layer reads these outputs directly. The inputs of a first layer
+are not compressed.
 """
 SAMPLE = ("CONV1", "CONV3", "CONV4", "CONV5", "CONV1-1", "CONV1-2", "CONV4-2", "CONV4-3")
 """Layers of the sample in the package."""

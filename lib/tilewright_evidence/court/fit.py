@@ -149,14 +149,14 @@ class Draws:
 
     part: str
     count: int
-    """Number of random draws that have a median error in this part."""
+    """Number of random draws that leave rows of this part for a median error."""
     low: float
     """10 % quantile of the median errors of the random draws."""
     middle: float
     high: float
     """90 % quantile of the median errors of the random draws."""
     worse: float
-    """Share of the draws whose median error is larger than the error with the rows that `CourtSet.rule` chooses."""
+    """Share of the draws whose median error is larger than that of the fit to the rows that `CourtSet.rule` chooses."""
 
 
 def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:

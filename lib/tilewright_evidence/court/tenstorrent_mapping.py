@@ -52,8 +52,8 @@ SUBBLOCKS = (
 )
 """Sizes of subblocks in tiles, as pairs (rows, columns), in the order in which the program tries them."""
 DEFAULT_BLOCK = 16
-"""Limit for divisions of the output only by columns, as a number of tiles. The library divides in this way if the
-output has at most this number of rows of tiles, and more than this number of columns of tiles.
+"""Threshold, in tiles, for dividing the output only by columns. The library does this if the output has at most this
+number of rows of tiles, and more than this number of columns of tiles.
 """
 
 

@@ -45,8 +45,8 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
 DDR5_BYTES_PER_US = 89.6e3
 """Largest number of bytes that two channels of DDR5-5600 move in a microsecond."""
 NEAR = 0.95
-"""Threshold for the DRAM as the cause of a time. The DRAM is the cause if its reads take at least this share of the
-estimate.
+"""Least share of the estimate that reads from the DRAM must take for the DRAM to count as what limits a row
+(`Case.limited_by`).
 """
 
 

@@ -29,7 +29,7 @@ FORMATS = {"int8-int8": (8, 8), "int8-int16": (8, 16), "int8-int32": (8, 32), "b
 """Pair (bits of an element of inputs and weights, bits of an element of outputs), by name of the precision."""
 BF16 = "bf16-bf16"
 SUM_BITS_OF_FILE = 16
-"""Number of bits of an output in the hardware files as they are written."""
+"""Number of bits of an output for which the accumulators of the unchanged hardware files have their size."""
 
 
 class Tiles(NamedTuple):
