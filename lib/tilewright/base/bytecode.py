@@ -19,8 +19,8 @@ _IS_CHECKED = (0b11).to_bytes(4, "little")
 every import (PEP 552)."""
 _HEAD_BYTES = 16
 SOURCES: dict[str, bytes] = globals().get("SOURCES", {})
-"""Module name -> source that was read when the module was imported. The dict keeps its content if this module runs
-again."""
+"""Module name -> source that was read when the module was imported. The dict keeps its content if `bytecode` itself is
+run again."""
 _run_again: set[str] = globals().get("_run_again", set())
 
 

@@ -23,7 +23,7 @@ of surrogate pairs."""
 _LAYOUT = "\n\t"
 """Characters that form the layout of a text of several lines: newline and tab."""
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n])")
-"""Pattern of the start of a cell that spreadsheets take for a formula, including apostrophes before it."""
+"""Pattern of the first characters of a cell that spreadsheets take for a formula. Apostrophes can come before `=`."""
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)")
 """Pattern of a number that is written as text. Spreadsheets do not take it for a formula."""
 _NUMBER_KINDS = "biufcmM"

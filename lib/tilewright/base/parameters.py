@@ -102,7 +102,7 @@ class Parameter:
     default: Any
     """Default value; MISSING if the parameter has none and must be given."""
     owner: type
-    """Class of parameters that declares the parameter."""
+    """Class, derived from `Parameters`, that declares the parameter."""
 
     @property
     def sentence(self) -> str:

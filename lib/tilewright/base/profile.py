@@ -48,8 +48,8 @@ class ModelProfile(NamedTuple):
     serial_half_shared_loading: bool = False
     """Repair of fault B16 (docs/model.md): the loading times of two inputs are added up even if only one of the two
     ports of a transfer also serves the other input, because both inputs wait for this port. The reference overlaps
-    these times, and counts only the outermost pair of memories with one such port. With this switch, the loading of a
-    single input counts in full.
+    these times, and of all transfers with one such port counts only the outermost. For a layer with one input, all
+    loading times are added up; the reference leaves out those at ports that could serve a second input.
     """
     consistent_window_union: bool = False
     """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link, as
@@ -58,7 +58,7 @@ class ModelProfile(NamedTuple):
     per_level_loading_floor: bool = False
     """Repair of fault B19 (docs/model.md): before computing starts, a link loads the first tiles of all innermost
     memories that it feeds with different data. The reference loads only one tile. It also truncates the average
-    bandwidth of each link to whole bits, which this switch does not.
+    bandwidth of each link to whole bits; with this switch, the bandwidth is exact.
     """
     live_tensor_capacity: bool = False
     """Repair of fault B32 (docs/model.md): data that are kept between layers take room in a memory, together with all
@@ -68,8 +68,8 @@ class ModelProfile(NamedTuple):
     the top memory and writes its output there. In the reference, the option has no effect."""
     whole_tiles: bool = False
     """Repair of fault B41 (docs/model.md): a tile has a whole number of elements in each dimension, and the last word
-    of a transfer counts even if it is not full. In the reference, tiles can have fractions of elements, and such a word
-    is left out.
+    of a transfer counts even if it is not full. In the reference, tiles can have fractions of elements, and a last word
+    that is not full is left out.
     """
     every_transfer_takes_port_time: bool = False
     """Repair of fault B42 (docs/model.md): the first transfer to the array, the last transfer from the array, and all
@@ -167,7 +167,7 @@ class ModelChoice(Parameters):
     """Parameter that selects the cost model."""
 
     model: Annotated[str, ParameterCheck(profile_by_name)] = REFERENCE.name
-    """Model profile: zigzag-3.9.1, corrected, or one of them with switches, such as zigzag-3.9.1+exact_window_sizes."""
+    """Model profile: zigzag-3.9.1 or corrected, alone or with switches, such as zigzag-3.9.1+exact_window_sizes."""
 
     @property
     def profile(self) -> ModelProfile:

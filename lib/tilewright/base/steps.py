@@ -55,9 +55,9 @@ FUSION, FUSION_PLANS, FUSION_PAGE, PLAN = "fusion.json", "fusion.csv", "fusion.h
 """Files of a search for whole plans: the result, the examined plans, and a page of both. PLAN is the folder of these
 files, inside the folder of a run."""
 ISLANDS = "islands"
-"""Folder for the states of a search for plans with islands, inside the folder of the plan. Islands are searches with
-different seeds that exchange their best plans. Each file has a state that one part of the search writes and later parts
-read.
+"""Folder for the states of a search that runs as islands, inside the folder of the plan. Islands are searches for plans
+that have different seeds and exchange their best plans. Each file has a state that one part of the search writes and
+later parts read.
 """
 DEPTH_FIRST, DEPTH_FIRST_TABLE = "depth_first.json", "depth_first.csv"
 """Files with depth-first schedules on one core. DEPTH_FIRST has the results and the certificate of an optimum.
@@ -65,7 +65,7 @@ DEPTH_FIRST_TABLE has one row for each schedule.
 """
 ATTENTION, ATTENTION_TABLE = "attention.json", "attention.csv"
 """Files with the best ways to run attention layers on one core. ATTENTION has the results with their certificates.
-ATTENTION_TABLE has one row for each attention at each context length and memory size.
+ATTENTION_TABLE has one row for each attention layer, context length and memory size.
 """
 COURT, COURT_TABLE = "court.json", "court.csv"
 """Files of the comparison of predictions with measurements by others. COURT has the verdicts. COURT_TABLE has one row

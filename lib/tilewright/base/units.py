@@ -51,8 +51,7 @@ ENERGY_UNITS = {
     **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
 }
 BITS_OF_ENERGY = {"b": 1, "bit": 1, "B": 8, "byte": 8}
-"""Number of bits in the unit after the slash of an energy per bit or per byte: unit, such as `B` in `64 pJ/B` -> bits.
-"""
+"""Unit after the slash of an energy per bit or per byte, such as `B` in `64 pJ/B` -> number of bits in this unit."""
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
 """Unit of area -> factor to mm2, as text with all digits."""
 POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}

@@ -34,8 +34,8 @@ def document_text(value: JsonValue) -> str:
 
 DIGEST_BYTES = 16
 LANGUAGE_MODEL = "language_model"
-"""Key of a workload file with a language model. Its value is the path of the model's configuration, or a table with the
-fields of this configuration."""
+"""Key with which a workload file describes a language model. The value is the path of the model's configuration, or a
+table with the fields of this configuration."""
 
 
 def content_digest(value: JsonValue) -> str:

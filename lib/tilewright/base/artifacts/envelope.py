@@ -51,8 +51,8 @@ RENAMED: dict[tuple[str, int], dict[str, str]] = {
     ("tilewright/single-summary", 3): {"core": "hardware"},
     ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
 }
-"""Renamed keys of artifacts: (schema, previous version of the schema) -> {old key: new key}. This code reads only the
-new key."""
+"""Renamed keys of artifacts: (schema, last version of it with the old keys) -> {old key: new key}. This code reads
+only the new key."""
 
 
 class Artifact(NamedTuple):

@@ -40,7 +40,7 @@ _LONG_AGO_NS = 10**18
 """Time stamp of an order file (`<unit>.due`) whose unit is up to date, in ns. It stands for September 2001, so that the
 order file is older than all result files."""
 _UNSETTLED_NS = 2 * 10**9
-"""Time in ns during which a second change of a file can get the same time stamp as the first, because clocks of file
+"""Time in ns after a change of a file during which a second change can get the same time stamp, because clocks of file
 systems are coarse. A digest that was computed within this time is not trusted."""
 
 
@@ -48,8 +48,8 @@ class Job(NamedTuple):
     """Command that makes a unit."""
 
     words: tuple[str, ...]
-    """Verb of tilewright with its arguments. Empty if there is nothing to run, because the unit is complete when the
-    units that it needs are made.
+    """Verb of tilewright with its arguments. Empty if the unit needs no command: it is complete as soon as the units
+    that it needs are made.
     """
     log: str
     removes: tuple[str, ...] = ()
@@ -273,8 +273,8 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """True if this process decides which jobs run. False if it only runs a job that another process has ordered. In
-    this case, it keeps the order file of a unit that has to be made, unless the file is outdated.
+    """True if this process decides which jobs run. False if it only runs a job that another process has ordered. If the
+    unit of this job has to be made, its order file is then rewritten only if the file is outdated.
     """
     damaged: list[str] = field(default_factory=list)
     """Files whose bytes have changed since their unit wrote them. Only the units that were passed to `state` are

@@ -32,8 +32,8 @@ _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
 """Size in bytes of the last record of a zip archive, without its comment."""
 _MOST_CHANGED = 2
-"""Largest number of wrong bytes in a damaged seal. If more bytes are wrong where a seal is expected, the file counts as
-a file without a seal."""
+"""Limit on the wrong bytes in a seal that counts as damaged. If more bytes are wrong where a seal is expected, the file
+counts as a file without a seal."""
 
 
 def sealed_document(text: str) -> bytes:

@@ -35,7 +35,7 @@ _MENTION = re.compile(
 )
 """Pattern for modules of this package in three forms: the module is imported, names are imported from it, or its name
 is in quotes. The first group is the module (".cost.kernel"), and the second has the imported names. The pattern begins
-with the word for which a text is searched fastest.
+with a fixed word, because the search for such a pattern is fastest.
 """
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
@@ -209,8 +209,8 @@ _ONE_CORE = (
     *(_REPORT, "tilewright.peers.zigzag.exports.*"),
     *("tilewright.peers.stream", "tilewright.peers.stream.*"),
 )
-"""Modules that steps on one core exclude: those that only print, and those that read the mapping files of Stream, which
-these steps refuse.
+"""Modules that steps on one core exclude: modules that only print, and readers of the mapping files of Stream. Steps on
+one core refuse these files.
 """
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
 _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
