@@ -123,8 +123,8 @@ class _Reader:
     unused: list[Unused] = field(default_factory=list)
     """Notices of input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """Truth value for each key at the top of the file: True if the key has an effect in at least one run, or if at
-    least one run sets the key itself. Runs with a pipeline are not examined, so some keys can be missing.
+    """Truth value for each key at the top of the file: True if the key has an effect in at least one run, or if the
+    entry of at least one run also sets this key. Runs with a pipeline are not examined, so some keys can be missing.
     """
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)

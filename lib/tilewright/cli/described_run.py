@@ -53,7 +53,7 @@ class DescribedRun:
     digests: Mapping[str, str]
     """Digests of the inputs of the run, by kind: HARDWARE, WORKLOAD and MAPPING."""
     core: str
-    """Name of the core. The user's hardware file and mapping file often have the same name."""
+    """Name of the core. It is often also the name of the user's hardware file and of the mapping file."""
     workload: str
     """Name of the network, which is also the name of its file without suffix."""
     model: str
@@ -323,4 +323,4 @@ def _network_artifact_digest(path: Path) -> str:
 
 
 _ARTIFACT_DIGESTS = {HARDWARE: _artifact_digest, WORKLOAD: _network_artifact_digest, MAPPING: mapping_digest}
-"""Kind of input -> function that returns the digest of the input in an artifact, as provenance records it."""
+"""Kind of input -> function that reads an artifact and returns the digest that provenance records for this input."""

@@ -18,7 +18,8 @@ from tilewright.hardware.silicon.memory_cost import CELLS
 
 HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml"
 WORKLOAD, PROJECT = "workload", Path("config")
-"""Kind of the files that describe networks, and the folder that the working folder of `make run` contains."""
+"""WORKLOAD: kind of the files that describe networks. PROJECT: folder of input files, inside the folder in which
+`make run` works."""
 
 
 def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:

@@ -43,7 +43,8 @@ MULTI_MODEL = CORRECTED.name
 """Name of the model profile with which networks for several cores are read."""
 BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
-"""Ratio of two job sizes: input files in a job that reads files, to runs in a job that makes runs (`runs_per_job`).
+"""Number of input files in a job that reads files, divided by the number of runs in a job that makes runs
+(`runs_per_job`).
 
 The ratio is above 1, because reading a file takes less time than a run.
 """

@@ -51,7 +51,7 @@ class Help(NamedTuple):
     """Name of the option on the command line, if it differs from the name of the parameter."""
     metavar: str | None = None
     type: Any = None
-    """Type of the value on the command line; None if it is the type in Python."""
+    """Type of the value on the command line; None if it is the same as in Python."""
     is_required: bool = False
     """True if the command requires the option although the Python function has a default for it."""
     default: Any = None

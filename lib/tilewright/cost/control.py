@@ -9,7 +9,7 @@ from tilewright.hardware.core import MOST_ORDERS, Core
 from tilewright.workload.layer import Layer
 
 ANYWHERE = -1
-"""Value in place of the position of a loop dimension, if the rule of a loop order does not list the dimension."""
+"""Value for a loop dimension that a rule for a loop order does not list, in place of its position in this order."""
 
 
 def control_fields(operands: int, levels: int, dimensions: int) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ LoopOrder = tuple[tuple[str, int], ...]
 LoopLevels = tuple[tuple[Loop, ...], ...]
 """Loops of each level, innermost level first."""
 LinkFigures = dict[str, tuple[dict[str, float], ...]]
-"""Numbers of links: operand -> one table {direction: number} for each of its memory levels, innermost level first."""
+"""One number per link: operand -> a table {direction: number} for each of its memory levels, innermost level first."""
 
 
 UNEVEN = "uneven"
@@ -125,7 +125,7 @@ class MemoryReachRecord(NamedTuple):
     topmost: dict[str, str]
     """Topmost memory that each operand uses."""
     occupied_bits: dict[str, int]
-    """Number of bits of each memory that data of other layers occupy while the layer runs."""
+    """Number of bits that data of other layers occupy in each memory while the layer runs."""
 
 
 class ArrayUseRecord(NamedTuple):

@@ -124,7 +124,7 @@ class ReachEntry(TableModel):
     topmost: TopmostEntry
     """Topmost memory that each operand of the layer uses."""
     occupied_bits: dict[Name, Count] | None = None
-    """Number of bits of each memory that data of other layers occupy while the layer runs, by name of the memory."""
+    """Number of bits that data of other layers occupy in each memory while the layer runs, by name of the memory."""
 
 
 class ReductionEntry(TableModel):
