@@ -92,7 +92,7 @@ class Advices:
     found: tuple[Advice, ...]
     """Advice on each change, numbered from 1, in three groups.
 
-    First come the changes that help, the best first. Then come reductions of resources that cost nothing. Then come all
+    First come the changes that help, the best first. Then come changes that reduce a resource at no cost. Then come all
     other changes.
     """
     searched: bool

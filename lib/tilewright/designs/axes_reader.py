@@ -219,8 +219,8 @@ class Setter:
     path: KeyPath
     """Path, in the base hardware file, of the value that this entry of the space file sets."""
     place: KeyPath
-    """Path of keys to this entry in the space file. If the entry is a column of a design sheet with a dotted path as
-    its heading, the path is `designs`.
+    """Path of keys to this entry in the space file. If the entry is a column of a design sheet and its heading is a
+    dotted path, `place` is the key `designs`.
     """
     axis: str = ""
     """Name of the axis to which this entry of the space file belongs; '' if it belongs to a law."""

@@ -42,7 +42,7 @@ class AxisEnd:
     is_largest: bool
     measure: str
     before: Value
-    """Value next to the end of the axis, among the values that compared designs have."""
+    """Neighbour of `value` on the axis. Only values of compared designs count as neighbours."""
     gain: float
     """Share by which the least value of the measure falls from `before` to `value`."""
     following: tuple[Value, ...]

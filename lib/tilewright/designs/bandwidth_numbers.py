@@ -24,12 +24,13 @@ from tilewright.results.order_turn import (
 )
 
 GRID_STEP = 1.3
-"""Ratio of neighbouring bandwidths that are tried for a memory that two runs share, and for the EDP of any memory.
+"""Ratio of neighbouring bandwidths in the series that is tried. EDPs are compared with this series for every memory,
+and latencies for a memory that both runs use.
 
-The difference between the runs can rise and fall several times as the bandwidth grows: if both runs use the memory,
-because both get faster; in the EDP, because the energy of an access that fills only a part of a word depends on the
-width of the word. A reversal of the order that exists only between two neighbouring tried bandwidths is therefore
-missed.
+The difference between the runs can rise and fall several times as the bandwidth grows. If both runs use the memory, the
+reason is that both get faster. In the EDP, another reason is the energy of an access that fills only a part of a word:
+it depends on the width of the word. A reversal of the order that exists only between two neighbouring bandwidths of the
+series is therefore missed.
 """
 Runs = tuple[ExplainedRun, ExplainedRun]
 

@@ -54,7 +54,7 @@ class FileChange:
     kind: str
     path: KeyPath
     key: str
-    """Path of the changed number as text. Ports have their names in this path, as in the file of a design space."""
+    """Path of the changed number as text. The path gives a port by its name, as in the file of a design space."""
     file: str
     line: int
     before: Any

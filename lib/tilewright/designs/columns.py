@@ -25,7 +25,7 @@ The first is the longest known access time of a memory in ns. The second is this
 known. The third names the memories whose access takes longer than a cycle.
 """
 LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES)
-"""Names of the results that constraints can use. They are known only after the evaluation of a design."""
+"""Names of the results that constraints can use. The results are known only after the evaluation of a design."""
 POWER = "power_w"
 RATES = (LATENCY_S, EDP_PJ_S, POWER)
 """Columns that tables have only if the clock is known."""
@@ -54,7 +54,7 @@ START_DESIGN, DROPPED_BY = "start_design", "dropped_by"
 """Names of columns with names of designs.
 
 START_DESIGN: the design whose plan was the start of the search. DROPPED_BY: the design whose results dominate the lower
-bounds of the design in this row, which is therefore not searched. The value is '' if there is no such design.
+bounds of the row's design, so that the row's design is not searched. The value is '' if there is no such design.
 """
 OF_ALL = "_all_networks"
 """Suffix of the columns that describe all networks together."""

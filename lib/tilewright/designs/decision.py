@@ -71,20 +71,20 @@ class ChoiceOfNetwork:
     network: str
     design: str
     value: float
-    """Value of the objective of this design on the network."""
+    """Objective of `design` on the network."""
     chosen: float
-    """Value of the objective of the chosen design on the network."""
+    """Objective of the chosen design on the network."""
     excess: float
     """Relative excess of the chosen design over `design` on the network."""
 
 
 @dataclass(frozen=True)
 class NetworkShare:
-    """Part of one network in the summed objective of the chosen design."""
+    """Share of one network in the summed objective of the chosen design."""
 
     network: str
     share: float
-    """Share of the network in the sum over all networks."""
+    """Objective on the network, divided by the sum of the objectives on all networks."""
     without: str
     """Design that would be chosen if this network were left out of the sums, among the same compared designs."""
 
@@ -200,13 +200,13 @@ class Decision:
     """
     fast: FastDesign
     alone: tuple[ChoiceOfNetwork, ...]
-    """Choice of each network alone; () if there is only one network, or if the objective is the area."""
+    """Choice for each network alone; () if there is only one network, or if the objective is the area."""
     barred: BarredDesign | None
     """Design that a constraint on results excludes. Its objective is below the objective of the chosen design by at
     least the share LEAST_GAIN. None if there is no such design.
     """
     shares: tuple[NetworkShare, ...]
-    """Parts of the networks in the objective of the chosen design; () if `alone` is ()."""
+    """Share of each network in the summed objective of the chosen design; () if `alone` is (), or if the sum is 0."""
     equal_weights: EqualWeights | None
     """Choice with equal weights of the networks; None if `alone` is (), or if a value of the objective is 0."""
     searched_again: Mapping[str, float] = field(default_factory=dict)
@@ -409,7 +409,7 @@ def _runner_up(rated: _Rated, ordered: pandas.DataFrame, key: str) -> RunnerUp |
 
 
 def _alone(answer: Answer, key: str, chosen: int) -> Iterator[ChoiceOfNetwork]:
-    """Choice of each network alone. `chosen` is the index of the design that was chosen for all networks together."""
+    """Choice for each network alone. `chosen` is the index of the design that was chosen for all networks together."""
     if key == AREA_MM2 or len(answer.fronts) == 1:
         return
     for front in answer.fronts[:-1]:
@@ -423,7 +423,7 @@ def _alone(answer: Answer, key: str, chosen: int) -> Iterator[ChoiceOfNetwork]:
 def _weights(
     answer: Answer, ordered: pandas.DataFrame, key: str
 ) -> tuple[tuple[NetworkShare, ...], EqualWeights | None]:
-    """Pair: the part of each network in the objective of the first design in `ordered`, and the choice if each network
+    """Pair: the share of each network in the objective of the first design in `ordered`, and the choice if each network
     counts equally. `shares` and `equal_weights` of `Decision` describe the cases () and None.
     """
     if key == AREA_MM2 or len(answer.fronts) == 1:

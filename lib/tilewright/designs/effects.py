@@ -15,8 +15,8 @@ class Effect:
 
     axis: str
     table: pandas.DataFrame
-    """Table with a row for each value of the axis among the compared designs. Numbers are in ascending order, and texts
-    in the order of the space.
+    """Table with a row for each value that the axis has in the compared designs. Numbers are in ascending order, and
+    texts in the order of the space.
 
     The columns are `value`, `designs` (number of compared designs with this value) and, for each known measure,
     `best_<measure>` and `median_<measure>` over these designs.

@@ -22,7 +22,7 @@ from tilewright.results.error_bars.table import Values, check_class, error_table
 from tilewright.search.options import SearchOptions
 
 POSSIBLE = 0.1
-"""Probability from which a design counts as possibly faster than the fastest one."""
+"""Probability from which a design counts as possibly faster than the design with the least predicted latency."""
 _OPTION = "--error-bars"
 
 

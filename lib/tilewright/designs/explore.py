@@ -85,7 +85,7 @@ def _sources(space: Space) -> str:
 
 
 _COST = "cost"
-"""Key of a memory that takes its energies and its area from the library of costs."""
+"""Key with which a memory takes its energies and its area from the library of costs."""
 
 
 def _has_library_cost(value: Any) -> bool:
