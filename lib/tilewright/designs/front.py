@@ -170,7 +170,7 @@ def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
 
 
 STEPS = "the best designs, and others at equal steps along it"
-"""Words that say which rows of a front a sample has (`spread`)."""
+"""Words for the rows that a sample takes from a front (`spread`)."""
 
 
 def spread(members: pandas.DataFrame, most: int, named: Sequence[str] = ()) -> pandas.DataFrame:

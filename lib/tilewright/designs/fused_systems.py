@@ -37,9 +37,9 @@ from tilewright.workload.graph import Workload
 STARTS = 4
 """Limit of the number of earlier designs from whose plans a search starts. The nearest designs are taken."""
 LIKE = 1.05
-"""Largest ratio at which a start plan counts as equally good on the searched design and on the design from which it
-comes. The ratio compares two values of the objective, each divided by the lower bound of its design. If the best start
-plan is worse, the search also makes first plans for the searched design.
+"""Limit on a ratio of two values, at which a start plan counts as equally good on the searched design and on the design
+from which it comes. Each value is the objective on one of these designs, divided by the lower bound of this design. If
+the best start plan is worse, the search also makes first plans for the searched design.
 """
 RETURN_SHARE = 0.25
 """Share of a design's plans and schedules that is reserved for its second search, which starts from the plans of

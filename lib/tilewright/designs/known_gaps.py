@@ -28,7 +28,7 @@ class KnownGap(NamedTuple):
     designs: int
     """Number of designs whose gaps are known."""
     is_of_runner_up: bool
-    """True if the gap is that of the runner-up, for the sums over the networks. Otherwise, it is the largest gap of a
+    """True if `share` is the gap of the runner-up in the sums over the networks. False if it is the largest gap of any
     design on one network.
     """
 

@@ -120,7 +120,7 @@ class Expression:
     """Parsed expression."""
 
     text: str
-    """Expression as written. If it is a number, true or false, the text of this value."""
+    """Expression as written. If the expression is a plain value (a number, true or false), the text of this value."""
     names: tuple[str, ...]
     """Names in the expression, each once, without the names of functions."""
     tree: ast.expr

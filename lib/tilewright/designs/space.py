@@ -221,7 +221,7 @@ class Law:
     """Name that the law defines, or dotted path that it sets, as written in the file."""
     formula: Formula
     path: KeyPath | None
-    """Path in the base that the law sets. None if the law defines a name."""
+    """Path that the law sets in the base. None if the law defines a name."""
 
 
 @dataclass(frozen=True)

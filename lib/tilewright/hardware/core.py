@@ -69,7 +69,7 @@ class RunLength:
     operands: tuple[str, ...]
     """Memory operands whose data are compressed."""
     run_bits: int
-    """Number of bits that hold the number of zeros before an element."""
+    """Number of bits that store the number of zeros before an element."""
     pairs: int
     """Number of pairs (number of zeros, element) in a word."""
     word_bits: int
@@ -117,8 +117,8 @@ class Memory:
     caches: tuple[CacheLevel, ...] = field(default=(), metadata=LEFT_OUT)
     """Caches between the core and the memory, from the smallest to the largest."""
     row_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Loop dimensions along which neighbouring elements are next to each other in the memory. For each operand, only
-    the first listed dimension that the operand has is used."""
+    """Loop dimensions along which neighbouring elements are next to each other in the memory. Each operand uses
+    only the first of the listed dimensions that it has."""
     run_length: RunLength | None = field(default=None, metadata=LEFT_OUT)
     """Compression of the data in the memory; None if they are not compressed."""
     tile_dimensions: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)

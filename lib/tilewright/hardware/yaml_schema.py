@@ -173,7 +173,7 @@ class RunLengthEntry(TableModel):
     """Memory operands whose data are compressed. For O, only final outputs are compressed. The workload gives the
     shares of zeros."""
     run_bits: Annotated[int, Field(ge=1, le=16)]
-    """Number of bits that hold the number of zeros before an element."""
+    """Number of bits that store the number of zeros before an element."""
     pairs: Annotated[int, Field(ge=1, le=1024)]
     """Number of pairs (number of zeros, element) in a word."""
     word: SizeBits
