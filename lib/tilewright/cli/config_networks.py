@@ -10,7 +10,7 @@ from tilewright.cli.config_files import Note
 from tilewright.workload.network_options import BRANCHES, PRECISIONS, NetworkOptions
 
 NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits", "zeros")
-"""Keys of the configuration with options for ONNX files. The value of each key is a table with one entry per workload.
+"""Configuration keys that hold options for ONNX files. The value of each key is a table with one entry per workload.
 An entry is a table of sizes, shapes, branches, bits or shares of zeros, or the name of a precision.
 """
 

@@ -40,8 +40,8 @@ INCOMPLETE = "is missing: this check needs hardware, workload and mapping"
 WRITTEN = Path("config")
 """Folder with the input files of a project, relative to the working folder."""
 _PLAIN_WORDS = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b", re.ASCII)
-"""Regular expression for the ASCII words (letters, digits, underscores) in a name. YAML writes such a word unchanged
-and on one line, unless it uses escapes.
+"""Regular expression for the ASCII words (letters, digits, underscores) in a name. A YAML file has such a word
+unchanged and on one line, unless the file uses escapes.
 """
 
 

@@ -52,7 +52,7 @@ DESCRIBED = ("hardware/", "workload/", "mapping/")
 """Prefixes of unit names. A unit whose name begins with one of these prefixes reads an input file or draws hardware."""
 LEFT_OUT = ".unfinished.json"
 """Name of the file that lists the runs without a result. The file is in the folder of logs. `workflow/run.sh` writes
-this file, and tables of many runs list these runs."""
+this file. Tables that cover many runs also list the runs in it."""
 REPORT_PAGE = "report.html"
 """Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
 _DRAWN = ("*-column.*", "*-page.*")

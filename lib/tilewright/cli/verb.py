@@ -114,8 +114,8 @@ class Verb:
 
     function: Callable[..., Any]
     signature: inspect.Signature
-    """Signature of the function, with the help of options in annotations. A class of parameters is a single argument
-    here.
+    """Signature of the function. The annotations contain the help texts of the options. A class of parameters is a
+    single argument here.
     """
     text: str
     run: Callable[..., Any]

@@ -15,7 +15,7 @@ from tilewright.mapping.zeros import plain_widths
 
 ROOMY_MARGIN = 128
 """Factor that defines a roomy memory: such a memory is at least this many times as large as all its operands together,
-and so has room for every allocation. The factor is large for two reasons: a slice counts twice if the memory is
+and so has room for every allocation. The factor is large for two reasons: a tile counts twice if the memory is
 double-buffered, and a loop order can have more iterations than the layer.
 """
 NEVER = np.iinfo(np.int64).max

@@ -135,7 +135,7 @@ class RunnerUp:
     excess: float
     """Relative excess of the second best design over the chosen design, in the objective."""
     equal: int
-    """Number of other designs with the same objective as the chosen design."""
+    """Number of other designs with the same value of the objective as the chosen design."""
     close: int
     """Number of other designs whose objective exceeds that of the chosen design by at most the share CLOSE."""
 

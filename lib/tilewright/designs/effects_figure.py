@@ -28,7 +28,7 @@ from tilewright.results.words import short_layer_name, short_names
 
 PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
 PANELS_A_ROW = {"": 5, "column": 3, "page": 6}
-"""Largest number of panels in a row, by width of the paper; '' stands for a report."""
+"""Largest number of panels in a row, by width of the figure in a paper; '' stands for a report."""
 MOST_ROWS_IN_PAPER = 7
 """Limit of the number of rows of panels in a figure for a paper. It keeps the figure at most about 7 inches high."""
 AXIS_CHARACTERS, MOST_LEVELS, LEVEL_CHARACTERS = 34, 12, 12

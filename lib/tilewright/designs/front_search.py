@@ -34,7 +34,7 @@ from tilewright.designs.stamped_tables import digest_in, read_stamped, write_sta
 from tilewright.search.progress import Advance
 
 COSTS = "costs"
-"""Name of the folder with the parts, in the folder of a front."""
+"""Name of the folder with the files of the parts, in the folder of a front."""
 
 
 @dataclass(frozen=True, eq=False)

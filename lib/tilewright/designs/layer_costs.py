@@ -101,8 +101,8 @@ class CoreColumns:
     figures: tuple[Key, ...]
     """Name, energies and port widths of each memory."""
     columns: dict[str, np.ndarray]
-    """Columns that describe the memories in cost model problems, by column name. Each column is an array of shape
-    (memories,).
+    """Columns that describe the memories in problems of the cost model, by column name. Each column is an array of
+    shape (memories,).
     """
 
     @classmethod

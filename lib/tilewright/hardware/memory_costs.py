@@ -31,8 +31,8 @@ BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
 """Conversion factor: a port of one bit per cycle at 1 MHz moves this many gigabytes per second."""
 ROUNDING = 1e-9
 MOST_PARTS = 16
-"""Largest number of DRAM parts that a memory can need without a caution. Servers have up to 12 channels of DRAM for a
-processor, and accelerators up to 12 stacks.
+"""Largest number of DRAM parts that a memory can need before a caution is given. Servers have up to 12 channels of DRAM
+for a processor, and accelerators up to 12 stacks.
 """
 
 

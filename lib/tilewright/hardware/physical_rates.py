@@ -25,7 +25,7 @@ CLOCK_KEY = "clock_frequency"
 """Key of the clock in hardware files."""
 _WIDTHS = ("bandwidth_min", "bandwidth_max")
 _ENERGIES = {"r_cost": "write", "w_cost": "read"}
-"""Key of a memory that gives an energy per word -> type of port that does not use this energy."""
+"""Key with which a memory gives an energy per word -> type of port that does not use this energy."""
 _HERTZ_A_MEGAHERTZ = 10**6
 _STANDS_IN = 64
 """Bandwidth in bits per cycle that replaces an invalid bandwidth. The reader then also finds the other problems of the

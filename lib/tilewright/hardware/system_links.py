@@ -54,7 +54,8 @@ class Graph:
     topology: str
     sizes: Sizes
     regular: tuple[int, ...]
-    """Ids of the regular cores, in the order of their positions in the graph."""
+    """Ids of the regular cores (all but the pooling, SIMD and off-chip core), in the order of their positions in the
+    graph."""
     pooling: int | None
     simd: int | None
     bandwidth_bits_per_cycle: int | None

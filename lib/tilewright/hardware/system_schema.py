@@ -153,9 +153,9 @@ class StridedEntry(TableModel):
     """Measured rates of transfers whose data lie in short rows (strided data)."""
 
     read: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Rates of reads in bits per cycle, by the number of contiguous bytes in a row."""
+    """Rates of reads in bits per cycle, by the number of contiguous bytes."""
     write: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Rates of writes in bits per cycle, by the number of contiguous bytes in a row."""
+    """Rates of writes in bits per cycle, by the number of contiguous bytes."""
 
 
 class RateEntry(TableModel):

@@ -37,8 +37,9 @@ from tilewright.hardware.silicon.library import (
 
 REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.15, "ports": 1.0}
 """Distances at which the correlation between the deviations of two memories falls to 1/e. A deviation is the difference
-between the logarithm of a CACTI figure and the polynomial. Distances in size, width, node and number of words are
-counted in doublings. Distances in type of cells and in ports are 0 (equal) or 1 (different).
+between the logarithm of a CACTI figure and the polynomial that is fitted to these logarithms. Distances in size, width,
+node and number of words are counted in doublings. Distances in type of cells and in ports are 0 (equal) or 1
+(different).
 
 The values minimise the prediction errors of the law. To measure these errors, one memory, or all memories of one size
 or width, are left out of the table and predicted.
@@ -54,9 +55,9 @@ WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
 """Setup -> base-2 logarithms of the smallest and the largest size in bytes. All sizes are powers of two."""
 _CORNER = 4
-"""Largest ratio of the number of words that CACTI needs to the number of words of a memory in the grid. Memories with
-fewer words than CACTI needs are at the corners of the grid. They get predicted figures, because a memory between four
-points of the grid is interpolated from all four points.
+"""Limit on the ratio FEWEST_WORDS / (number of words of a memory in the grid). Memories with fewer words than CACTI
+needs (FEWEST_WORDS) are at the corners of the grid. They get predicted figures, because a memory between four points
+of the grid is interpolated from all four points.
 """
 
 
