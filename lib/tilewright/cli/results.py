@@ -190,7 +190,7 @@ def _decisions(plan: "RunPlan") -> dict[str, tuple[str, str]]:
 
 
 _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
-"""Name of the unit that makes the summary of a run, by flow."""
+"""Name of the step that writes the summary of a run, by the flow of the run (one core or several)."""
 
 
 def _state(results: Path, states: Mapping[str, str], folder: str) -> str:

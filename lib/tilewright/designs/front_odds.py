@@ -96,7 +96,7 @@ def least_probability(rows: pandas.DataFrame, measure: str, index: Any) -> float
 
 
 def _laws(columns: Any) -> list[str]:
-    """Cost laws with columns in a table, sorted by name."""
+    """Names of the cost laws for which a table has columns, in alphabetical order."""
     names = [str(name) for name in columns]
     found = {name.removeprefix(_START).removesuffix(_LOW) for name in names if _is_low(name)}
     return sorted(found)

@@ -130,7 +130,7 @@ def without_layers_left_out(workload: Workload) -> Workload:
 
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
-    """Uncosted work, one item for each operator type for whose work the model profile has no layer."""
+    """Work without a cost, because the model profile makes no layer of it: one item for each operator type."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
 
 

@@ -17,7 +17,8 @@ _LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
 _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
 BREAKING_GAIN = 1.1
-"""Least gain for which names are broken: the scaled text must become larger by at least this factor."""
+"""Least gain for which names are split over several lines: the scaled text must become larger by at least this factor.
+"""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
 """Pattern of a piece of text after which a line may end if names may be broken. A number like `-1.4%` is one piece."""

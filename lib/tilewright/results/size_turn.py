@@ -117,9 +117,9 @@ def size_order(
     """Order of two runs in the measure of `one`, with the smallest change of the size of one memory that reverses this
     order. None if there is no memory to change.
 
-    The tried sizes are the present size times 2, 4, ... and divided by 2, 4, ... . Each factor is tried with all
-    memories before a larger factor is tried. If one or several changes by a factor reverse the order, each of them is
-    made as small as TOLERANCE allows. The smallest change is returned.
+    The tried sizes are the present size times 2, 4, ... and divided by 2, 4, ... . Each factor is tried with one
+    memory after another before a larger factor is tried. At the first factor that reverses the order with at least one
+    memory, the change of each such memory is made as small as TOLERANCE allows. The smallest change is returned.
     """
     if not memories:
         return None

@@ -120,8 +120,8 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """Values for the layers in execution order: True if `exploit_data_locality` would keep an operand of the layer
-    below the top memory. None if this is not known.
+    """Values for the layers in execution order: True if, with `exploit_data_locality`, an operand of the layer
+    would stay in a memory below the top memory. None if this is not known.
     """
     from tilewright.mapping.locality import find_memory_reach
 

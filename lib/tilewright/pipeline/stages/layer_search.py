@@ -41,7 +41,7 @@ class LayerSearch:
     failures: dict[str, MappingError] = field(default_factory=dict)
     """Error of each layer problem without a mapping that fits, by key of the problem. The error has the reason."""
     objective: str = "latency"
-    """Objective that chooses the best of several mappings of a problem, if no stage chooses it."""
+    """Objective by which the best of several mappings of a problem is chosen, if no stage chooses the best mapping."""
     all_of_them: bool = True
     """True if all mappings of a problem are kept. If False, only the best mapping is kept, together with the number of
     other mappings.

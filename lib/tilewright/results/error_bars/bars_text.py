@@ -1,6 +1,6 @@
-"""Lines on the error bars in the summary of a run.
+"""Sentences on the error bars that the summary of a run contains.
 
-Every verb that prints a run calls them, so this module imports neither the table of errors nor pandas.
+Every verb that prints a run imports this module, which therefore imports neither the table of errors nor pandas.
 """
 
 from collections.abc import Iterator, Mapping

@@ -122,9 +122,9 @@ class _Search:
     def _look(self, advance: Callable[[int], None]) -> None:
         """Refine the entry of the heap with the least bound. The entry leaves the heap only after it is refined.
 
-        If the bounds of other stacks have improved, the bound of the entry is raised, and nothing else happens. If they
-        have not, the next step depends on the entry. Without a tile size, bounds for all tile sizes of its stack are
-        computed. With a tile size, its cost is computed.
+        If the bounds of other stacks have improved, the bound of the entry is raised, and nothing else happens.
+        Otherwise, an entry without a tile size is replaced by bounds for all tile sizes of its stack; for an entry with
+        a tile size, the cost of the stack is computed.
         """
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)

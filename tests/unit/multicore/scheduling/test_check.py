@@ -155,7 +155,14 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
         ("transfers", WEIGHT_ON_0, "piece", 99, "logs", "transfers: piece is out of range"),
         ("transfers", WEIGHT_ON_0, "start_cycles", 10**6, "logs", "transfers are not sorted by time"),
         ("transfers", WEIGHT_ON_0, "bits_per_cycle", -10, "logs", "transfers: bits_per_cycle is not positive"),
-        ("streams", {}, "cn", -1, "cores", "CN 1 does not stream its 60 bits over link 0 from its start to its end"),
+        (
+            "streams",
+            {},
+            "cn",
+            -1,
+            "cores",
+            "the stream of CN 1 (60 bits over link 0) does not last exactly as long as the CN",
+        ),
         ("streams", {}, "link", 1, "cores", "CN 2: wrong number of streamed bits over link 0"),
         (
             "streams",
@@ -163,7 +170,7 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
             "start_cycles",
             -1,
             "cores",
-            "CN 2 does not stream its 60 bits over link 0 from its start to its end",
+            "the stream of CN 2 (60 bits over link 0) does not last exactly as long as the CN",
         ),
         (
             "streams",
@@ -171,7 +178,7 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
             "end_cycles",
             1,
             "cores",
-            "CN 2 does not stream its 60 bits over link 0 from its start to its end",
+            "the stream of CN 2 (60 bits over link 0) does not last exactly as long as the CN",
         ),
         (
             "streams",
@@ -179,7 +186,7 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
             "bits_per_cycle",
             -1,
             "cores",
-            "CN 2 does not stream its 60 bits over link 0 from its start to its end",
+            "the stream of CN 2 (60 bits over link 0) does not last exactly as long as the CN",
         ),
         ("streams", {}, "bits_per_cycle", 3, "links", "link 0 carries 11 bits per cycle"),
         ("streams", {}, "bits", -1, "cores", "CN 2: wrong number of streamed bits over link 0"),

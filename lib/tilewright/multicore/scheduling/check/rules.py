@@ -230,7 +230,9 @@ def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     for cn, link, start, end, rate, bits in schedule.streams.tolist():
         taken[cn, link] += bits
         if (start, end) != (schedule.start_cycles[cn], schedule.end_cycles[cn]) or rate * (end - start) < bits:
-            faults.append(f"CN {cn} does not stream its {bits} bits over link {link} from its start to its end")
+            faults.append(
+                f"the stream of CN {cn} ({bits} bits over link {link}) does not last exactly as long as the CN"
+            )
     wanted = stream_loads(problem, schedule)
     faults += [f"CN {cn}: wrong number of streamed bits over link {link}" for cn, link in sorted({*wanted, *taken})
                if wanted.get((cn, link), 0) != taken.get((cn, link), 0)]  # fmt: skip
