@@ -26,8 +26,8 @@ from tilewright.results.sheet import PaperWidth, drawn_for, sheet_inches
 if TYPE_CHECKING:
     from tilewright.designs.answer import Answer
     from tilewright.designs.decision import Decision
+    from tilewright.designs.decision_bounds import MappingBounds
     from tilewright.designs.decision_text import Statement
-    from tilewright.designs.decision_trials import MappingBounds
     from tilewright.designs.space import Network, Space
 
 TEXT, PAGE, TABLE = *DECISION, DECISION_TABLE
@@ -61,14 +61,10 @@ def _decided(
     jobs: int,
 ) -> Decided:
     from tilewright.designs.decision import decision_of
+    from tilewright.designs.decision_gaps import search_statements, unbounded_statements
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
-    from tilewright.designs.decision_trials import (
-        base_statements,
-        free_statements,
-        search_statements,
-        unbounded_statements,
-    )
+    from tilewright.designs.decision_trials import base_statements, free_statements
     from tilewright.designs.space_reader import read_space
 
     folder = Path(folder)
@@ -106,8 +102,8 @@ def _decided(
 def _left_out(page: Path, decision: "Decision", made: "Sequence[Statement]") -> list[str]:
     """Notices of options whose statements are on the earlier page of the same decision, but not on the new page."""
     from tilewright.base.harmless import markdown
+    from tilewright.designs.decision_bounds import AFTER_BOUNDS
     from tilewright.designs.decision_text import NEXT, heading
-    from tilewright.designs.decision_trials import AFTER_BOUNDS
 
     earlier = page.read_text("utf-8", "replace") if page.is_file() else ""
     if not earlier.startswith(f"# {markdown(heading(decision))}\n"):
@@ -269,7 +265,7 @@ def _with_bounds(
     """Pair (decision, statement). The decision has the values from a search that also computes lower bounds. The
     statement says in which order this search puts the chosen design and the runner-up.
     """
-    from tilewright.designs.decision_trials import bounds_statement
+    from tilewright.designs.decision_bounds import bounds_statement
 
     assert decision.runner_up is not None
     if space.is_of_systems or not decision.depends_on_mappings:
@@ -326,7 +322,7 @@ def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequen
     """Objectives of two designs, and a lower bound of the objective of the second design. All three are sums over the
     networks, in the unit of the decision. The bound is None if a network has no bound.
     """
-    from tilewright.designs.decision_trials import MappingBounds
+    from tilewright.designs.decision_bounds import MappingBounds
 
     units = [_unit(decision, name) for name in names]
     first, second = (sum(value for _, value, _ in own) * unit for own, unit in zip(runs, units, strict=True))

@@ -353,9 +353,13 @@ def _runner_up(decision: Decision, commands: Commands) -> Statement:
 def _close(decision: Decision) -> str:
     assert decision.runner_up is not None
     close, others = decision.runner_up.close, decision.front.compared_count - 1
-    number = f"{close:,}" if close else "none"
     verb = "are" if close > 1 else "is"
-    return f"Of {count_of(others, 'other design')}, {number} {verb} within {CLOSE:.0%} of the choice."
+    return f"Of {count_of(others, 'other design')}, {number_text(close)} {verb} within {CLOSE:.0%} of the choice."
+
+
+def number_text(count: int) -> str:
+    """Number of designs as text: "none" for 0."""
+    return f"{count:,}" if count else "none"
 
 
 def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:

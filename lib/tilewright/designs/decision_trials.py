@@ -1,11 +1,10 @@
-"""Statements of a decision that need more than the table of results: changes to try next, and bounds of mappings."""
+"""Statements of a decision that need single designs: changes to try next, axes without a cost, the base design."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.base.errors import KeyPath, count_of
-from tilewright.base.proof import gap_to
+from tilewright.base.errors import KeyPath
 from tilewright.designs.advice import LEAST_GAIN, Advices
 from tilewright.designs.advice_text import (
     OF_CHANGES,
@@ -21,19 +20,16 @@ from tilewright.designs.base_design import base_sentence
 from tilewright.designs.changes import ENERGY, FileChange
 from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, CHOICE, NEXT, TURN, Commands, Statement, command_line
+from tilewright.designs.decision_text import CHOICE, NEXT, TURN, Commands, Statement, command_line
 from tilewright.designs.free_axes import free_axes, free_sentence
 from tilewright.designs.held_mappings import Outcome
-from tilewright.designs.known_gaps import below, known_gap, largest_gap, needed_gap, own_gaps, within_gap
 from tilewright.designs.space import Space
 from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
-AFTER_BOUNDS = "After a search with bounds (`best`)"
-"""First words of each statement that is made from a search with bounds."""
 FACTOR = 2
 """Factor by which numbers of the chosen design's hardware are multiplied or divided, to find changes to try next."""
 _EQUAL = 1e-9
-"""Largest relative difference at which a value and a bound count as equal."""
+"""Largest gain or loss, as a share, at which the costs after a change count as the same."""
 
 
 @dataclass(frozen=True)
@@ -180,95 +176,6 @@ def _assumed(advices: Advices, one: TriedChange) -> str:
     return f" Assumed: {'; '.join(notes)}." if notes else ""
 
 
-@dataclass(frozen=True)
-class MappingBounds:
-    """Values of the objective after a search with bounds: for the chosen design, for the runner-up, and a lower bound
-    for the runner-up.
-    """
-
-    choice: float
-    runner_up: float
-    bound: float | None
-    """Lower bound of the runner-up's objective. It holds for all mappings that the bounds of the search cover,
-    including mappings that the search did not evaluate. None if the search gives no bound for a layer.
-    """
-
-
-def bounds_statement(
-    decision: Decision, bounds: MappingBounds, pairs: Sequence[tuple[Path, Path]], goal: str
-) -> Statement:
-    """Statement on the order of the chosen design and the second best design after a search with bounds.
-
-    `pairs` has the runs of both designs for each network. `goal` is the objective of the search of the space.
-    """
-    assert decision.runner_up is not None
-    first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
-    again = tuple(command_line("compare", *pair) for pair in pairs)
-    searched = f"{AFTER_BOUNDS} on both designs,"
-    if bounds.runner_up < bounds.choice * (1 - _EQUAL):
-        text = (
-            f"{searched} the order is reversed: {second} has {share(gap_to(bounds.runner_up, bounds.choice))} less"
-            f" {words} than {first}. The choice was due to the search of the space, not to the hardware."
-        )
-    elif bounds.bound is None:
-        text = (
-            f"{searched} the order stays, but mappings that were not found could reverse it: the search gives no lower"
-            f" bound for some layer on {second}."
-        )
-    elif bounds.bound > bounds.choice * (1 + _EQUAL):
-        text = (
-            f"{searched} the order is certain for all mappings that the bounds cover: {first} is"
-            f" {share(gap_to(bounds.choice, bounds.bound))} below the lower bound of {second}."
-        )
-    else:
-        text = (
-            f"{searched} the order stays, but mappings that were not found could reverse it: {second} could have up to"
-            f" {share(gap_to(bounds.bound, bounds.choice))} less {words} than {first}."
-        )
-    if len(decision.answer.exploration.networks) > 1:
-        text += " All of this is for the sums over all networks, not for each network."
-    text += f" {_found_again(decision, bounds)}{_others(decision, bounds, goal)}"
-    return Statement(CERTAINTY, text, again)
-
-
-def _found_again(decision: Decision, bounds: MappingBounds) -> str:
-    """Sentence with the values before and after the search with bounds."""
-    assert decision.runner_up is not None
-    measure = decision.measure
-    pairs = ((decision.choice, bounds.choice), (decision.runner_up.design, bounds.runner_up))
-    found = " and ".join(
-        f"{design.name} has {measure.text(value)} {measure.unit}"
-        f" ({measure.text(design.measures[decision.objective])} in the space)"
-        for design, value in pairs
-    )
-    return f"With the mappings of this search, {found}."
-
-
-def _others(decision: Decision, bounds: MappingBounds, goal: str) -> str:
-    """Sentence on the designs that were not searched again; '' if there are none."""
-    assert decision.runner_up is not None
-    first, words = decision.choice.name, decision.measure.words
-    searched = (first, decision.runner_up.design.name)
-    count = decision.front.compared_count - len(searched)
-    if not count:
-        return ""
-    told = f" {count_of(count, 'other design')} {'were' if count > 1 else 'was'} not searched again"
-    values = (decision.choice.measures, bounds.choice), (decision.runner_up.design.measures, bounds.runner_up)
-    found = max(gap_to(value, measures[decision.objective]) for measures, value in values)
-    gap = largest_gap(decision, goal)
-    if gap is not None and gap.share > found:
-        most, source = gap.share, "the largest gap that `explore` found on one network"
-    elif found:
-        most, source = found, "the larger saving of this search for the two designs"
-    else:
-        return f"{told}, and how much this search would save for them is not known."
-    number = below(decision, most, bounds.choice, searched)
-    return (
-        f"{told}. If it saved {share(most)} for them ({source}), {_number(number)} of them would"
-        f" have less {words} than {first} after its new search."
-    )
-
-
 def free_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
     """Statements on the axes that change no cost for the chosen design."""
     rows, name = decision.front.rows, decision.choice.name
@@ -283,82 +190,3 @@ def base_statements(decision: Decision, space: Space, commands: Commands) -> Ite
     """
     if text := base_sentence(space, decision.front, decision.objective):
         yield Statement(CHOICE, text, (commands.explore(),))
-
-
-def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement that the search minimised another objective than the decision; none if the objectives are equal."""
-    goal = space.options.objective
-    if goal != objective and decision.depends_on_mappings and decision.runner_up is not None:
-        yield Statement(
-            CERTAINTY,
-            f"The mappings of all designs were searched for the least {goal}, not for the least {objective}: other"
-            f" mappings can have less {decision.measure.words}. Set `objective: {objective}` under `options` in"
-            f" {commands.space}.",
-            (commands.explore(),),
-        )
-
-
-def _gap_words(decision: Decision, space: Space) -> str:
-    """Sentences that compare the margin of the choice with the known gap of the mappings or plans."""
-    assert decision.runner_up is not None
-    first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
-    excess, needed, equal = share(decision.runner_up.excess), needed_gap(decision), decision.runner_up.equal
-    margin = f"{second} has {excess} more {words} than {first}, so {share(needed)} less would reverse the order."
-    if equal:
-        margin = f"{second} has as little {words} as {first}."
-    goal = space.options.objective
-    gap = known_gap(decision, goal)
-    if gap is None:
-        return f"{margin} No gap to the best {words} is known."
-    better = "plans" if space.is_of_systems else "temporal mappings"
-    known = _own_gap_words(decision, goal)
-    if gap.is_of_runner_up:
-        known += f"Better {better} could give {second} at most {share(gap.share)} less {words}."
-    else:
-        known += (
-            f"The gap of {second} is not known; the largest gap that `explore` found on one network is"
-            f" {share(gap.share)} (of {count_of(gap.designs, 'design')})."
-        )
-    if gap.share >= needed:
-        count = within_gap(decision, gap.share)
-        others = count_of(decision.front.compared_count - 1, "other design")
-        tied = f", among them {'the one that ties' if equal == 1 else f'the {equal:,} that tie'}," if equal else ""
-        open_order = "better mappings can break the tie" if equal else "a gap of this size could reverse it"
-        return (
-            f"{margin} {known} Therefore the order is not proven, because {open_order}: with such a gap,"
-            f" {_number(count)} of {others}{tied if count else ''} could have less {words} than {first}."
-        )
-    if gap.is_of_runner_up:
-        return f"{margin} {known} Therefore no better {better} of {second} reverse the order."
-    return f"{margin} {known} A gap of {second} up to this size would not reverse the order."
-
-
-def _number(count: int) -> str:
-    """Number of designs as text."""
-    return f"{count:,}" if count else "none"
-
-
-def _own_gap_words(decision: Decision, goal: str) -> str:
-    """Sentence on the gaps of the chosen design; '' if they are not known."""
-    own = own_gaps(decision, goal, decision.choice.name)
-    if not own:
-        return ""
-    is_single = len(decision.answer.exploration.networks) == 1
-    told = ", ".join(share(gap) if is_single else f"{share(gap)} on {network}" for network, gap in own.items())
-    name, words = decision.choice.name, decision.measure.words
-    return f"Better temporal mappings could give {name} itself at most {told} less {words}. "
-
-
-def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement which says that it was not examined whether better mappings reverse the order of the two best designs.
-
-    It is made for decisions without a search with bounds. There is no statement if the decision does not depend on
-    mappings, or if there is no second-best design.
-    """
-    if decision.depends_on_mappings and decision.runner_up is not None:
-        text = _gap_words(decision, space)
-        if not space.is_of_systems and known_gap(decision, space.options.objective) is not None:
-            text += " These gaps cover only the spatial mappings that were searched."
-        text += " It was not examined whether other mappings reverse the order of the choice and the runner-up."
-        again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)
-        yield Statement(CERTAINTY, f"{text} This command examines it." if again else text, again)

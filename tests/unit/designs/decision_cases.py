@@ -1,20 +1,45 @@
-"""Random small explorations, and a plain second computation of what a decision on them states."""
+"""Random small explorations, their statements, and a plain second computation of what a decision on them states."""
 
 import io
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
 from tilewright.base.harmless import csv_text
 from tilewright.designs.answer import Answer, answer_of
+from tilewright.designs.decision import Decision, decision_of
+from tilewright.designs.decision_text import Commands, Statement, statements
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.table_files import space_table
 
 AXES = {"rows": (8, 16, 32), "sram": (64, 128)}
 PARTS = ("energy_mac_pj", "energy_memory_sram_pj", "energy_memory_dram_pj")
+
+
+def commands_of(answer: Answer) -> Commands:
+    """Commands for an exploration that is in no folder."""
+    return Commands(Path("made.yaml"), Path("out"), answer.exploration.networks)
+
+
+def made_of(decision: Decision) -> tuple[Statement, ...]:
+    """Statements from the table of results alone."""
+    return statements(decision, commands_of(decision.answer))
+
+
+def texts(decision: Decision, topic: str) -> list[str]:
+    """Sentences on one topic."""
+    return [one.text for one in made_of(decision) if one.topic == topic]
+
+
+def with_gaps(answer: Answer, gaps: Sequence[float]) -> Decision:
+    """Decision by EDP if `explore` found these gaps, one for each row of the table."""
+    known = replace(answer.exploration, table=answer.exploration.table.assign(mapping_gap=gaps))
+    return decision_of(replace(answer, exploration=known), "EDP")
 
 
 def random_answer(seed: int) -> Answer:

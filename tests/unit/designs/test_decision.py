@@ -3,19 +3,13 @@
 import html
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import numpy as np
 import pytest
 from tilewright.base.errors import InputError
 from tilewright.base.objectives import DECISIONS
-from tilewright.designs.answer import Answer, answer_of
-from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, decision_of
+from tilewright.designs.answer import answer_of
+from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, decision_of
 from tilewright.designs.decision_page import decision_page
 from tilewright.designs.decision_text import (
     CERTAINTY,
@@ -23,39 +17,19 @@ from tilewright.designs.decision_text import (
     PRICE,
     RUNNER_UP,
     TURN,
-    Commands,
-    Statement,
     decision_markdown,
     decision_text,
     share,
-    statements,
 )
-from tilewright.designs.decision_trials import MappingBounds, bounds_statement, unbounded_statements
 from tilewright.designs.front_odds import part_columns
-from tilewright.designs.known_gaps import KnownGap, known_gap, needed_gap, within_gap
 from tilewright.designs.page import explore_page
 from tilewright.designs.tables import answer_text
 from tilewright.search.cost_ranges import CostPart
 
 from tests.unit.designs.conftest import costs, exploration
-from tests.unit.designs.decision_cases import PARTS, Plain, random_answer
+from tests.unit.designs.decision_cases import PARTS, Plain, made_of, random_answer, texts
 
 CASES = [(seed, DECISIONS[seed % 4]) for seed in range(36)]
-
-
-def commands_of(answer: Answer) -> Commands:
-    """Commands for an exploration that is in no folder."""
-    return Commands(Path("made.yaml"), Path("out"), answer.exploration.networks)
-
-
-def made_of(decision: Decision) -> tuple[Statement, ...]:
-    """Statements from the table of results alone."""
-    return statements(decision, commands_of(decision.answer))
-
-
-def texts(decision: Decision, topic: str) -> list[str]:
-    """Sentences on one topic."""
-    return [one.text for one in made_of(decision) if one.topic == topic]
 
 
 def more(excess: float, words: str) -> str:
@@ -257,74 +231,6 @@ def test_each_network_alone(seed: int, objective: str) -> None:
         assert f"Only {network} is compared, of 2 networks of the space" in " ".join(again.answer.assumptions)
 
 
-SPACE: Any = SimpleNamespace(options=SimpleNamespace(objective="EDP"), is_of_systems=False)
-"""What the statements on gaps need of a space."""
-
-
-def with_gaps(answer: Answer, gaps: Sequence[float]) -> Decision:
-    """Decision by EDP if `explore` found these gaps, one for each row of the table."""
-    known = replace(answer.exploration, table=answer.exploration.table.assign(mapping_gap=gaps))
-    return decision_of(replace(answer, exploration=known), "EDP")
-
-
-def gap_text(decision: Decision) -> str:
-    """Text of the statement on the gaps of mappings."""
-    (statement,) = unbounded_statements(decision, SPACE, commands_of(decision.answer), "EDP")
-    return statement.text
-
-
-@pytest.mark.parametrize("gap", [0.0, 0.04, 0.06, 0.3, 0.6])
-def test_gaps_against_the_margin(gap: float) -> None:
-    """The order is not proven if the gap is not below what the runner-up needs; others within the gap are counted."""
-    answer = answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0, 140.0, 300.0)]))
-    decision = with_gaps(answer, [0.01, np.nan, gap, np.nan])
-    largest = max(gap, 0.01)
-    assert known_gap(decision, "EDP") == KnownGap(largest, 2, is_of_runner_up=False)
-    assert known_gap(decision, "latency") is None
-    assert needed_gap(decision) == pytest.approx(1 - 100 / 105)
-    within = sum(energy * (1 - largest) < 100 for energy in (105, 140, 300))
-    assert within_gap(decision, largest) == within
-    text = gap_text(decision)
-    assert "Better temporal mappings could give design-0 itself at most 1.0% less EDP." in text
-    assert (
-        f"The gap of design-1 is not known; the largest gap that `explore` found on one network is {largest:.1%}"
-        in text
-    )
-    is_open = largest >= 1 - 100 / 105
-    assert (f"with such a gap, {within} of 3 other designs could have less EDP" in text) == is_open
-    assert ("would not reverse the order" in text) != is_open
-
-
-@pytest.mark.parametrize("gap", [0.02, 0.3])
-def test_gap_of_the_runner_up_comes_first(gap: float) -> None:
-    """The gap of the runner-up itself counts, not a larger gap of another design: for the sum over the networks."""
-    rows = [costs(energy, 10.0, 1.0) for energy in (100.0, 50.0, 104.0, 51.0, 300.0, 300.0)]
-    decision = with_gaps(answer_of(exploration(rows, ("one", "two"))), [0.1, 0.2, gap, 0.0, 0.9, 0.9])
-    found = known_gap(decision, "EDP")
-    assert found is not None
-    assert found.is_of_runner_up
-    assert found.share == pytest.approx(gap * 104 / 155)
-    text = gap_text(decision)
-    assert "could give design-0 itself at most 10.0% on one, 20.0% on two less EDP." in text
-    assert f"Better temporal mappings could give design-1 at most {found.share:.1%} less EDP." in text
-    assert "90.0%" not in text
-    assert ("no better temporal mappings of design-1 reverse the order" in text) == (gap * 104 < 5)
-    assert ("not proven" in text) == (gap * 104 >= 5)
-
-
-def test_ties_are_told_as_ties() -> None:
-    """Equal designs are among those that could be better; shares of samples above 1 in total are explained."""
-    part = CostPart("", "sram", 1.0, 0.0, 0.5, 2.0)
-    rows = [costs(energy, 10.0, 1.0) | part_columns((part,), 10.0) for energy in (5.0, 5.0, 5.0, 9.0)]
-    decision = with_gaps(answer_of(exploration(rows)), [0.1, np.nan, np.nan, np.nan])
-    text = gap_text(decision)
-    assert "design-1 has as little EDP as design-0." in text
-    assert "better mappings can break the tie" in text
-    assert "2 of 3 other designs, among them the 2 that tie, could have less EDP than design-0" in text
-    assert "less than 0.1%" not in text
-    assert "design-1 in 100.0% (a tie counts for both)." in texts(decision, CERTAINTY)[0]
-
-
 @pytest.mark.parametrize(("seed", "objective"), CASES)
 def test_networks_in_the_sum(seed: int, objective: str) -> None:
     """The share of each network, whether it influences the choice, and the choice by the geometric mean."""
@@ -351,22 +257,6 @@ def test_networks_in_the_sum(seed: int, objective: str) -> None:
         assert f"that of {name} is {share(means[name] / means[best] - 1)} larger." in text
     else:
         assert f"{name} also has the least geometric mean" in text
-
-
-def test_designs_that_bounds_leave_out() -> None:
-    """After a search with bounds, the other designs are counted that would pass the choice with as much saved."""
-    answer = answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0, 108.0, 140.0)]))
-    for gap, saved, count in ((0.01, 0.2, 1), (0.5, 0.5, 2)):
-        decision = with_gaps(answer, [gap, np.nan, np.nan, np.nan])
-        text = bounds_statement(decision, MappingBounds(900.0, 840.0, None), [], "EDP").text
-        source = (
-            "the largest gap that `explore` found on one network" if gap == 0.5 else "the larger saving of this search"
-        )
-        assert f"2 other designs were not searched again. If it saved {saved:.1%} for them ({source}" in text
-        assert f"{count} of them would have less EDP than design-0 after its new search" in text
-    again = replace(decision, searched_again={"design-0": 900.0})
-    for page in (decision_text(again, ()), decision_markdown(again, ()), decision_page(again, ())):
-        assert "After a search with bounds, the EDP in " in html.unescape(page)
 
 
 @pytest.mark.parametrize("networks", [("one",), ("one", "two")])
@@ -435,28 +325,3 @@ def test_equal_designs_are_told() -> None:
     three = answer_of(exploration([costs(5.0, 2.0, 2.0), costs(5.0, 2.0, 1.0), costs(5.0, 2.0, 3.0)]))
     said = texts(decision_of(three, "EDP"), RUNNER_UP)[0]
     assert said.startswith("2 others have the same EDP as design-1, among them design-0.")
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ((10.0, 20.0, 16.0), "the order is certain for all mappings that the bounds cover: design-0 is 37.5% below"),
-        (
-            (10.0, 12.0, 9.0),
-            "mappings that were not found could reverse it: design-1 could have up to 10.0% less",
-        ),
-        ((10.0, 12.0, None), "the search gives no lower bound for some layer on design-1"),
-        ((10.0, 8.0, 7.0), "the order is reversed: design-1 has 20.0% less EDP than design-0"),
-    ],
-)
-def test_bounds_of_mappings(values: tuple[float, float, float | None], said: str) -> None:
-    """A bound above the choice proves the order; a bound below leaves it open; a smaller value turns it."""
-    decision = decision_of(answer_of(exploration([costs(5.0, 2.0, 1.0), costs(6.0, 2.0, 1.0)])), "EDP")
-    statement = bounds_statement(decision, MappingBounds(*values), [(Path("a"), Path("b"))], "EDP")
-    assert said in statement.text
-    unit = decision.measure.unit
-    found = [decision.measure.text(value) for value in (values[0], values[1], 10.0, 12.0)]
-    assert f"design-0 has {found[0]} {unit} ({found[2]} in the space)" in statement.text
-    assert f"design-1 has {found[1]} {unit} ({found[3]} in the space)" in statement.text
-    assert "not searched again" not in statement.text
-    assert statement.commands == ("tilewright compare a b",)

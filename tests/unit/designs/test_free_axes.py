@@ -12,7 +12,7 @@ from tilewright.designs.space import Space
 from tilewright.designs.space_reader import read_space
 from tilewright.designs.tables import answer_text
 
-from tests.unit.designs.test_decision import commands_of
+from tests.unit.designs.decision_cases import commands_of
 from tests.unit.designs.test_slow_memories import keys
 
 WIDTH = ["memories.memory.ports.r_port_1.bandwidth_max", "memories.memory.ports.w_port_1.bandwidth_max"]

@@ -23,7 +23,7 @@ from tilewright.hardware.access_times import AccessTime, access_times, core_acce
 from tilewright.hardware.silicon.memory_cost import MemoryShape, sram_memory
 from tilewright.hardware.source import parse_accelerator
 
-from tests.unit.designs.test_decision import made_of
+from tests.unit.designs.decision_cases import made_of
 from tests.unit.hardware.system_cases import connected, offchip, read
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"

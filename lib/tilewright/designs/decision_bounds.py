@@ -1,0 +1,106 @@
+"""Statement of a decision after a search with bounds: whether other mappings can reverse the order of two designs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.base.errors import count_of
+from tilewright.base.proof import gap_to
+from tilewright.designs.advice_text import share
+from tilewright.designs.decision import Decision
+from tilewright.designs.decision_text import CERTAINTY, Statement, command_line, number_text
+from tilewright.designs.known_gaps import below, largest_gap
+
+AFTER_BOUNDS = "After a search with bounds (`best`)"
+"""First words of each statement that is made from a search with bounds."""
+_EQUAL = 1e-9
+"""Largest relative difference at which a value and a bound count as equal."""
+
+
+@dataclass(frozen=True)
+class MappingBounds:
+    """Values of the objective after a search with bounds: for the chosen design, for the runner-up, and a lower bound
+    for the runner-up.
+    """
+
+    choice: float
+    runner_up: float
+    bound: float | None
+    """Lower bound of the runner-up's objective. It holds for all mappings that the bounds of the search cover,
+    including mappings that the search did not evaluate. None if the search gives no bound for a layer.
+    """
+
+
+def bounds_statement(
+    decision: Decision, bounds: MappingBounds, pairs: Sequence[tuple[Path, Path]], goal: str
+) -> Statement:
+    """Statement on the order of the chosen design and the second best design after a search with bounds.
+
+    `pairs` has the runs of both designs for each network. `goal` is the objective of the search of the space.
+    """
+    assert decision.runner_up is not None
+    first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
+    again = tuple(command_line("compare", *pair) for pair in pairs)
+    searched = f"{AFTER_BOUNDS} on both designs,"
+    if bounds.runner_up < bounds.choice * (1 - _EQUAL):
+        text = (
+            f"{searched} the order is reversed: {second} has {share(gap_to(bounds.runner_up, bounds.choice))} less"
+            f" {words} than {first}. The choice was due to the search of the space, not to the hardware."
+        )
+    elif bounds.bound is None:
+        text = (
+            f"{searched} the order stays, but mappings that were not found could reverse it: the search gives no lower"
+            f" bound for some layer on {second}."
+        )
+    elif bounds.bound > bounds.choice * (1 + _EQUAL):
+        text = (
+            f"{searched} the order is certain for all mappings that the bounds cover: {first} is"
+            f" {share(gap_to(bounds.choice, bounds.bound))} below the lower bound of {second}."
+        )
+    else:
+        text = (
+            f"{searched} the order stays, but mappings that were not found could reverse it: {second} could have up to"
+            f" {share(gap_to(bounds.bound, bounds.choice))} less {words} than {first}."
+        )
+    if len(decision.answer.exploration.networks) > 1:
+        text += " All of this is for the sums over all networks, not for each network."
+    text += f" {_found_again(decision, bounds)}{_others(decision, bounds, goal)}"
+    return Statement(CERTAINTY, text, again)
+
+
+def _found_again(decision: Decision, bounds: MappingBounds) -> str:
+    """Sentence with the values before and after the search with bounds."""
+    assert decision.runner_up is not None
+    measure = decision.measure
+    pairs = ((decision.choice, bounds.choice), (decision.runner_up.design, bounds.runner_up))
+    found = " and ".join(
+        f"{design.name} has {measure.text(value)} {measure.unit}"
+        f" ({measure.text(design.measures[decision.objective])} in the space)"
+        for design, value in pairs
+    )
+    return f"With the mappings of this search, {found}."
+
+
+def _others(decision: Decision, bounds: MappingBounds, goal: str) -> str:
+    """Sentence on the designs that were not searched again; '' if there are none."""
+    assert decision.runner_up is not None
+    first, words = decision.choice.name, decision.measure.words
+    searched = (first, decision.runner_up.design.name)
+    count = decision.front.compared_count - len(searched)
+    if not count:
+        return ""
+    told = f" {count_of(count, 'other design')} {'were' if count > 1 else 'was'} not searched again"
+    values = (decision.choice.measures, bounds.choice), (decision.runner_up.design.measures, bounds.runner_up)
+    found = max(gap_to(value, measures[decision.objective]) for measures, value in values)
+    gap = largest_gap(decision, goal)
+    if gap is not None and gap.share > found:
+        most, source = gap.share, "the largest gap that `explore` found on one network"
+    elif found:
+        most, source = found, "the larger saving of this search for the two designs"
+    else:
+        return f"{told}, and how much this search would save for them is not known."
+    number = below(decision, most, bounds.choice, searched)
+    return (
+        f"{told}. If it saved {share(most)} for them ({source}), {number_text(number)} of them would"
+        f" have less {words} than {first} after its new search."
+    )

@@ -1,0 +1,84 @@
+"""Statements of a decision on what the search of the space leaves open: known gaps, and another objective."""
+
+from collections.abc import Iterator
+
+from tilewright.base.errors import count_of
+from tilewright.designs.advice_text import share
+from tilewright.designs.decision import Decision
+from tilewright.designs.decision_text import CERTAINTY, Commands, Statement, number_text
+from tilewright.designs.known_gaps import known_gap, needed_gap, own_gaps, within_gap
+from tilewright.designs.space import Space
+
+
+def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
+    """Statement that the search minimised another objective than the decision; none if the objectives are equal."""
+    goal = space.options.objective
+    if goal != objective and decision.depends_on_mappings and decision.runner_up is not None:
+        yield Statement(
+            CERTAINTY,
+            f"The mappings of all designs were searched for the least {goal}, not for the least {objective}: other"
+            f" mappings can have less {decision.measure.words}. Set `objective: {objective}` under `options` in"
+            f" {commands.space}.",
+            (commands.explore(),),
+        )
+
+
+def _gap_words(decision: Decision, space: Space) -> str:
+    """Sentences that compare the margin of the choice with the known gap of the mappings or plans."""
+    assert decision.runner_up is not None
+    first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
+    excess, needed, equal = share(decision.runner_up.excess), needed_gap(decision), decision.runner_up.equal
+    margin = f"{second} has {excess} more {words} than {first}, so {share(needed)} less would reverse the order."
+    if equal:
+        margin = f"{second} has as little {words} as {first}."
+    goal = space.options.objective
+    gap = known_gap(decision, goal)
+    if gap is None:
+        return f"{margin} No gap to the best {words} is known."
+    better = "plans" if space.is_of_systems else "temporal mappings"
+    known = _own_gap_words(decision, goal)
+    if gap.is_of_runner_up:
+        known += f"Better {better} could give {second} at most {share(gap.share)} less {words}."
+    else:
+        known += (
+            f"The gap of {second} is not known; the largest gap that `explore` found on one network is"
+            f" {share(gap.share)} (of {count_of(gap.designs, 'design')})."
+        )
+    if gap.share >= needed:
+        count = within_gap(decision, gap.share)
+        others = count_of(decision.front.compared_count - 1, "other design")
+        tied = f", among them {'the one that ties' if equal == 1 else f'the {equal:,} that tie'}," if equal else ""
+        open_order = "better mappings can break the tie" if equal else "a gap of this size could reverse it"
+        return (
+            f"{margin} {known} Therefore the order is not proven, because {open_order}: with such a gap,"
+            f" {number_text(count)} of {others}{tied if count else ''} could have less {words} than {first}."
+        )
+    if gap.is_of_runner_up:
+        return f"{margin} {known} Therefore no better {better} of {second} reverse the order."
+    return f"{margin} {known} A gap of {second} up to this size would not reverse the order."
+
+
+def _own_gap_words(decision: Decision, goal: str) -> str:
+    """Sentence on the gaps of the chosen design; '' if they are not known."""
+    own = own_gaps(decision, goal, decision.choice.name)
+    if not own:
+        return ""
+    is_single = len(decision.answer.exploration.networks) == 1
+    told = ", ".join(share(gap) if is_single else f"{share(gap)} on {network}" for network, gap in own.items())
+    name, words = decision.choice.name, decision.measure.words
+    return f"Better temporal mappings could give {name} itself at most {told} less {words}. "
+
+
+def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
+    """Statement which says that it was not examined whether better mappings reverse the order of the two best designs.
+
+    It is made for decisions without a search with bounds. There is no statement if the decision does not depend on
+    mappings, or if there is no second-best design.
+    """
+    if decision.depends_on_mappings and decision.runner_up is not None:
+        text = _gap_words(decision, space)
+        if not space.is_of_systems and known_gap(decision, space.options.objective) is not None:
+            text += " These gaps cover only the spatial mappings that were searched."
+        text += " It was not examined whether other mappings reverse the order of the choice and the runner-up."
+        again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)
+        yield Statement(CERTAINTY, f"{text} This command examines it." if again else text, again)
