@@ -1,7 +1,7 @@
 """Comparison of the best design with the base design, whose values are all those of the hardware file."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,11 +28,7 @@ def base_design(space: Space) -> int | None:
         for axis in space.axes
     ]
     tried = itertools.islice(itertools.product(*fitting), MOST_TRIED)
-    if space.rows is None:
-        indexes: Iterator[int] = (_index(space, positions) for positions in tried)
-    else:
-        known = {row: index for index, row in reversed([*enumerate(space.rows)])}
-        indexes = (known[positions] for positions in tried if positions in known)
+    indexes = (index for positions in tried if (index := space.index_of(positions)) is not None)
     return next((index for index in indexes if _are_of_base(space, space.outline(index).settings)), None)
 
 
@@ -71,14 +67,6 @@ def with_base_design(space: Space, answer: Answer) -> Answer:
     _, _, product, _ = answer.overall.measures
     told = base_sentence(space, answer.overall, product)
     return replace(answer, base_notes=(told,) if told else ())
-
-
-def _index(space: Space, positions: Sequence[int]) -> int:
-    """Index of the design with these positions on the axes."""
-    index = 0
-    for axis, position in zip(space.axes, positions, strict=True):
-        index = index * len(axis.values) + position
-    return index
 
 
 def _are_of_base(space: Space, settings: Sequence[tuple[KeyPath, Any]]) -> bool:

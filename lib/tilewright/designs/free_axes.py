@@ -100,13 +100,10 @@ def with_free_axes(space: Space, answer: Answer) -> Answer:
 def _along(space: Space, index: int, place: int) -> Iterator[tuple[Value, int]]:
     """Pairs (value of an axis, index of the design), for the other designs that differ only in this axis."""
     own = space.positions(index)
-    known = None if space.rows is None else {row: number for number, row in enumerate(space.rows)}
-    step = math.prod(len(axis.values) for axis in space.axes[place + 1 :])
     for position, value in enumerate(space.axes[place].values):
-        positions = (*own[:place], position, *own[place + 1 :])
-        if position == own[place] or (known is not None and positions not in known):
-            continue
-        yield value, index + (position - own[place]) * step if known is None else known[positions]
+        other = space.index_of((*own[:place], position, *own[place + 1 :]))
+        if position != own[place] and other is not None:
+            yield value, other
 
 
 def _core(space: Space, index: int) -> Core | None:

@@ -417,6 +417,21 @@ class Space:
             positions.append(position)
         return tuple(reversed(positions))
 
+    def index_of(self, positions: tuple[int, ...]) -> int | None:
+        """Index of the design with these indexes of axis values: the inverse of `positions`. None if the design sheet
+        has no such design; of several equal rows, the first counts.
+        """
+        if self.rows is not None:
+            return self._index_of_row.get(positions)
+        index = 0
+        for size, position in zip(self._sizes, positions, strict=True):
+            index = index * size + position
+        return index
+
+    @cached_property
+    def _index_of_row(self) -> dict[tuple[int, ...], int]:
+        return {row: index for index, row in reversed([*enumerate(self.rows or ())])}
+
     def _axis_values(self, positions: Sequence[int]) -> dict[str, Value]:
         return {axis.name: axis.values[position] for axis, position in zip(self.axes, positions, strict=True)}
 

@@ -67,6 +67,7 @@ def test_indices_are_combinations(sizes: list[int], data: st.DataObject) -> None
         design = space.design(index)
         assert (design.index, tuple(design.values.values())) == (index, combinations[index])
         assert design == space.design(index)
+        assert space.index_of(space.positions(index)) == index
 
 
 @given(st.sets(st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3)), max_size=20))
@@ -90,6 +91,10 @@ def test_sheet_and_grid_agree(chosen: set[tuple[int, int, int]]) -> None:
     assert [replace(sheet.design(index), index=0) for index in range(len(rows))] == [
         replace(design, index=0) for design in of_grid
     ]
+    assert [sheet.index_of(sheet.positions(index)) for index in range(len(rows))] == [*range(len(rows))]
+    listed = {sheet.positions(index) for index in range(len(rows))}
+    combinations = itertools.product(*(range(len(axis.values)) for axis in sheet.axes))
+    assert {positions for positions in combinations if sheet.index_of(positions) is not None} == listed
     assert sheet.count_allowed() == sum(not design.problem and not design.excluded_by for design in of_grid)
 
 
