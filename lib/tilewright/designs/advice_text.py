@@ -1,5 +1,6 @@
 """Text of the advice on a run for the terminal: changes that save, and reductions of resources that cost nothing."""
 
+import math
 from collections.abc import Sequence
 
 from tilewright.base.errors import count_of
@@ -213,6 +214,13 @@ def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
 def share(part: float) -> str:
     """Share as a percentage. If it would be rounded to 0, the text gives an upper limit instead."""
     return f"{part:,.1%}" if part >= LEAST_GAIN / 2 else f"less than {LEAST_GAIN:.1%}"
+
+
+def excess_text(excess: float, comparative: str, other: str) -> str:
+    """Comparison with another value, such as "3.4% more than that of b". There is no percentage if that value is 0."""
+    if math.isinf(excess):
+        return f"{comparative} {other}, which is 0"
+    return f"{share(excess)} {comparative} {other}"
 
 
 def _change(gain: float | None) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from tilewright.base.errors import KeyPath
 from tilewright.base.units import FieldError, parse_size_bits
-from tilewright.designs.advice_text import share
+from tilewright.designs.advice_text import excess_text
 from tilewright.designs.answer import Answer
-from tilewright.designs.effects import best_first
+from tilewright.designs.effects import best_first, excess_over
 from tilewright.designs.front import Front
 from tilewright.designs.space import Space
 
@@ -42,9 +42,9 @@ def base_sentence(space: Space, front: Front, measure: str) -> str:
     if own.empty:
         return ""
     best, base, unit = rows.iloc[0], own.iloc[0], front.measures[measure]
-    excess = float(base[measure] / best[measure] - 1) if best[measure] else 0.0
+    excess = excess_over(float(base[measure]), float(best[measure]))
     of_best = (
-        "the least of all compared designs" if not excess else f"{share(excess)} more than that of {best['design']}"
+        excess_text(excess, "more than", f"that of {best['design']}") if excess else "the least of all compared designs"
     )
     told = (
         f"{base['design']} has the values of the hardware file without changes: its {unit.words} is"

@@ -342,8 +342,10 @@ def decision_object(decision: Decision) -> JsonObject:
         "choice": {"design": decision.choice.name, **decision.choice.measures},
         "slow_memories": {one.name: one.slow for _, one in decision.named if one.slow},
         "dominated_by": decision.dominated_by,
-        "runner_up": None if runner is None else {"design": runner.design.name, "excess": runner.excess},
-        "alone": [{"network": one.network, "design": one.design, "excess": one.excess} for one in decision.alone],
+        "runner_up": None if runner is None else {"design": runner.design.name, "excess": _finite(runner.excess)},
+        "alone": [
+            {"network": one.network, "design": one.design, "excess": _finite(one.excess)} for one in decision.alone
+        ],
         "network_shares": {one.network: one.share for one in decision.shares},
         "equal_weights": None
         if decision.equal_weights is None
@@ -353,10 +355,10 @@ def decision_object(decision: Decision) -> JsonObject:
             {
                 "measure": one.measure,
                 "best": one.best.name,
-                "excess": one.excess,
+                "excess": _finite(one.excess),
                 "nearest": None if one.nearest is None else one.nearest.name,
                 "saving": one.saving,
-                "loss": one.loss,
+                "loss": _finite(one.loss),
             }
             for one in decision.prices
         ],
@@ -365,6 +367,11 @@ def decision_object(decision: Decision) -> JsonObject:
         if turning is None
         else {"column": turning.column, "factor": turning.factor, "design": turning.design},
     }
+
+
+def _finite(excess: float) -> float | None:
+    """Excess as a JSON value; None if it is infinite, because the other value is 0."""
+    return None if math.isinf(excess) else excess
 
 
 @dataclass(frozen=True)
@@ -474,7 +481,8 @@ def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
     """Best design by the objective among the designs that violate a constraint on results. Its objective must be below
     that of the chosen design by at least the share LEAST_GAIN; otherwise the result is None.
     """
-    rows = front.rows[(front.rows["unmet"] != "") & (front.rows[key] <= chosen * (1 - LEAST_GAIN))]
+    below = (front.rows[key] <= chosen * (1 - LEAST_GAIN)) & (front.rows[key] < chosen)
+    rows = front.rows[(front.rows["unmet"] != "") & below]
     if rows.empty:
         return None
     row = rows.sort_values([key, "index"], kind="stable").iloc[0]

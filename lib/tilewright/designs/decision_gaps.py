@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tilewright.base.errors import count_of
 from tilewright.designs.advice_text import share
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, Commands, Statement, number_text
+from tilewright.designs.decision_text import CERTAINTY, Commands, Statement, more_text, number_text
 from tilewright.designs.known_gaps import known_gap, needed_gap, own_gaps, within_gap
 from tilewright.designs.space import Space
 
@@ -27,8 +27,9 @@ def _gap_words(decision: Decision, space: Space) -> str:
     """Sentences that compare the margin of the choice with the known gap of the mappings or plans."""
     assert decision.runner_up is not None
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
-    excess, needed, equal = share(decision.runner_up.excess), needed_gap(decision), decision.runner_up.equal
-    margin = f"{second} has {excess} more {words} than {first}, so {share(needed)} less would reverse the order."
+    needed, equal = needed_gap(decision), decision.runner_up.equal
+    more = more_text(decision.runner_up.excess, words, first)
+    margin = f"{second} has {more}, so {share(needed)} less would reverse the order."
     if equal:
         margin = f"{second} has as little {words} as {first}."
     goal = space.options.objective

@@ -1,5 +1,6 @@
 """Statements of a decision as text for the terminal and as Markdown, each with the commands that reproduce it."""
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines, markdown, terminal
 from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
-from tilewright.designs.advice_text import share
+from tilewright.designs.advice_text import excess_text, share
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.columns import ACCESS_CYCLES
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
@@ -287,7 +288,7 @@ def _alone(decision: Decision, commands: Commands) -> Iterator[Statement]:
         part = "" if one.design in compared else f" {one.design} is not compared, because {why}."
         text = (
             f"{one.network} alone would choose {one.design}: on {one.network}, {chosen} has"
-            f" {_more(one.excess, words, one.design)} ({values[0]} instead of {values[1]}).{part}"
+            f" {more_text(one.excess, words, one.design)} ({values[0]} instead of {values[1]}).{part}"
         )
         yield Statement(CHOICE, text, again)
 
@@ -303,7 +304,8 @@ def _fast(decision: Decision) -> str:
     if fast.design is None:
         return "All compared designs have such memories."
     of = count_of(fast.count, "compared design")
-    excess = f"{share(fast.excess)} more than {decision.choice.name}" if fast.excess else "as much"
+    other = f"that of {decision.choice.name}"
+    excess = excess_text(fast.excess, "more than", other) if fast.excess else f"equal to {other}"
     return (
         f"Of {of} without such memories, {fast.design.name} has the least {words}: {excess}"
         f" ({_value(decision, decision.objective, fast.design)}). {excluding}"
@@ -325,7 +327,7 @@ def _prices(decision: Decision, commands: Commands) -> Iterator[Statement]:
         chosen, least = (_value(decision, price.measure, one) for one in (decision.choice, price.best))
         yield Statement(
             PRICE,
-            f"{decision.choice.name} has {_more(price.excess, words, price.best.name)}, the design with the least"
+            f"{decision.choice.name} has {more_text(price.excess, words, price.best.name)}, the design with the least"
             f" {words}: {chosen} instead of {least}.",
             again,
         )
@@ -344,7 +346,7 @@ def _runner_up(decision: Decision, commands: Commands) -> Statement:
         text = f"{equal}. {decision.choice.name} was chosen by the other measures, then by the order of the space."
         return Statement(RUNNER_UP, text, again)
     text = (
-        f"{runner.design.name} ({runner.design.values}) has {_more(runner.excess, words, decision.choice.name)}:"
+        f"{runner.design.name} ({runner.design.values}) has {more_text(runner.excess, words, decision.choice.name)}:"
         f" {_value(decision, decision.objective, runner.design)}. {_close(decision)}"
     )
     return Statement(RUNNER_UP, text, again)
@@ -447,10 +449,12 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
         yield Statement(TURN, text, commands.compare(decision.choice.name, decision.runner_up.design.name))
 
 
-def _more(excess: float, words: str, other: str) -> str:
+def more_text(excess: float, words: str, other: str) -> str:
     """Text that compares a design with another design that has less of a measure. It has a percentage for up to ten
-    times the value, and a factor for more.
+    times the value, a factor for more, and no number if the other design has 0.
     """
+    if math.isinf(excess):
+        return f"more {words} than {other}, which has 0"
     if excess < TENFOLD:
         return f"{share(excess)} more {words} than {other}"
     return f"{1 + excess:,.1f} times as much {words} as {other}"
@@ -468,7 +472,7 @@ def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Sta
     if price.nearest is None:
         return
     name = decision.choice.name
-    loss = _more(price.loss, goal, name) if price.loss else f"the same {goal} as {name}"
+    loss = more_text(price.loss, goal, name) if price.loss else f"the same {goal} as {name}"
     least = f"at least {LEAST_GAIN:.1%} less {words}"
     which = f"No other design has {least}."
     if price.count > 1:

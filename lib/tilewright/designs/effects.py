@@ -1,5 +1,6 @@
 """Effects of the axes of a space on its best designs."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +64,10 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def excess_over(value: float, least: float) -> float:
-    """Relative excess of a value over the least value."""
-    return value / least - 1 if value != least else 0.0
+    """Relative excess of a value over the least value; infinite if only the least value is 0."""
+    if value == least:
+        return 0.0
+    return value / least - 1 if least else math.inf
 
 
 def marked_designs(front: Front) -> dict[str, str]:

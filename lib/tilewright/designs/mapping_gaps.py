@@ -12,7 +12,7 @@ from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import DECISIONS, OBJECTIVES
 from tilewright.base.proof import Bounded
 from tilewright.cost.record import LayerRecord
-from tilewright.designs.advice_text import share
+from tilewright.designs.advice_text import excess_text
 from tilewright.designs.answer import Answer
 from tilewright.designs.columns import MAPPING_GAP
 from tilewright.designs.effects import best_first, excess_over, known_measures
@@ -100,8 +100,9 @@ def _lead(front: Front, options: SearchOptions, gap: float) -> str:
     values, words = ordered[key].to_numpy(dtype=np.float64), front.measures[key].words
     first, second = ordered["design"].tolist()[:2]
     excess = excess_over(float(values[1]), float(values[0]))
-    more = f"{share(excess)} above" if excess else "equal to"
-    told = f" The {words} of the second-best design, {second}, is {more} that of {first}"
+    other = f"that of {first}"
+    more = excess_text(excess, "above", other) if excess else f"equal to {other}"
+    told = f" The {words} of the second-best design, {second}, is {more}"
     within = int((values[1:] * (1 - gap) < values[0]).sum())
     if not within:
         return f"{told}: with such a gap, no other design could be the best."

@@ -11,6 +11,8 @@ from tilewright.designs.explore import explored
 from tilewright.designs.space_reader import read_space
 from tilewright.designs.tables import answer_text
 
+from tests.unit.designs.conftest import costs, exploration
+
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
 SIZE = "memories.memory.size"
 
@@ -72,3 +74,11 @@ def test_the_base_is_compared_with_the_best_design() -> None:
     assert "no mapping file" not in base_sentence(mapped, answer.overall, "edp_pj_cycles")
     other = source_of(axes={"lanes": {"path": "operational_array.sizes.0", "values": [3]}})
     assert base_sentence(read_space(other), answer.overall, "edp_pj_cycles") == ""
+
+
+def test_a_best_value_of_zero() -> None:
+    """The base design is said to be above a best design with an energy of 0, not to be the least."""
+    answer = answer_of(exploration([costs(0.0, 10.0, 1.0), costs(5.0, 10.0, 1.0), costs(9.0, 10.0, 1.0)]))
+    said = base_sentence(read_space(source_of()), answer.overall, "energy_pj")
+    assert "design-1 has the values of the hardware file without changes" in said
+    assert "µJ, more than that of design-0, which is 0." in said

@@ -6,10 +6,11 @@ import re
 from itertools import product
 
 import pytest
+from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.errors import InputError
 from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import answer_of
-from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, decision_of
+from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, decision_object, decision_of
 from tilewright.designs.decision_page import decision_page
 from tilewright.designs.decision_text import (
     CERTAINTY,
@@ -299,6 +300,26 @@ def test_a_single_design_is_no_choice() -> None:
     decision = decision_of(answer, "EDP")
     assert [one.topic for one in made_of(decision)] == [CHOICE, RUNNER_UP]
     assert "the only compared design" in texts(decision, RUNNER_UP)[0]
+
+
+@pytest.mark.parametrize("objective", DECISIONS)
+def test_values_of_zero_have_no_percentage(objective: str) -> None:
+    """A value above a least value of 0 is not said to be the least, and is no infinite number in JSON."""
+    barred = costs(0.0, 10.0, 0.0) | {"unmet": "latency_cycles <= 9"}
+    rows = [costs(5.0, 10.0, 2.0), costs(0.0, 10.0, 0.0), barred, costs(7.0, 9.0, 0.0)]
+    decision = decision_of(answer_of(exploration(rows)), objective)
+    said = " ".join(one.text for one in made_of(decision))
+    canonical_text(decision_object(decision))
+    assert decision.barred is None
+    if objective == "latency":
+        assert decision.choice.name == "design-3"
+        assert "design-3 has more energy than design-1, which has 0, the design with the least energy" in said
+    else:
+        assert decision.choice.name == "design-1"
+        assert objective == "area" or "No compared design has less area than design-1" in said
+    if objective in ("energy", "EDP"):
+        assert f"has more {objective} than design-1, which has 0: " in texts(decision, RUNNER_UP)[0]
+        assert "none is within" in texts(decision, RUNNER_UP)[0]
 
 
 def test_no_design_can_be_chosen() -> None:

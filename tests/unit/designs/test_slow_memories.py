@@ -171,7 +171,7 @@ def test_decide_warns_of_the_choice_and_the_runner_up(clock: str) -> None:
     else:
         best = fast.iloc[0]
         excess = best["edp_pj_cycles"] / ordered["edp_pj_cycles"].iloc[0] - 1
-        assert f"without such memories, {best['design']} has the least EDP: {excess:.1%} more than" in warned
+        assert f"without such memories, {best['design']} has the least EDP: {excess:.1%} more than that of" in warned
 
 
 def test_the_printed_commands_show_the_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
