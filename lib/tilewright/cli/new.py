@@ -1,6 +1,6 @@
 """`tilewright new`: hardware, mapping and configuration files of a new accelerator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import join
 from typing import Annotated
@@ -10,9 +10,9 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import Limits, OneOf
 from tilewright.cli.config_files import ambiguity, find_file, known_files, nearest_known
 from tilewright.cli.new_files import KINDS, NewAccelerator, configuration_text, hardware_text, mapping_text
-from tilewright.cli.options import echo_notices, echo_paths
+from tilewright.cli.options import echo_paths
 from tilewright.cli.terminal import echo
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 from tilewright.hardware.silicon.library import dram_types
 from tilewright.hardware.silicon.memory_cost import CELLS
 
@@ -23,18 +23,50 @@ WORKLOAD, PROJECT = "workload", Path("config")
 
 
 def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:
-    """Print the paths, notices on the hardware file, and the command that maps the first network on the accelerator."""
-    from tilewright.hardware.source import parse_accelerator
-
+    """Print the paths, and the command that maps the first network on the accelerator."""
     echo_paths(paths, as_json)
-    notices: list[str] = []
-    parse_accelerator(paths[0], notices)
-    echo_notices(notices)
     if not as_json:
         network = str(find_file(WORKLOAD, networks[0])) if networks else "NETWORK"
         given = ["--hardware", str(paths[0]), "--mapping", str(paths[1]), "--workload", network]
         given += ["-o", str(paths[0].parent / "run")]
         echo(f"to map a network: {join(['tilewright', 'map', *given])}")
+
+
+def _written(
+    folder: FilePath,
+    like: str,
+    array: str,
+    sram: str,
+    node_nm: float,
+    cells: str,
+    dram: str,
+    dram_bandwidth: str,
+    clock: str,
+    networks: Sequence[str],
+    tell: Tell = silent,
+) -> list[Path]:
+    """Paths of the files that were written. `tell` gets the notices on the hardware file."""
+    place = Path(folder)
+    chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)
+    problems = chosen.problems()
+    problems += _unknown_networks(networks)
+    names = (HARDWARE, MAPPING, *([CONFIGURATION] if networks else []))
+    problems += [Problem("exists already", str(place / name)) for name in names if (place / name).exists()]
+    if problems:
+        raise InputError(problems)
+    files = place / HARDWARE, place / MAPPING
+    texts = dict(zip(files, (hardware_text(chosen), mapping_text(chosen)), strict=True))
+    notices = _checked(texts)
+    if networks:
+        named = networks
+        if not PROJECT.is_dir():  # `make run` works in another folder, in which paths relative to this one are wrong
+            files = (files[0].resolve(), files[1].resolve())
+            named = [str(find_file(WORKLOAD, name).resolve()) for name in networks]
+        texts[place / CONFIGURATION] = configuration_text(chosen.name, *files, named)
+    for path, text in texts.items():
+        write_atomically(path, text)
+    tell(notices)
+    return list(texts)
 
 
 @verb(
@@ -45,6 +77,7 @@ def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None
 
     Example: tilewright new mine --like eyeriss --array 12x14 --sram "108 KiB" --node-nm 65 --network resnet18
     """,
+    run=_written,
     show=_show,
 )
 def new(
@@ -78,25 +111,7 @@ def new(
     the working folder contains a folder `config`, like the working folder of `make run`. Raises InputError if a choice
     is not possible, or if one of the files exists. In both cases, no file is written.
     """
-    place = Path(folder)
-    chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)
-    problems = chosen.problems()
-    problems += _unknown_networks(networks)
-    names = (HARDWARE, MAPPING, *([CONFIGURATION] if networks else []))
-    problems += [Problem("exists already", str(place / name)) for name in names if (place / name).exists()]
-    if problems:
-        raise InputError(problems)
-    texts = {place / HARDWARE: hardware_text(chosen), place / MAPPING: mapping_text(chosen)}
-    _check(*texts.values())
-    if networks:
-        files, named = (place / HARDWARE, place / MAPPING), networks
-        if not PROJECT.is_dir():  # `make run` works in another folder, in which paths relative to this one are wrong
-            files = (files[0].resolve(), files[1].resolve())
-            named = [str(find_file(WORKLOAD, name).resolve()) for name in networks]
-        texts[place / CONFIGURATION] = configuration_text(chosen.name, *files, named)
-    for path, text in texts.items():
-        write_atomically(path, text)
-    return list(texts)
+    return _written(folder, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock, networks)
 
 
 def _unknown_networks(networks: Sequence[str]) -> list[Problem]:
@@ -114,14 +129,19 @@ def _unknown_networks(networks: Sequence[str]) -> list[Problem]:
     return found
 
 
-def _check(hardware: str, mapping: str) -> None:
-    """Check the texts of the hardware file and the mapping file, as `tilewright validate` checks files."""
+def _checked(texts: Mapping[Path, str]) -> list[str]:
+    """Notices on the hardware file. `texts` has the texts of the hardware file and the mapping file, in this order.
+    Raises InputError with all problems of the two files.
+    """
     from tilewright.base.yamlfile import parse_yaml
-    from tilewright.hardware.source import parse_accelerator
+    from tilewright.hardware.yaml_reader import accelerator_of
     from tilewright.mapping.file_checks import check_mapping_against_core
     from tilewright.mapping.source import parse_mapping
 
-    core = parse_accelerator(parse_yaml(hardware, HARDWARE).data).cores[0]
-    problems = check_mapping_against_core(parse_mapping(parse_yaml(mapping, MAPPING).data), core, MAPPING)
+    hardware, mapping = (parse_yaml(text, str(path)) for path, text in texts.items())
+    notices: list[str] = []
+    core = accelerator_of(hardware, notices).cores[0]
+    problems = check_mapping_against_core(parse_mapping(mapping.data), core, mapping.file)
     if problems:
         raise InputError(problems)
+    return notices

@@ -11,7 +11,9 @@ from tilewright.base.errors import InputError
 from tilewright.cli.main import main
 from tilewright.cli.new_files import KINDS
 from tilewright.cli.validate import _checked
+from tilewright.hardware import yaml_reader
 from tilewright.hardware.silicon.library import dram_types
+from tilewright.hardware.yaml_reader import core_of
 
 PROJECT = Path(__file__).resolve().parents[3]
 NETWORK = str(PROJECT / "config" / "workload" / "bert_tiny.onnx")
@@ -77,6 +79,24 @@ def test_the_run_of_the_example(
     sram = next(memory for memory in core.memories if memory.name == "sram")
     assert sram.read_energy_pj == row["read_energy_pj"]
     assert (tmp_path / "out" / "summary.json").exists()
+
+
+def test_the_hardware_file_is_parsed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check before the files are written gives the notices, with the path and the line of the written file."""
+    calls = []
+    monkeypatch.setattr(yaml_reader, "core_of", lambda entry: calls.append(entry) or core_of(entry))
+    assert main(["new", str(tmp_path / "mine"), "--dram-bandwidth", "3 Gb/s"]) == 0
+    assert len(calls) == 1
+    file = tmp_path / "mine" / "hardware.yaml"
+    line = next(
+        number for number, line in enumerate(file.read_text().splitlines(), 1) if "bandwidth_max: 3 Gb/s" in line
+    )
+    said = capsys.readouterr().err
+    assert (
+        f"note: {file}:{line} memories.dram.ports.rw.bandwidth_max: 3 Gb/s at 800 MHz are 3.75 bits per cycle" in said
+    )
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
