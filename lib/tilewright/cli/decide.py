@@ -61,6 +61,7 @@ def _decided(
     jobs: int,
 ) -> Decided:
     from tilewright.designs.decision import decision_of
+    from tilewright.designs.decision_bounds import no_runner_up_statement
     from tilewright.designs.decision_gaps import search_statements, unbounded_statements
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
@@ -84,6 +85,8 @@ def _decided(
         if bounds and decision.runner_up is not None:
             decision, statement = _with_bounds(read, decision, folder, objective, jobs)
             further.append(statement)
+        elif bounds:
+            further.append(no_runner_up_statement(decision))
         else:
             further += unbounded_statements(decision, read, commands, objective)
         further += _next(read, decision, folder, jobs) if advice else []
@@ -304,7 +307,7 @@ def _bounded_runs(
     index = next(index for index in range(len(space)) if space.design_name(index) == name)
     hardware = folder / BOUNDS / name / "hardware.yaml"
     hardware.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(hardware, yaml_text(space.design(index).hardware, allow_unicode=True))
+    write_atomically(hardware, yaml_text(space.named_hardware(index), allow_unicode=True))
     mapping = NO_MAPPING if space.mapping is None else space.mapping
     found = []
     for network in networks:

@@ -337,7 +337,7 @@ def shown_design(space: "Space", output: Path | None, name: str, networks: Seque
     made = [folder / HARDWARE]
     make_folder(folder)
     head = ended_lines([f"{name}: {', '.join(f'{key} {value}' for key, value in design.values.items())}"], "# ")
-    write_atomically(made[0], head + yaml_text(design.hardware, allow_unicode=True))
+    write_atomically(made[0], head + yaml_text(space.named_hardware(design.index), allow_unicode=True))
     for network in space.networks:
         if networks is not None and network.name not in networks:
             continue

@@ -68,6 +68,15 @@ def bounds_statement(
     return Statement(CERTAINTY, text, again)
 
 
+def no_runner_up_statement(decision: Decision) -> Statement:
+    """Statement that no search with bounds was made, for a decision without a second-best design."""
+    text = (
+        "No mappings were searched with bounds: such a search compares the choice with a runner-up, but"
+        f" {decision.choice.name} is the only compared design."
+    )
+    return Statement(CERTAINTY, text)
+
+
 def _found_again(decision: Decision, bounds: MappingBounds) -> str:
     """Sentence with the values before and after the search with bounds."""
     assert decision.runner_up is not None

@@ -335,6 +335,13 @@ class Space:
             raise IndexError(index)
         return self.row_names[index] if self.row_names else f"{self.name}-{index:0{len(str(len(self)))}}"
 
+    def named_hardware(self, index: int) -> JsonObject:
+        """Content of the hardware file of a design, in which the accelerator has the name of the design. {} if the
+        design has no hardware file.
+        """
+        name, hardware = {"name": self.design_name(index)}, self.design(index).hardware
+        return {**name, **hardware, **name} if hardware else {}
+
     def unmet(self, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
         """First constraint that the results of a design on a network violate; '' if they meet all constraints.
 

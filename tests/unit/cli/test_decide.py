@@ -13,7 +13,7 @@ import tilewright
 import yaml
 from tilewright.cli.main import main
 from tilewright.designs.advice_text import share
-from tilewright.designs.decision_text import Statement
+from tilewright.designs.decision_text import CERTAINTY, Statement
 from tilewright.designs.explore import gathered
 from tilewright.designs.known_gaps import with_known_gaps
 from tilewright.designs.space_reader import read_space
@@ -101,6 +101,8 @@ def test_bounds_are_those_of_the_runs(out: Path, capsys: pytest.CaptureFixture[s
     found = tilewright.decide(out, advice=False, bounds=True)
     decision = found.decision
     assert decision.runner_up is not None
+    named = yaml.safe_load((out / "bounds" / decision.choice.name / "hardware.yaml").read_text())["name"]
+    assert named == decision.choice.name
     runs = [out / "bounds" / one / "two_layers" for one in (decision.choice.name, decision.runner_up.design.name)]
     told = [json.loads((run / "summary.json").read_text())["payload"]["certificate"]["run"] for run in runs]
     (statement,) = (one for one in found.statements if "After a search" in one.text)
@@ -112,6 +114,17 @@ def test_bounds_are_those_of_the_runs(out: Path, capsys: pytest.CaptureFixture[s
         assert "could reverse it" in statement.text
     assert main(shlex.split(statement.commands[0])[1:]) == 0
     assert "certain" in capsys.readouterr().out or "certain" not in statement.text
+
+
+def test_bounds_need_two_designs(tmp_path: Path) -> None:
+    """A space with one design says why no mappings were searched with bounds, and no such run is made."""
+    path = written(tmp_path, axes={"lanes": {"path": "operational_array.sizes.0", "values": [4]}}, laws={})
+    assert main(["explore", str(path), "-o", str(tmp_path / "one")]) == 0
+    found = tilewright.decide(tmp_path / "one", advice=False, bounds=True)
+    (told,) = (one.text for one in found.statements if one.topic == CERTAINTY)
+    assert told.startswith("No mappings were searched with bounds")
+    assert "lanes-0 is the only compared design" in told
+    assert not (tmp_path / "one" / "bounds").exists()
 
 
 def test_lost_statements_are_told(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -163,7 +163,9 @@ def test_a_design_is_shown_by_its_name(space: Path, tmp_path: Path, capsys: pyte
     assert main(["explore", str(space), "-o", str(out), "--show", "lanes-3"]) == 0
     explained = str(out / "designs/lanes-3/two_layers"), "--workload", str(tmp_path / "workload/two_layers.yaml")
     assert main(["explain", *explained]) == 0  # its hardware is found
-    assert "limited by" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "two_layers on lanes-3: " in said
+    assert "limited by" in said
     run = out / "designs" / "lanes-3" / "two_layers"
     summary = json.loads((run / "summary.json").read_text())["payload"]
     assert (summary["energy_pj"], summary["latency_cycles"]) == (row["energy_pj"], row["latency_cycles"])
