@@ -81,6 +81,15 @@ def test_a_term_has_what_a_reader_looks_for(term, text):
     assert all((DOCS / name).exists() for name in links)
 
 
+@pytest.mark.parametrize("page", ["docs/glossary.md", "docs/tiles.md", "lib/tilewright/tiles/__init__.py"])
+def test_a_layer_of_a_tile_is_defined_where_readers_meet_it(page):
+    """Docstrings and options use the term: its definition is the first place of the page that has it."""
+    text = " ".join((DOCS.parent / page).read_text("utf-8").split())
+    first = text.index("layer of a tile")
+    assert text[first - 1] == text[first + len("layer of a tile")] == "*"
+    assert "part of a layer that is computed for one tile" in text[first - 80 : first + 80]
+
+
 def test_links_of_the_glossary_lead_somewhere():
     """Pages and their headings."""
     assert broken_links(GLOSSARY) == []

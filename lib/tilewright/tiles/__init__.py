@@ -1,1 +1,4 @@
-"""Layers in tiles on one core: depth-first schedules for chains of layers, and fused attention."""
+"""Layers in tiles on one core: depth-first schedules for chains of layers, and fused attention.
+
+A *layer of a tile* is the part of a layer that is computed for one tile.
+"""
