@@ -86,11 +86,13 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
         echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
         return
+    from tilewright.results.run_text import distinct_text
+
     summary = mapped.summary
     echo(
         f"{summary['workload']} on {summary['hardware']}: {energy_text(summary[ENERGY_PJ])},"
         f" {summary[LATENCY_CYCLES]:,.0f} cycles ({count_of(summary['layers'], 'layer')},"
-        f" {summary['distinct_layers']} distinct,"
+        f" {distinct_text(summary)},"
         f" {_tried(mapped)})"
     )
     from tilewright.results.error_bars.bars_text import bar_lines

@@ -218,7 +218,7 @@ def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
     for name, run in (("A", a), ("B", b)):
         low, high = energy_range_pj(run.energy_pj, run.cost_parts)
         if run.cost_parts:
-            yield f"{name} needs {energy_text(low, 4)} to {energy_text(high, 4)} within the ranges of its costs"
+            yield f"{name} needs {energy_text(low)} to {energy_text(high)} within the ranges of its costs"
     if one_sided := one_sided_ranges((a, b)):
         yield f"{NO_SAMPLES}: {one_sided}"
         return
