@@ -86,7 +86,19 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
         echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
         return
-    from tilewright.results.run_text import distinct_text
+    from tilewright.results.error_bars.bars_text import bar_lines
+    from tilewright.results.front_text import front_lines
+    from tilewright.results.proof_text import proof_lines
+    from tilewright.results.run_text import (
+        alternative_lines,
+        bits_lines,
+        coverage_lines,
+        distinct_text,
+        locality_lines,
+        plug_in_lines,
+        power_lines,
+        range_lines,
+    )
 
     summary = mapped.summary
     echo(
@@ -95,19 +107,6 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {distinct_text(summary)},"
         f" {_tried(mapped)})"
     )
-    from tilewright.results.error_bars.bars_text import bar_lines
-    from tilewright.results.front_text import front_lines
-    from tilewright.results.proof_text import proof_lines
-    from tilewright.results.run_text import (
-        alternative_lines,
-        bits_lines,
-        coverage_lines,
-        locality_lines,
-        plug_in_lines,
-        power_lines,
-        range_lines,
-    )
-
     told = (
         bits_lines,
         alternative_lines,

@@ -74,7 +74,9 @@ def _baselines(summary: Summary) -> list[tuple[str, ...]]:
         core = f" ({row['core']}: {row['core_name']})" if row["core"] is not None else ""
         gap = "" if row["gap"] is None else f"{row['gap']:.1%}"
         name = _ROW_NAMES[row["name"]] + core
-        rows.append((name, f"{row[LATENCY_CYCLES]:,}", microjoules_text(row[ENERGY_PJ]), gap, f"{row['speedup']:.2f} ×"))
+        rows.append(
+            (name, f"{row[LATENCY_CYCLES]:,}", microjoules_text(row[ENERGY_PJ]), gap, f"{row['speedup']:.2f} ×")
+        )
     return rows
 
 
