@@ -1,5 +1,6 @@
 """Names of the rows of a panel on several lines, so that long names leave room for the plot."""
 
+from itertools import pairwise
 from math import ceil
 
 from matplotlib.axes import Axes
@@ -7,7 +8,7 @@ from matplotlib.axes import Axes
 from tilewright.results.latex_layout import pieces
 
 MOST_LINES = 4
-LINE_INCHES = 0.115
+LINE_INCHES = 0.125
 """Height of a line of a name, in inches, with its part of the gap to the next row."""
 
 
@@ -21,9 +22,12 @@ def break_names(axes: Axes, lines: int) -> None:
 
 
 def names_inches(axes: Axes) -> float:
-    """Smallest height, in inches, of rows of equal height in which the names beside them do not overlap."""
+    """Smallest height of a panel, in inches, in which the names beside its vertical axis do not overlap."""
     lines = [label.get_text().count("\n") + 1 for label in axes.get_yticklabels()]
-    return LINE_INCHES * len(lines) * max(lines, default=0)
+    places = sorted(map(float, axes.get_yticks()))
+    low, high = sorted(map(float, axes.get_ylim()))
+    gap = min((second - first for first, second in pairwise(places)), default=high - low)
+    return LINE_INCHES * max(lines, default=0) * (high - low) / gap if gap else 0.0
 
 
 def _lines(name: str, most: int) -> list[str]:

@@ -8,6 +8,7 @@ def test_names_are_broken_between_words() -> None:
     """Short names stay on one line; the height follows the name with most lines."""
     axes = Figure().add_subplot()
     names = ["MAC", "temporal stall, input_sram_of_branch_2 rw_port_1"]
+    axes.set_ylim(-0.5, 1.5)
     axes.set_yticks(range(2), labels=names)
     assert names_inches(axes) == 2 * LINE_INCHES
     break_names(axes, 2)
