@@ -540,7 +540,9 @@ def change_text(turn: Turn) -> str:
     """Text of a change. The factor is rounded away from 1, so that the order is also reversed at the rounded factor."""
     number, factor = turn
     bound = "at least" if factor > 1 else "at most"
-    known = f"; range {number.low:g} to {number.high:g} times" if number.has_range else "; no range is known"
+    known = "; no range of this number is known"
+    if number.has_range:
+        known = f"; range {number.low:g} to {number.high:g} times"
     if not number.has_range and number.is_inverse:
         known = ""
     return f"{bound} {outward(factor, factor):.4g} times the {number.name}{_from_to(number, factor)}{known}"

@@ -31,6 +31,7 @@ from tilewright.results.uncertainty import (
     cost_parts,
     energy_range_pj,
     front_probabilities,
+    samples_text,
 )
 from tilewright.results.unlike_runs import NO_SAMPLES, WARNED, UnlikeCause, one_sided_ranges, unlike_causes
 
@@ -287,7 +288,8 @@ def _range_note(group: ComparableRuns) -> str:
         low, high = energy_range_pj(point.energy_pj, point.cost_parts)
         between = f"{energy_text(low)} to {energy_text(high)}" if point.cost_parts else "no range"
         varied = share_text(ranged_pj(uncertain_run(point)), point.energy_pj)
-        front = f", on the front in {group.front_probabilities[index]:.1%}" if group.front_probabilities else ""
+        shares = group.front_probabilities
+        front = f", on the front in {samples_text(shares[index])} of the samples" if shares else ""
         told.append(f"{run_label(point)} {between}{front} ({varied} of its energy varies)")
     if group.one_sided:
         energies = f"energies if costs vary within their ranges: {'; '.join(told)}"

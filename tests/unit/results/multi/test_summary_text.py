@@ -53,7 +53,7 @@ FIGURES_AND_WORDS = [
     ["wide.conv: its constants (2 KiB) are loaded 10.0 times by 12 tiles", "each tile reads them"],
     ["0: sram", "10", "90.0%"],
     ["0->1", "unlimited", "1", "12.5%"],
-    ["arrays", "1.0", "20.0%"],
+    ["arrays", "1", "20.0%"],
     ["sram, in cores", "2.0", "40.0%"],
     ["eviction", "2.0", "40.0%"],
 ]
