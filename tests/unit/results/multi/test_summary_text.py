@@ -54,8 +54,8 @@ FIGURES_AND_WORDS = [
     ["0: sram", "10", "90.0%"],
     ["0->1", "unlimited", "1", "12.5%"],
     ["arrays", "1", "20.0%"],
-    ["sram, in cores", "2.0", "40.0%"],
-    ["eviction", "2.0", "40.0%"],
+    ["sram, in cores", "2", "40.0%"],
+    ["eviction", "2", "40.0%"],
 ]
 """What stands together in a line."""
 
