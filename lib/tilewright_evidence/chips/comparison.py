@@ -14,6 +14,9 @@ from tilewright.results.text_tables import TERMINAL_WIDTH, TextTable, render
 from tilewright_evidence.chips.case import SiliconCase
 from tilewright_evidence.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 
+WITH_KEYS = "with keys"
+"""Name of the default model with the published keys of the chip."""
+
 
 @dataclass(frozen=True)
 class LayerComparison:
@@ -69,6 +72,8 @@ class CaseComparison:
     reference_energy_pj: float | None
     stream_2023: ModelResult | None
     causal: ModelResult | None
+    keyed: ModelResult | None
+    """Result of the default model with the published keys of the chip; None if the chip has none."""
     causal_lower_bound_cycles: int | None
     """Lower bound of the latency in cycles, for the allocation of the default model."""
     nodes: int
@@ -94,6 +99,7 @@ def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) 
     problems: list[str] = []
     old = _run(runner, STREAM_2023_SWITCHES, STREAM_2023, problems)
     own = _run(runner, Switches(), CAUSAL, problems)
+    keyed = _keyed(case, threads, problems)
     expected = case.expected
     layers = tuple(
         LayerComparison(
@@ -111,6 +117,7 @@ def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) 
         reference_energy_pj=expected.reference_energy_pj,
         stream_2023=None if old is None else _result(old, case),
         causal=None if own is None else _result(own, case),
+        keyed=None if keyed is None else _result(keyed, case),
         causal_lower_bound_cycles=None if own is None else own.lower_bound_cycles,
         nodes=runner.graph.cn_count,
         edges=len(runner.whole_graph.edge_source),
@@ -134,6 +141,13 @@ def _run(runner: CaseRunner, switches: Switches, what: str, problems: list[str])
         told = error.problems if isinstance(error, InputError) else tuple(map(Problem, str(error).splitlines()))
         problems += [str(replace(problem, file=problem.file or f"{runner.case.name} ({what})")) for problem in told]
         return None
+
+
+def _keyed(case: SiliconCase, threads: int, problems: list[str]) -> CaseRun | None:
+    """Run of the default model with the published keys of the chip; None if the chip has none."""
+    if case.keyed is None:
+        return None
+    return _run(CaseRunner(replace(case, system=case.keyed), threads), Switches(), WITH_KEYS, problems)
 
 
 def _step(runner: CaseRunner, change: str, switches: Switches, problems: list[str]) -> StepResult:
@@ -171,6 +185,7 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
         *("measured\n[cycles]", "reference\n[cycles]", "from\nmeasured"),
         *(f"{STREAM_2023}\n[cycles]", "from\nreference", "from\nmeasured"),
         *(f"{CAUSAL}\n[cycles]", "from\nmeasured"),
+        *(f"{WITH_KEYS}\n[cycles]", "from\nmeasured"),
     )
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
@@ -182,6 +197,7 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
             _percent(_deviation(case.reference_cycles, case.measured_cycles)),
             *_result_texts(case.stream_2023, with_reference=True),
             *_result_texts(case.causal),
+            *_result_texts(case.keyed),
         )
     parts = [render(table)]
     for case in found:
@@ -220,9 +236,9 @@ def _counts(case: CaseComparison) -> list[str]:
 
 
 def _terms(case: CaseComparison) -> list[str]:
-    """Lines on the parts of the latency: one line for each of the two models that has a schedule."""
+    """Lines on the parts of the latency: one line for each model that has a schedule."""
     lines = []
-    for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal)):
+    for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal), (WITH_KEYS, case.keyed)):
         if result is not None:
             terms = result.terms
             lines.append(

@@ -36,7 +36,7 @@ class Stream:
 class CoreCostRow:
     """Cost of one CN of a class on a core, or the reason why the core cannot run it.
 
-    Cycles are whole numbers of at least 1; only `spatial_stall_cycles` can be 0. If the core cannot run the class,
+    Cycles are whole numbers of at least 1; only `spatial_stall_cycles` and `waiting_cycles` can be 0. If the core cannot run the class,
     cycles and energies have their default values.
     """
 
@@ -70,6 +70,8 @@ class CoreCostRow:
     """Streams of the operands that do not fit the core."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
     """Part of `total0_cycles` that is lost because the CN does not fill the array; None if not known."""
+    waiting_cycles: int = field(default=0, metadata=LEFT_OUT)
+    """Part of `total1_cycles` that the core waits for calls, commands or requests."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
     """True if a time budget ended the mapping search for the CN, so that another run can choose another mapping."""
     mapping: Any = None
