@@ -22,7 +22,7 @@ from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import as_unrolling
 from tilewright.multicore.scheduling.core_costs import CoreCostRow, Stream
 from tilewright.multicore.scheduling.cost_classes import CostClass
-from tilewright.pipeline.stages.multi.node_calls import NodeCall
+from tilewright.pipeline.stages.multi.node_waiting import NodeWaiting
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
@@ -45,8 +45,8 @@ class MappedCn:
     record: LayerRecord
     takes_partial_sums: bool = False
     """True if the CN continues the partial sums of another CN."""
-    call: NodeCall = NodeCall()
-    """Call with which a host starts the CN. `core` is without the keys of calls."""
+    waiting: NodeWaiting = NodeWaiting()
+    """Calls and commands of the CN. `core` is without the keys of calls and commands."""
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
@@ -61,9 +61,10 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     further = sum(cycles for term, cycles in parts.items() if term not in LATENCY_TERMS)
     onloading = parts["onloading"] + further + going_on.cycles
     until_outputs = parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading
-    total1 = _whole(mapped.call.lasting_cycles(until_outputs))
-    total2 = _whole(mapped.call.lasting_cycles(record.latency_cycles + going_on.cycles))
-    waiting = sum(parts.get(term, 0.0) for term in WAITING_TERMS)
+    commands = mapped.waiting.command_cycles(record)
+    total1 = _whole(mapped.waiting.called_cycles(until_outputs + commands))
+    total2 = _whole(mapped.waiting.called_cycles(record.latency_cycles + going_on.cycles + commands))
+    requests = sum(parts.get(term, 0.0) for term in WAITING_TERMS)
     array, energies = _array_energy(mapped), _memory_energies(mapped, going_on)
     terms = _term_energies(mapped, total2)
     return CoreCostRow(
@@ -78,7 +79,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
         term_energy_pj=terms,
         spatial_utilisation=record.mac_utilization["spatial"],
         spatial_stall_cycles=computing - ideal,
-        waiting_cycles=total1 - _whole(until_outputs - waiting),
+        waiting_cycles=total1 - _whole(until_outputs - requests),
         streams=tuple(_stream(mapped, operand, total1, going_on) for operand in mapped.streams),
         mapping={name: encode(getattr(record, name)) for name in _SHOWN},
     )
