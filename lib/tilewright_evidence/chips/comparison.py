@@ -14,7 +14,7 @@ from tilewright.results.text_tables import TERMINAL_WIDTH, TextTable, render
 from tilewright_evidence.chips.case import SiliconCase
 from tilewright_evidence.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 
-WITH_KEYS = "with keys"
+WITH_KEYS = "with published keys"
 """Name of the default model with the published keys of the chip."""
 
 
@@ -74,6 +74,8 @@ class CaseComparison:
     causal: ModelResult | None
     keyed: ModelResult | None
     """Result of the default model with the published keys of the chip; None if the chip has none."""
+    keyed_lower_bound_cycles: int | None
+    """Lower bound of the latency in cycles with these keys, for the allocation of `keyed`."""
     causal_lower_bound_cycles: int | None
     """Lower bound of the latency in cycles, for the allocation of the default model."""
     nodes: int
@@ -118,6 +120,7 @@ def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) 
         stream_2023=None if old is None else _result(old, case),
         causal=None if own is None else _result(own, case),
         keyed=None if keyed is None else _result(keyed, case),
+        keyed_lower_bound_cycles=None if keyed is None else keyed.lower_bound_cycles,
         causal_lower_bound_cycles=None if own is None else own.lower_bound_cycles,
         nodes=runner.graph.cn_count,
         edges=len(runner.whole_graph.edge_source),
@@ -185,7 +188,6 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
         *("measured\n[cycles]", "reference\n[cycles]", "from\nmeasured"),
         *(f"{STREAM_2023}\n[cycles]", "from\nreference", "from\nmeasured"),
         *(f"{CAUSAL}\n[cycles]", "from\nmeasured"),
-        *(f"{WITH_KEYS}\n[cycles]", "from\nmeasured"),
     )
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
@@ -197,12 +199,12 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
             _percent(_deviation(case.reference_cycles, case.measured_cycles)),
             *_result_texts(case.stream_2023, with_reference=True),
             *_result_texts(case.causal),
-            *_result_texts(case.keyed),
         )
     parts = [render(table)]
     for case in found:
         parts += [
             *map(terminal, _counts(case)),
+            *map(terminal, _keyed_line(case)),
             *([*map(terminal, _terms(case)), _steps_text(case)] if case.steps else []),
         ]
         parts += [_layers_text(case)] if verbose or _differing(case) else []
@@ -233,6 +235,16 @@ def _counts(case: CaseComparison) -> list[str]:
     if case.causal_lower_bound_cycles is not None:
         parts.append(f"lower bound of {CAUSAL} {case.causal_lower_bound_cycles:,} cycles")
     return [f"{case.case}: {'; '.join(parts)}"]
+
+
+def _keyed_line(case: CaseComparison) -> list[str]:
+    """Line on the default model with the published keys of the chip; [] if there is no result with keys."""
+    if case.keyed is None:
+        return []
+    told = f"{CAUSAL} {WITH_KEYS}: {case.keyed.latency_cycles:,} cycles"
+    if case.keyed.from_measured is not None:
+        told += f", {_percent(case.keyed.from_measured)} from measured"
+    return [f"{case.case}, {told}; lower bound {case.keyed_lower_bound_cycles:,} cycles"]
 
 
 def _terms(case: CaseComparison) -> list[str]:
