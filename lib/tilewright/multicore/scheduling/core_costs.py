@@ -36,8 +36,8 @@ class Stream:
 class CoreCostRow:
     """Cost of one CN of a class on a core, or the reason why the core cannot run it.
 
-    Cycles are whole numbers of at least 1; only `spatial_stall_cycles` and `waiting_cycles` can be 0. If the core cannot
-    run the class, cycles and energies have their default values.
+    Cycles are whole numbers of at least 1; only `spatial_stall_cycles` and `waiting_cycles` can be 0. If the core
+    cannot run the class, cycles and energies have their default values.
     """
 
     cost_class: int

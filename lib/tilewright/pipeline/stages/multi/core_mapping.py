@@ -33,7 +33,12 @@ from tilewright.pipeline.stages.multi.cost_rows import (
     with_off_chip_memory,
 )
 from tilewright.pipeline.stages.multi.kept_operands import OTHER, Needs, class_needs, stream_buffers, stream_choices
-from tilewright.pipeline.stages.multi.node_waiting import NodeWaiting, node_waiting, without_calls_and_commands
+from tilewright.pipeline.stages.multi.node_waiting import (
+    NO_WAITING,
+    NodeWaiting,
+    node_waiting,
+    without_calls_and_commands,
+)
 from tilewright.pipeline.stages.run import below_workload, default_pipeline
 from tilewright.pipeline.stages.user_stages import SearchIdentity
 from tilewright.search.options import CoreSearchOptions
@@ -79,7 +84,7 @@ class _Plan:
     cost_class: CostClass
     attempts: tuple[_Attempt, ...] = ()
     reason: str = ""
-    waiting: NodeWaiting = NodeWaiting()
+    waiting: NodeWaiting = NO_WAITING
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]

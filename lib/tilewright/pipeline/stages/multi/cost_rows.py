@@ -22,7 +22,7 @@ from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import as_unrolling
 from tilewright.multicore.scheduling.core_costs import CoreCostRow, Stream
 from tilewright.multicore.scheduling.cost_classes import CostClass
-from tilewright.pipeline.stages.multi.node_waiting import NodeWaiting
+from tilewright.pipeline.stages.multi.node_waiting import NO_WAITING, NodeWaiting
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
@@ -45,7 +45,7 @@ class MappedCn:
     record: LayerRecord
     takes_partial_sums: bool = False
     """True if the CN continues the partial sums of another CN."""
-    waiting: NodeWaiting = NodeWaiting()
+    waiting: NodeWaiting = NO_WAITING
     """Calls and commands of the CN. `core` is without the keys of calls and commands."""
 
 

@@ -29,8 +29,7 @@ _KEYS = {one.field for one in (*CALL_KEYS, COMMAND_ITERATIONS, LEAST_COMMAND, CO
 
 @dataclass(frozen=True)
 class NodeWaiting:
-    """Calls and commands of the CNs on a core. The default values describe a core without keys of calls and commands.
-    """
+    """Calls and commands of the CNs on a core. With the default values, the core has no keys for them."""
 
     calls: Figures = ()
     """Attributes of the core, among them those of calls."""
@@ -68,6 +67,10 @@ class NodeWaiting:
         """
         issue = figure(CALL_CYCLES, self.calls)
         return cycles + issue if figure(CALLS_IN_FLIGHT, self.calls) == 1 else max(cycles, issue)
+
+
+NO_WAITING = NodeWaiting()
+"""Waiting of the CNs on a core without keys of calls and commands."""
 
 
 def node_waiting(core: Core) -> NodeWaiting:

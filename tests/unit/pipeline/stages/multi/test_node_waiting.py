@@ -1,5 +1,6 @@
 """Calls and commands of computation nodes: cycles worked out by hand, and the commands of the one-core model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,7 @@ from tests.unit.pipeline.stages.multi.core_cases import ANY, OPTIONS, core, cut,
 from tests.unit.pipeline.stages.multi.test_core_mapping import matrix_product, separate
 
 
-def keyed(one: Core, dimensions: tuple[str, ...] = ("C",), **keys: float) -> Core:
+def keyed(one: Core, keys: Mapping[str, float], dimensions: tuple[str, ...] = ("C",)) -> Core:
     """The core with keys of calls and commands."""
     calls = {name: value for name, value in keys.items() if name.startswith("call")}
     commands = {name: value for name, value in keys.items() if name not in calls}
@@ -47,7 +48,7 @@ def row_of(one: Core) -> CoreCostRow:
 )
 def test_a_node_is_one_call(keys: dict[str, float], waiting: int) -> None:
     """The node takes 9 cycles. The host issues a call before the node runs if one call is in flight, else meanwhile."""
-    bare, row = row_of(separate(256)), row_of(keyed(separate(256), **keys))
+    bare, row = row_of(separate(256)), row_of(keyed(separate(256), keys))
     assert (bare.total1_cycles, row.total1_cycles, row.waiting_cycles) == (9, 9 + waiting, waiting)
     assert row.total0_cycles == bare.total0_cycles
     assert row.on_core_energy_pj == bare.on_core_energy_pj
@@ -65,14 +66,15 @@ def test_a_node_is_one_call(keys: dict[str, float], waiting: int) -> None:
 )
 def test_commands_cover_the_loops_of_a_node(keys: dict[str, float], waiting: int) -> None:
     """Eight iterations over C in commands of four or three, which no loop of a memory ends."""
-    row = row_of(keyed(separate(256), **keys))
+    row = row_of(keyed(separate(256), keys))
     assert (row.total1_cycles, row.waiting_cycles) == (9 + waiting, waiting)
 
 
 def test_calls_and_commands_add_up() -> None:
     """Two cycles for each of two commands, and 23 for the call of the node."""
     keys = {"command_iterations": 4, "command_latency_cycles": 2, "commands_in_flight": 1}
-    row = row_of(keyed(separate(256), call_cycles=23, calls_in_flight=1, **keys))
+    keys |= {"call_cycles": 23, "calls_in_flight": 1}
+    row = row_of(keyed(separate(256), keys))
     assert (row.total1_cycles, row.waiting_cycles) == (9 + 4 + 23, 27)
 
 
@@ -84,7 +86,7 @@ def test_commands_are_those_of_one_core(dimensions: tuple[str, ...], longest: in
     far = memory("far", 2**20, ("I1", "I2", "O"), 1024)
     bare = core(registers, memory("weights", 4096, ("I2",)), memory("rest", 4096, ("I1", "O")), far, lanes=2)
     keys = {"command_iterations": longest, "command_latency_cycles": 5.5, "commands_in_flight": in_flight}
-    one = keyed(bare, dimensions, **keys)
+    one = keyed(bare, keys, dimensions)
     (shape,) = cut(matrix_product()).shapes
     record = map_layer(shape, one, constraints_on_core(MappingConstraints(""), shape, one)[0], OPTIONS)
     assert all(not levels[-1] for levels in record.temporal_mapping.values())
@@ -103,7 +105,7 @@ def test_files_without_the_keys_give_the_same_rows() -> None:
 
 def test_the_search_does_not_know_calls_and_commands() -> None:
     """No key is left, and `waits` is true only if a memory has requests."""
-    one = keyed(separate(256), call_cycles=3, command_iterations=4, least_command_cycles=6)
+    one = keyed(separate(256), {"call_cycles": 3, "command_iterations": 4, "least_command_cycles": 6})
     assert without_calls_and_commands(one) == separate(256)
     rest = replace(one.memories[-1], figures=(("request_latency_cycles", 9.0),))
     assert without_calls_and_commands(replace(one, memories=(*one.memories[:-1], rest))).waits
