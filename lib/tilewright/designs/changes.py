@@ -139,8 +139,8 @@ def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChan
     another type of cells for an SRAM whose costs come from the library. Both are in the order of the file.
 
     For each number, the change that adds a resource or lowers an energy comes first. For numbers other than energies
-    and static powers, the change in the other direction follows. A change is left out if the number would stay the same or become 0, or
-    if the value is not a number.
+    and static powers, the change in the other direction follows. A change is left out if the number would stay the same
+    or become 0, or if the value is not a number.
     """
     return (*_changes(document, factor, _numbers), *_other_cells(document))
 
