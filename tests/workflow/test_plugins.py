@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -404,6 +405,29 @@ def test_the_example_of_the_page(documented: Path, tmp_path: Path) -> None:
     coverage = summary_of(tmp_path / "run")["coverage"]
     assert coverage["not_costed"] == []
     assert summary_of(tmp_path / "run")["layers"] == 2
+
+
+@pytest.fixture(scope="module")
+def clock_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which pip installs the example of a number of the hardware file."""
+    return install(ROOT / "docs" / "examples" / "clock_tree", tmp_path_factory)
+
+
+def test_the_number_of_the_page(clock_tree: Path, tmp_path: Path) -> None:
+    """A term that reads a key of the hardware file: the energy of all units in each cycle. `advise` and `compare` change
+    the number."""
+    core = yaml.safe_load((ROOT / "docs/examples/accelerator.yaml").read_text())
+    core["operational_array"]["clock_tree_energy"] = "50 fJ"
+    (tmp_path / "core.yaml").write_text(yaml.safe_dump(core, sort_keys=False))
+    tilewright(["map", *DOCUMENTED_WORDS, "--hardware", "core.yaml"], clock_tree, tmp_path)
+    summary = summary_of(tmp_path / "run")
+    units = prod(core["operational_array"]["sizes"])
+    assert summary["clock_tree_energy_pj"] == pytest.approx(0.05 * units * summary["latency_cycles"], rel=1e-12)
+    files = [*DOCUMENTED_WORDS[2:4], "--mapping", str(ROOT / "docs/examples/mapping.yaml"), "--hardware", "core.yaml"]
+    said = tilewright(["advise", "run", *files, "--no-search", "--no-mapping-changes"], clock_tree, tmp_path)
+    assert "operational_array.clock_tree_energy" in said
+    tilewright(["map", *DOCUMENTED_WORDS, "-o", "plain"], clock_tree, tmp_path)
+    assert "clock tree in B" in tilewright(["compare", "plain", "run"], clock_tree, tmp_path)
 
 
 FAULTY_TERMS = {
