@@ -414,8 +414,8 @@ def clock_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_number_of_the_page(clock_tree: Path, tmp_path: Path) -> None:
-    """A term that reads a key of the hardware file: the energy of all units in each cycle. `advise` and `compare` change
-    the number."""
+    """A term that reads a key of the hardware file: the energy of all units in each cycle. `advise` and `compare`
+    change the number. Without the plug-in, verbs name the key and the plug-in."""
     core = yaml.safe_load((ROOT / "docs/examples/accelerator.yaml").read_text())
     core["operational_array"]["clock_tree_energy"] = "50 fJ"
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(core, sort_keys=False))
@@ -428,6 +428,25 @@ def test_the_number_of_the_page(clock_tree: Path, tmp_path: Path) -> None:
     assert "operational_array.clock_tree_energy" in said
     tilewright(["map", *DOCUMENTED_WORDS, "-o", "plain"], clock_tree, tmp_path)
     assert "clock tree in B" in tilewright(["compare", "plain", "run"], clock_tree, tmp_path)
+    for words in (["explain", "run"], ["audit", "run"], ["check", "run", "--hardware", "run/accelerator.json"]):
+        said = " ".join(tilewright(words, None, tmp_path, code=2).split())
+        assert "unknown key 'clock_tree_energy_pj'" in said
+        assert "it was made with tilewright-clock-tree 1, which is not installed" in said
+
+
+def test_other_code_of_a_plug_in_is_a_difference(documented: Path, tmp_path: Path) -> None:
+    """The summary names the plug-ins of a run; `compare` tells that one run was made with other code or without it."""
+    other = shutil.copytree(documented, tmp_path / "other")
+    module = other / "tilewright_noc.py"
+    module.write_text(module.read_text().replace("HOPS = 4", "HOPS = 8"))
+    for name, site in (("a", documented), ("b", other), ("c", None)):
+        tilewright(["map", *DOCUMENTED_WORDS, "-o", name], site, tmp_path)
+    provenance = read_artifact(tmp_path / "a" / "summary.json").provenance
+    assert list(provenance["plug_ins"]) == ["tilewright-noc 1"]
+    assert "plug_ins" not in read_artifact(tmp_path / "c" / "summary.json").provenance
+    said = tilewright(["compare", "a", "b"], documented, tmp_path)
+    assert "they differ in: plug-in tilewright-noc 1 (with different code)" in said
+    assert "plug-in tilewright-noc 1 (only in A)" in tilewright(["compare", "a", "c"], documented, tmp_path)
 
 
 FAULTY_TERMS = {

@@ -110,9 +110,7 @@ class EnergyTerm(Protocol):
         """Energy of the term for a layer. `core` has only the memories that the layer can use."""
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories. Only
-        depth-first schedules and attention in tiles have such cycles; cores of a schedule that wait do not count.
-        """
+        """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories."""
 
 
 def _fault(name: str, entry: object) -> str:

@@ -127,7 +127,9 @@ def _differs(comparison: RunComparison) -> list[str]:
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]
     known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)
-    return ["they have the same hardware, mapping, workload and options"] if known else []
+    plug_ins = " and plug-ins" if comparison.a.made_with else ""
+    same = f"hardware, mapping, workload{',' if plug_ins else ' and'} options{plug_ins}"
+    return [f"they have the same {same}"] if known else []
 
 
 def _differences(comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:

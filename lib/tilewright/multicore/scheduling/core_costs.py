@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.codec import LEFT_OUT, decode, encode
-from tilewright.base.artifacts.envelope import read_artifact, rows_digest, write_rows
+from tilewright.base.artifacts.envelope import read_artifact, rows_digest, unreadable, write_rows
 from tilewright.base.artifacts.seals import REMEDY
 from tilewright.base.errors import ArtifactError, Problem
 from tilewright.base.json_values import JsonObject
@@ -114,11 +114,11 @@ def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:
     """Cost table of one core. Raises ArtifactError if the file is missing or damaged, or if its rows are not in the
     order of the cost classes.
     """
+    artifact = read_artifact(path, SCHEMA)
     try:
-        rows = tuple(decode(CoreCostRow, row) for row in read_artifact(path, SCHEMA).payload)
+        rows = tuple(decode(CoreCostRow, row) for row in artifact.payload)
     except ValueError as error:
-        message = f"this version of tilewright cannot read the artifact: {error}; {REMEDY}"
-        raise ArtifactError([Problem(message, str(path))]) from error
+        raise unreadable(path, artifact, error) from error
     if [row.cost_class for row in rows] != list(range(len(rows))):
         raise ArtifactError([Problem(f"must have one row for each cost class, in order; {REMEDY}", str(path))])
     return rows
