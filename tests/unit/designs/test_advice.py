@@ -11,6 +11,7 @@ import tilewright
 import yaml
 from tilewright.base.registry import enter, withdraw
 from tilewright.base.yamlfile import load_yaml, parse_yaml
+from tilewright.cli.map import map_workload
 from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
 from tilewright.designs.advice import Advice, Advices, together
 from tilewright.designs.advice_text import advice_text, assumptions_of
@@ -24,7 +25,6 @@ from tilewright.hardware.dotted_paths import key_path
 from tilewright.hardware.text_edits import with_values
 from tilewright.mapping.constraints import Unrolling
 from tilewright.pipeline.sources import parse_mapping, parse_workload
-from tilewright.pipeline.stages.run import map_workload
 from tilewright.results.records import layers_in_order
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
@@ -247,7 +247,7 @@ def test_attributes_are_changes(tmp_path: Path) -> None:
     """Changes of every attribute in a file: a power or an energy, built in or of a plug-in, falls; another number is
     changed in both directions, and none of them reduces a resource. The gain of a number of a plug-in is that of its
     term."""
-    data = yaml.safe_load((CONFIG / "hardware/zigzag/tpu_like.yaml").read_text())
+    data = yaml.safe_load((CONFIG.parent / "docs/examples/accelerator.yaml").read_text())
     data |= {"clock_frequency": "1 GHz", "retention": 5}
     data["memories"]["dram"]["leakage"] = "20 uW"
     data["operational_array"] |= {"tree": "40 fJ", "unit_energy_bits": 8}
@@ -264,9 +264,9 @@ def test_attributes_are_changes(tmp_path: Path) -> None:
         }
         assert not any("unit_energy_bits" in key for key, _ in found)
         assert sum("tree" in key or "leakage" in key for key, _ in found) == 2
-        mapped = map_workload(TINY, tmp_path / "tree.yaml", shipped("mapping", "tpu_like"), SearchOptions())
+        files = (parse_workload(TINY), parse_mapping(CONFIG.parent / "docs/examples/mapping.yaml"))
+        mapped = map_workload(files[0], tmp_path / "tree.yaml", files[1], SearchOptions())
         placed = layers_in_order(mapped.records, mapped.summary)
-        files = parse_workload(TINY), parse_mapping(shipped("mapping", "tpu_like"))
         run = ExplainedRun("run", placed, load_yaml(tmp_path / "tree.yaml").data, *files, SearchOptions())
         (advice,) = advices_of(run, [one for one in changes if "tree" in one.key], search=False).found
     finally:

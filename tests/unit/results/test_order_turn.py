@@ -280,15 +280,18 @@ def with_tree(ledger: RunLedger, energy_pj: float, tree_pj: float) -> RunLedger:
 
 
 def test_terms_of_plug_ins_are_numbers(runs: list[Ran]) -> None:
-    """The energy of a term that only one run has reverses the order at the factor at which both energies are equal. A
-    term of both runs is one number if the attributes of their files are equal, and else two."""
+    """The energy of a term that only one run has reverses the order at the factor that makes both energies equal. A
+    term of both runs is one number if the attributes of their files are equal, and else two.
+    """
     a, b = sorted((ran.ledger for ran in runs[:2]), key=lambda ledger: ledger.run.energy_pj)
     more = b.run.energy_pj - a.run.energy_pj
-    energy = next(one for one in order_turns(with_tree(a, more * 1.05, 0.4), b) if one.measure == "energy")
-    assert energy.turn is not None
-    assert energy.turn.number.name == "energy of clock tree in A"
-    assert energy.turn.factor == pytest.approx(1 / 1.05)
-    assert searchable(replace(energy, bandwidth=None)) == ()
+    pair = with_tree(a, more * 1.05, 0.4), b
+    (tree,) = (one for one in uncertain_numbers(*pair) if one.kind == TERM_ENERGY)
+    assert tree.name == "energy of clock tree in A"
+    assert tree.turning_factor("energy", 1) == pytest.approx(1 / 1.05)
+    energy = next(one for one in order_turns(*pair) if one.measure == "energy")
+    assert "energy of clock tree" in energy.kinds
+    assert searchable(replace(energy, turn=Turn(tree, 1 / 1.05), bandwidth=None)) == ()
     for tree_pj, names in ((0.4, ["A and B"]), (0.2, ["A", "B"])):
         numbers = uncertain_numbers(with_tree(a, more, 0.4), with_tree(b, more, tree_pj))
         assert [one.name for one in numbers if one.kind == TERM_ENERGY] == [
