@@ -281,10 +281,10 @@ def _attribute_numbers(keys: Table[Any, Any], owner: Owner, here: KeyPath) -> _N
     """Attributes of a memory, array or core at the path `here`, those of plug-ins included. `UNIT_ENERGY_BITS` is left
     out, because it changes no cost.
     """
-    kinds = {"power_mw": ENERGY, "energy_pj": ENERGY, "size_bits": COUNT, "count": COUNT, "number": ATTRIBUTE}
+    kinds = {"size_bits": COUNT, "count": COUNT, "number": ATTRIBUTE}  # all others are energies and powers
     for attribute in attributes(owner):
         if attribute.key in keys and attribute != UNIT_ENERGY_BITS:
-            yield kinds[attribute.quantity], ((*here, attribute.key),), ()
+            yield kinds.get(attribute.quantity, ENERGY), ((*here, attribute.key),), ()
 
 
 def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:

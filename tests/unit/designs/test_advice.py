@@ -251,7 +251,7 @@ def test_attributes_are_changes(tmp_path: Path) -> None:
     data |= {"clock_frequency": "1 GHz", "retention": 5}
     data["memories"]["dram"]["leakage"] = "20 uW"
     data["operational_array"] |= {"tree": "40 fJ", "unit_energy_bits": 8}
-    (tmp_path / "tree.yaml").write_text(yaml.safe_dump(data))
+    (tmp_path / "tree.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     enter(TREE_ENTRIES)
     try:
         changes = possible_changes(load_yaml(tmp_path / "tree.yaml"), Fraction(2))
