@@ -56,6 +56,6 @@ def read_accelerator_artifact(path: FilePath) -> Accelerator:
         if artifact.schema == ACCELERATOR:
             return decode(Accelerator, artifact.payload)
     except ValueError as error:
-        raise unreadable(path, artifact, error) from error
+        raise unreadable(Path(path), artifact, error) from error
     allowed = ", ".join((ACCELERATOR, MULTI_CORE, CORE))
     raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=allowed)])

@@ -333,7 +333,7 @@ def _digest_of_packages(names: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _add_file(digest: "hashlib._Hash", path: Path) -> None:
+def _add_file(digest: hashlib.blake2b, path: Path) -> None:
     digest.update(path.name.encode() + b"\0")
     digest.update(path.read_bytes() + b"\0")
 
