@@ -4,10 +4,10 @@ bit.
     .venv/bin/python benchmarks/designs.py [--designs 1000] [--jobs 2] [--seconds 3600]
 
 Each seed is a random design of one of five accelerators on one of three networks, with random options. A design changes
-sides of the array, capacities, port widths, unit energies and areas. On some designs no mapping fits, and some are not
-valid accelerators. The comparison covers status, energy, latency, area, the terms of the energy, the parts of the
-latency, and the reason why no mapping fits. Prints counts and every difference; `--seed N` repeats one design. The exit
-code is 1 if there is a difference.
+sides of the array, capacities, port widths, unit energies and areas. Half of the designs also have keys for zeros and
+for rules of the control. On some designs no mapping fits, and some are not valid accelerators. The comparison covers
+status, energy, latency, area, the terms of the energy, the parts of the latency, and the reason why no mapping fits.
+Prints counts and every difference; `--seed N` repeats one design. The exit code is 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -23,27 +23,31 @@ from typing import Any
 from seeded import PROJECT, run
 from shipped import shipped
 
+from tests.plain.hardware_keys import random_shares, with_random_keys
 from tests.plain.tally import Tally
 
 AT_ONCE = 10
+Shares = tuple[tuple[str, float], ...]
 BASES = ("tpu_like", "eyeriss_like", "edge_tpu_like", "cube_3d", "systolic/systolic")
 NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
 
 
 @cache
-def network(name: str, model: str) -> Any:
-    """Network, which each process reads once."""
+def network(name: str, model: str, zeros: Shares) -> Any:
+    """Network with shares of zeros, which each process reads once."""
     from tilewright.pipeline.sources import parse_workload
+    from tilewright.workload.network_options import NetworkOptions
 
-    return parse_workload(PROJECT / "config" / "workload" / f"{name}.onnx", model=model)
+    file = PROJECT / "config" / "workload" / f"{name}.onnx"
+    return parse_workload(file, model=model, options=NetworkOptions(zeros=zeros))
 
 
 @cache
-def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
+def evaluator(name: str, mapping: Path | None, options: Any, zeros: Shares) -> Any:
     """Evaluator of designs on a network. It has evaluated other designs before, as in a space."""
     from tilewright.designs.evaluate import NetworkEvaluator
 
-    return NetworkEvaluator(network(name, options.model), mapping, options)
+    return NetworkEvaluator(network(name, options.model, zeros), mapping, options)
 
 
 @cache
@@ -106,16 +110,20 @@ def try_design(seed: int) -> Tally:
         mapping = None
     options = random_options(random.Random(seed // AT_ONCE))  # so that evaluators are shared, as in a space
     design = random_design(rng, base_of(base))
-    shared = evaluator(net, mapping, options)
+    zeros = tuple(random_shares(random.Random(seed // AT_ONCE)).items())
+    if is_keyed := rng.random() < 0.5:
+        design = with_random_keys(rng, design)
+    shared = evaluator(net, mapping, options, zeros)
     tally = Tally()
     try:
         found = shared.cost(parse_accelerator(design))
     except InputError:
         found = DesignCost(INVALID)
-    expected = mapped(design, network(net, options.model), shared.mapping, options)
+    expected = mapped(design, network(net, options.model, zeros), shared.mapping, options)
     tally.counts.update({"designs": 1, f"base: {base}": 1, f"network: {net}": 1, f"status: {found.status}": 1})
+    tally.counts[f"with keys: {found.status}"] += is_keyed
     latency = {part: float(cycles) for part, cycles in found.latency_terms_cycles.items()}
-    found = replace(found, latency_terms_cycles=latency)
+    found = replace(found, latency_terms_cycles=latency, further={})
     ours = replace(found, memory_energy_pj={}, reason=found.reason if found.status == "infeasible" else "")
     if repr(ours) != repr(expected):
         tally.wrong.append(f"seed {seed}: {ours} instead of {expected}")

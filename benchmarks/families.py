@@ -4,9 +4,10 @@
 
 Each seed is a random space of one of five accelerators on one of two networks, with random options. A space has a few
 axes: memory sizes (some are too small for any mapping), port widths, unit energies, laws between them, and sides of the
-array. All designs are costed in families, as for complete fronts, and some are also costed alone. The comparison covers
-status, reason, energy, latency and area. Prints counts and every difference; `--seed N` repeats one space. The exit
-code is 1 if there is a difference.
+array. Half of the spaces have keys for zeros and for rules of the control, in the base or as choices. All designs are
+costed in families, as for complete fronts, and some are also costed alone. The comparison covers status, reason,
+energy, latency and area. Prints counts and every difference; `--seed N` repeats one space. The exit code is 1 if there
+is a difference.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from seeded import PROJECT, run
 from shipped import shipped
 
+from tests.plain.hardware_keys import random_shares, with_random_keys
 from tests.plain.tally import Tally
 
 AT_ONCE = 4
@@ -26,7 +28,8 @@ ALONE = 10
 """Number of designs of a space that are costed alone."""
 MOST_DESIGNS = 400
 BASES = ("tpu_like", "eyeriss_like", "edge_tpu_like", "cube_3d", "systolic/systolic")
-NETWORKS = ("config/workload/bert_tiny.onnx", "tests/workflow/tiny/workload/two_layers.yaml")
+BERT = "config/workload/bert_tiny.onnx"
+NETWORKS = (BERT, "tests/workflow/tiny/workload/two_layers.yaml")
 MODELS = (
     "corrected",
     "corrected",
@@ -73,13 +76,45 @@ def random_axes(rng: random.Random, memories: dict[str, Any]) -> tuple[dict[str,
     return dict(sorted(axes.items(), key=lambda _: rng.random())), laws
 
 
+@cache
+def content_of(name: str) -> dict[str, Any]:
+    """Content of a hardware file."""
+    from tilewright.base.yamlfile import load_yaml
+
+    data: dict[str, Any] = load_yaml(shipped("hardware", name)).data
+    return data
+
+
+def key_axis(hardware: dict[str, Any], keyed: dict[str, Any]) -> dict[str, Any]:
+    """Axis with the keys in which a hardware file with keys differs from the file without keys: all, some, or none."""
+    parts = [("operational_array", hardware["operational_array"], keyed["operational_array"])]
+    parts += [(f"memories.{name}", memory, keyed["memories"][name]) for name, memory in hardware["memories"].items()]
+    new = {f"{path}.{key}": value for path, own, other in parts for key, value in other.items() if key not in own}
+    half = dict(list(new.items())[::2])
+    return {"choices": {"with": new, "some": half, "without": {}} if len(new) > 1 else {"with": new, "without": {}}}
+
+
 def random_space(rng: random.Random) -> dict[str, Any]:
     """Random space with a few hundred designs at most."""
     base = rng.choice(BASES)
     axes, laws = random_axes(rng, memories_of(base))
+    network = rng.choice(NETWORKS)
+    space = _space(rng, base, network, axes, laws)
+    if rng.random() < 0.5:
+        keyed = with_random_keys(rng, content_of(base))
+        if rng.random() < 0.5:
+            space["accelerator"] = keyed
+        else:
+            axes["keys"] = key_axis(content_of(base), keyed)
+        zeros = random_shares(rng)
+        space |= {"zeros": zeros} if network == BERT and zeros else {}
+    return space
+
+
+def _space(rng: random.Random, base: str, network: str, axes: dict[str, Any], laws: dict[str, str]) -> dict[str, Any]:
     return {
         "accelerator": str(shipped("hardware", base)),
-        "networks": {"one": str(PROJECT / rng.choice(NETWORKS))},
+        "networks": {"one": str(PROJECT / network)},
         "axes": axes,
         "laws": laws,
         "options": {
@@ -117,6 +152,7 @@ def try_space(seed: int) -> Tally:
             if row["status"] != "ok":
                 ours, expected = ours[:2], expected[:2]
             tally.counts.update({"designs alone": 1, f"status: {row['status']}": 1})
+            tally.counts[f"with zeros: {row['status']}"] += any(network.options.zeros for network in space.networks)
             if repr(tuple(map(str, ours))) != repr(tuple(map(str, expected))):
                 tally.wrong.append(f"seed {seed}: design {row['index']}: {ours} instead of {expected}")
     return tally

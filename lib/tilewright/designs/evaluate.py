@@ -30,10 +30,8 @@ from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
-from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.memory_reach import MemoryReach, core_for
 from tilewright.mapping.source import MappingSource
-from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.items import LayerProblem, merged_notes
@@ -102,8 +100,6 @@ class NetworkEvaluator(DesignEvaluator):
         layer.
         """
         core = single_core(accelerator)
-        refuse_zeros([core], "a space of designs")
-        refuse_control([core], "a space of designs")
         places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
         return _sum(core, self._layers(core, places), self._profile)
 
@@ -131,8 +127,6 @@ class NetworkEvaluator(DesignEvaluator):
         MappingError if the core lacks a memory that a layer needs.
         """
         core = single_core(accelerator)
-        refuse_zeros([core], "a space of designs")
-        refuse_control([core], "a space of designs")
         found = []
         for place in self._placed(replace(accelerator, cores=(_without_costs(core),))):
             _, layer, given = self._kinds[place.layer]

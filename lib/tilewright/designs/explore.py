@@ -51,14 +51,14 @@ def assumptions(space: Space) -> tuple[str, ...]:
         f"mapping with the least {options.objective} that {_how(options)}{mapping}. {open_to_search} tries {tried}."
     )
     of_nodes = f"For each computation node on each core: the {search}"
-    bits = (*_bits(space),)
+    operands = (*_bits(space), *_zeros(space))
     if isinstance(options, SystemOptions):
-        return model, *bits, of_nodes, *_of_systems(options)
+        return model, *operands, of_nodes, *_of_systems(options)
     if isinstance(options, FusedSystemOptions):
-        return model, *bits, of_nodes, *_of_plans(options)
+        return model, *operands, of_nodes, *_of_plans(options)
     return (
         model,
-        *bits,
+        *operands,
         f"For each layer: the {search}",
         *fixed_unit_lines(space),
         _kept(options),
@@ -72,6 +72,17 @@ def _bits(space: Space) -> Iterator[str]:
     if bits:
         told = ", ".join(f"{operand} {count}" for operand, count in bits.items())
         yield f"Bits of operands: {told}. Other operands have the same bits as in a run without `bits`."
+
+
+def _zeros(space: Space) -> Iterator[str]:
+    """Sentences on the shares of zeros, one for each group of networks with the same shares, if the space sets them."""
+    names: dict[tuple[tuple[str, float], ...], list[str]] = {}
+    for network in space.networks:
+        names.setdefault(network.options.zeros, []).append(network.name)
+    for shares, networks in names.items():
+        if shares:
+            told = ", ".join(f"{operand} {share:g}" for operand, share in shares)
+            yield f"Shares of zeros of {', '.join(networks)}: {told}."
 
 
 def _sources(space: Space) -> str:

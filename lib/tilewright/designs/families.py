@@ -13,6 +13,7 @@ from typing import Any
 
 from tilewright.base.errors import KeyPath
 from tilewright.designs.space import Axis, Space
+from tilewright.hardware.zero_checks import RUN_LENGTH
 
 MOST_MEMBERS = 1024
 """Largest number of designs in a family. A larger family is divided."""
@@ -106,6 +107,8 @@ class Families:
         * The axis sets a value that is not a figure, directly or through a law. Examples are the size of a memory and
           the size of the array. (A figure changes costs, but not the data that a mapping moves. Examples are an energy
           and a port width.)
+        * The axis sets the width of a port of a memory with compressed data. Compressed data can be too large for a
+          narrow port, and then the members of a family would not all have costs.
         * The choices of the axis set different paths of the hardware file.
 
         Axes of `_shapes` come first. The others set only memory sizes and figures. They come last, so that families
@@ -113,12 +116,12 @@ class Families:
         """
         found = set()
         for place, axis in enumerate(self.space.axes):
-            if any(figure_of(self.space.base, path) is None for path in _paths(axis)):
+            if not all(self._is_figure(path) for path in _paths(axis)):
                 found.add(place)
             if len({tuple(path for path, _ in settings) for settings in axis.settings}) > 1:
                 found.add(place)  # parts that a choice does not name are as in the base
         for law in self.space.laws:
-            if law.path is not None and figure_of(self.space.base, law.path) is None:
+            if law.path is not None and not self._is_figure(law.path):
                 found.update(law.formula.axes)
         return tuple(sorted(found, key=lambda place: (place not in self._shapes, place)))
 
@@ -132,8 +135,22 @@ class Families:
             place
             for paths, places in set_by
             for place in places
-            if any(figure_of(self.space.base, path) is None and not _is_size(path) for path in paths)
+            if any(not self._is_figure(path) and not _is_size(path) for path in paths)
         )
+
+    def _is_figure(self, path: KeyPath) -> bool:
+        """True if designs of one family can differ in the value at a path."""
+        is_width = len(path) > 3 and path[0] == "memories" and path[2] == "ports"
+        return figure_of(self.space.base, path) is not None and not (is_width and path[1] in self._compressed)
+
+    @cached_property
+    def _compressed(self) -> frozenset[str]:
+        """Names of the memories whose data are compressed in some designs."""
+        memories = self.space.base.get("memories", {})
+        found = {name for name, memory in memories.items() if isinstance(memory, dict) and RUN_LENGTH in memory}
+        paths = {path for axis in self.space.axes for path in _paths(axis)}
+        paths |= {law.path for law in self.space.laws if law.path is not None}
+        return frozenset(found | {str(path[1]) for path in paths if path[:1] == ("memories",) and RUN_LENGTH in path})
 
     @cached_property
     def _strides(self) -> tuple[int, ...]:

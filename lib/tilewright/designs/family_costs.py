@@ -86,7 +86,7 @@ class FamilyCoster:
         return self._pricer
 
     def _table(self, members: FamilyMembers, prices: Mapping[str, Prices]) -> FamilyCosts:
-        count, bad = len(members.indexes), len(members.invalid)
+        bad = len(members.invalid)
         columns: dict[str, Any] = {
             "index": np.concatenate([members.indexes, np.array(list(members.invalid), np.int64)]),
             AREA_MM2: np.concatenate([members.area_mm2, np.full(bad, np.nan)]),
@@ -95,8 +95,8 @@ class FamilyCoster:
         reasons, nothing = list(members.invalid.values()), np.full(bad, np.nan)
         for number, network in enumerate(self.space.networks):
             one = prices.get(network.name, Prices.unknown(0))
-            columns[f"status_{number}"] = [one.status] * count + [INVALID] * bad
-            columns[f"reason_{number}"] = [one.reason] * count + reasons
+            columns[f"status_{number}"] = one.status + [INVALID] * bad
+            columns[f"reason_{number}"] = one.reason + reasons
             columns[energy_column(number)] = np.concatenate([one.energy_pj, nothing])
             columns[latency_column(number)] = np.concatenate([one.latency_cycles, nothing])
         return FamilyCosts(pandas.DataFrame(columns, columns=columns_of(len(self.space.networks))), members.excluded)

@@ -28,6 +28,7 @@ from tilewright.hardware.core import Core, Memory, OperationalArray
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.memory_columns import memory_columns
 from tilewright.mapping.memory_reach import MemoryReach, operands_left, ports_left
+from tilewright.mapping.zeros import check_widths
 from tilewright.pipeline.stages.base import Rest, Stage
 from tilewright.pipeline.stages.items import LayerProblem, TemporalProblem
 from tilewright.pipeline.stages.reductions import OfObjective
@@ -97,7 +98,9 @@ class CoreColumns:
     array: Key
     """Properties of the array that affect mappings: all properties except the energy of its units."""
     arranged: tuple[Key, ...]
-    """Arrangement of each memory: its operands, the array dimensions that it serves, double buffering, and ports."""
+    """Arrangement of each memory: its operands, the array dimensions that it serves, double buffering, compression, the
+    rules of its control, and ports.
+    """
     figures: tuple[Key, ...]
     """Name, energies and port widths of each memory."""
     columns: dict[str, np.ndarray]
@@ -111,7 +114,10 @@ class CoreColumns:
         array = core.operational_array
         return cls(
             core,
-            (array.dimensions, array.systolic_dimensions, array.kind, array.parameters),
+            (
+                *(array.dimensions, array.systolic_dimensions, array.kind, array.parameters),
+                *(array.zero_gating, array.unrolled_dimensions),
+            ),
             tuple([_arrangement(memory) for memory in core.memories]),
             tuple([_figures(memory) for memory in core.memories]),
             memory_columns(core.memories),
@@ -120,7 +126,8 @@ class CoreColumns:
 
 def _arrangement(memory: Memory) -> Key:
     ports = tuple([(port.port_type, port.allocation) for port in memory.ports])
-    return memory.operands, memory.served_dimensions, memory.force_double_buffering, ports
+    rules = memory.tile_dimensions, memory.loop_order
+    return memory.operands, memory.served_dimensions, memory.force_double_buffering, memory.run_length, rules, ports
 
 
 def _figures(memory: Memory) -> Key:
@@ -222,7 +229,8 @@ class LayerCosts:
         problem: Callable[[], LayerProblem],
     ) -> LayerCost | None:
         """Cost of the best mapping of a layer on a core. None if no mapping fits, or if the layer or the core is not
-        covered. A core is not covered if it has static power, waiting terms of the latency, or terms of plug-ins.
+        covered. A core is not covered if it has static power, waiting terms of the latency, or terms of plug-ins, or if
+        compressed data do not fit through a port.
 
         `kind` is the index of the group of equal layers. `design` is the whole core, and `whole` is the mapping problem
         of the layer on this core. `reach` has the memories that the layer's data reach; None stands for all memories.
@@ -240,6 +248,8 @@ class LayerCosts:
         key = (arranged, design.array, design.core.operational_array.unit_energy_pj, left)
 
         def searched() -> LayerCost | None:
+            if not _moves_a_bit(whole):
+                return None
             inner = tuple([(design.figures[k], bits[k]) for k in seen.inner])
             frame_key = (arranged, design.array, inner)
             frame = _kept(self._frames, frame_key, _MOST_FRAMES, lambda: self._frame(seen, problem()))
@@ -276,6 +286,15 @@ class LayerCosts:
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
         return few and most_cycles(item.arrays, item.spatial, 1) <= MOST_CYCLES
+
+
+def _moves_a_bit(whole: LayerProblem) -> bool:
+    """True if all ports of the core move at least one bit of plain data per cycle, also if the data are compressed."""
+    try:
+        check_widths(whole.layer, whole.core, dict(whole.constraints.memory_operand_links))
+    except MappingError:
+        return False
+    return True
 
 
 def _seen_core(whole: LayerProblem, reach: MemoryReach | None) -> _SeenCore:

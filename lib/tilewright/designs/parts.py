@@ -44,8 +44,12 @@ def made_of(space: Space, step: str) -> dict[str, Any]:
     inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
     if space.mapping is not None:
         inputs["mapping"] = input_digest(space.mapping)
-    bits = {network.name: dict(network.options.bits) for network in space.networks if network.options.bits}
-    return provenance(step, inputs, stated_options(space.options) | ({"bits": bits} if bits else {}))
+    given = {
+        key: {network.name: dict(own) for network in space.networks if (own := getattr(network.options, key))}
+        for key in ("bits", "zeros")
+    }
+    stated = stated_options(space.options) | {key: tables for key, tables in given.items() if tables}
+    return provenance(step, inputs, stated)
 
 
 COSTS_SCHEMA = "tilewright/family-costs"

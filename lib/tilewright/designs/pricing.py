@@ -16,7 +16,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.latency_terms import added_latency_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
-from tilewright.designs.design_cost import reason_of
+from tilewright.designs.design_cost import DesignCost, reason_of
 from tilewright.designs.design_evaluator import accelerator_of
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.families import Family, Figure, figure_of
@@ -169,8 +169,10 @@ class FamilyMembers:
 class Prices:
     """Costs of the members of a family on one network, as arrays."""
 
-    status: str
-    reason: str
+    status: list[str]
+    """Status of each design."""
+    reason: list[str]
+    """Reason why a design has no costs, one text per design; '' for a design with costs."""
     energy_pj: np.ndarray
     """Energy of each design in pJ, as a float64 array [member]; NaN if there is no result."""
     latency_cycles: np.ndarray
@@ -178,7 +180,12 @@ class Prices:
     @classmethod
     def unknown(cls, members: int, status: str = OK, reason: str = "") -> "Prices":
         """Prices in which all costs of the `members` designs are unknown (NaN)."""
-        return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
+        return cls([status] * members, [reason] * members, np.full(members, np.nan), np.full(members, np.nan))
+
+    def refuse(self, places: np.ndarray, cost: DesignCost) -> None:
+        """Write the status and the reason of `cost`, which has no costs, for the designs at `places`."""
+        for place in places.tolist():
+            self.status[place], self.reason[place] = cost.status, cost.reason
 
 
 def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMembers:
@@ -345,8 +352,8 @@ class FamilyPricer:
             for places, networks in plan:
                 layers = networks.get(name)
                 if layers is None or not all(layer.best.fitting for layer, _ in layers):
-                    prices = self._refused(members, name)
-                    break
+                    prices.refuse(places, self._refused(members, name, int(places[0])))
+                    continue
                 energy, latency = np.zeros(len(places)), np.zeros(len(places))
                 for layer, count in layers:
                     energy += count * layer.best.energy_pj
@@ -355,16 +362,19 @@ class FamilyPricer:
             result[name] = prices
         return result
 
-    def _refused(self, members: FamilyMembers, name: str) -> Prices:
-        """Prices of a family that has no costs on the network `name`: all costs are NaN, and status and reason are
-        those of the first member.
+    def _refused(self, members: FamilyMembers, name: str, place: int) -> DesignCost:
+        """Status and reason of a member of a family that has no costs on the network `name`. `place` is the index of
+        the member in the arrays of `members`.
         """
         assert members.accelerator is not None
-        cost = self.evaluators[name].cost(members.accelerator)
+        assert members.variants is not None
+        bits = members.variants.widths[members.variants.width_of[place]].tolist()
+        core = members.variants.with_widths(members.accelerator.cores[0], bits)
+        cost = self.evaluators[name].cost(replace(members.accelerator, cores=(core,)))
         assert cost.status in (INVALID, INFEASIBLE), (
-            "the first design of a family has costs if it is costed alone, but not as a member of its family"
+            "a design of a family has costs if it is costed alone, but not as a member of its family"
         )
-        return Prices.unknown(len(members.indexes), cost.status, cost.reason)
+        return cost
 
     def _parts(self, variants: CoreVariants, layers: Sequence[LayerProblem]) -> list[list[int]]:
         """Groups of row numbers of `variants.widths`. The search tries the same spatial mappings for all rows of a

@@ -149,7 +149,7 @@ class Network:
     name: str
     file: Path
     options: NetworkOptions = NetworkOptions()  # noqa: RUF009  immutable
-    """Options with which an ONNX file is read: the bits of its operands."""
+    """Options with which an ONNX file is read: the bits of its operands, and their shares of zeros."""
 
 
 @dataclass(frozen=True)

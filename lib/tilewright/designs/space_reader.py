@@ -31,6 +31,7 @@ from tilewright.designs.space import (
     kind_of_options,
     option_of_other_kind,
 )
+from tilewright.designs.space_networks import network_options
 from tilewright.designs.space_schema import SpaceFile, check_name
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.core_paths import contained_cores, core_file_names, core_files_of, find_core_file
@@ -41,7 +42,6 @@ from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.file_checks import check_mapping_against_core, document_behind
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.workload.network_options import NetworkOptions
 
 CORES = "core_files"
 
@@ -216,34 +216,25 @@ class _Reader:
         else:
             named = [(("networks", place), Path(file or "").stem, file) for place, file in enumerate(given or ())]
         found: dict[str, Network] = {}
-        network_options = self._network_options()
+        names = [name for _, name, _ in named]
+        options_of = network_options(self.entry, names, self.problems)
+        if self.entry.zeros and self.system is not None:
+            self.problems.unused(("zeros",), "has no effect: zeros are modelled only on a single core")
         for path, name, written in named:
             file = self._file(path, written)
             self._folder_name(path, name)
-            if file and network_options.bits and file.suffix.lower() != ".onnx":
-                self.problems.at(
-                    path, "`bits` applies only to ONNX files, and this network is not an ONNX file", written
-                )
+            for key in ("bits", "zeros") if file and file.suffix.lower() != ".onnx" else ():
+                if getattr(options_of[name], key):
+                    self.problems.at(
+                        path, f"`{key}` applies only to ONNX files, and this network is not an ONNX file", written
+                    )
             if name in found:
                 self.problems.at(
                     path, "two networks have this name: write `networks` as a table from names to paths", name
                 )
             elif file:
-                found[name] = Network(name, file, network_options)
+                found[name] = Network(name, file, options_of[name])
         return tuple(found.values())
-
-    def _network_options(self) -> NetworkOptions:
-        """Options with which networks are read. Wrong bits are reported in `problems`."""
-        bits = {key: bits for key, bits in (self.entry.bits or {}).items() if bits is not None}
-        options = NetworkOptions(bits=tuple(bits.items()))
-        try:
-            options.check()
-        except InputError as error:
-            for one in error.problems:
-                key = one.path.removeprefix("bits.")
-                file, line, path = self.document.place_of(("bits", key) if key in bits else ("bits",))
-                self.problems.found.append(replace(one, file=file, line=line, path=path))
-        return options
 
     def _folder_name(self, path: KeyPath, name: str) -> str:
         try:

@@ -91,6 +91,11 @@ Networks = Annotated[
 _FROM = Field(default=None, description="First value of a range. `factor` or `step` gives the next values.")
 _Range: Any = create_model("_Range", __base__=TableModel, **{"from": (Number | None, _FROM)})  # type: ignore[call-overload]
 
+_Shares = Annotated[
+    Annotated[Number, Tag(VALUE_MARK)] | Annotated[dict[Name, Number], Field(min_length=1), Tag(TABLE_MARK)],
+    Discriminator(table_or_value),
+]
+
 
 class AxisEntry(_Range):  # type: ignore[misc]
     """Axis: a quantity that varies between designs. Its values are a list, a range, or named choices that each set
@@ -136,6 +141,10 @@ class SpaceFile(TableModel):
     bits: dict[Name, PositiveCount] = Field(default={})
     """Bits of operands of the networks, which must be ONNX files: a table from operands (weights, activations, partial;
     also for one operator type or operator, such as Conv.weights) to bits."""
+    zeros: dict[Name, _Shares] = Field(default={})
+    """Shares of zeros of the networks, which must be ONNX files: a table from kinds of data (weights, activations,
+    outputs; also for one operator type or operator, such as Conv.activations) to shares from 0 to 1. A table below the
+    name of a network holds for this network, in addition to the shares for all networks."""
     axes: dict[Name, AxisEntry] = Field(default={})
     """Axes by name. All combinations of their values are designs; the last axis varies fastest."""
     laws: dict[Name, AnyValue] = Field(default={})

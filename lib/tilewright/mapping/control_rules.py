@@ -31,7 +31,7 @@ def refuse_control(cores: Iterable[Core], flow: str) -> None:
             f"{flow} does not obey rules of the control",
             core.name,
             path=key,
-            allowed="leave the key out, or use map or evaluate",
+            allowed="leave the key out, or use map, evaluate or explore",
         )
         for core in cores
         for key in control_keys(core)

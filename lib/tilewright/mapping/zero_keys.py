@@ -8,6 +8,9 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.zero_checks import RUN_LENGTH, ZERO_GATING
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
+ZEROS = "zeros"
+"""Key of workload files, and option for ONNX files, with shares of zeros."""
+
 
 def zero_keys(core: Core) -> tuple[str, ...]:
     """Keys of the hardware file that use shares of zeros: of the array first, then of the memories."""
@@ -22,7 +25,10 @@ def refuse_zeros(cores: Iterable[Core], flow: str) -> None:
     """
     problems = [
         Problem(
-            f"{flow} does not model zeros", core.name, path=key, allowed="leave the key out, or use map or evaluate"
+            f"{flow} does not model zeros",
+            core.name,
+            path=key,
+            allowed="leave the key out, or use map, evaluate or explore",
         )
         for core in cores
         for key in zero_keys(core)
@@ -53,9 +59,7 @@ def note_unused_zeros(
                 read[name].add(str(link.get(operand)))
             given.setdefault(key, set()).add("used" if used else "unused")
     found = [
-        Unused(
-            Problem(f"has no effect: no key of the hardware file reads the zeros of {key}", workload_file, 0, "zeros")
-        )
+        Unused(Problem(f"has no effect: no key of the hardware file reads the zeros of {key}", workload_file, 0, ZEROS))
         for key, uses in given.items()
         if uses == {"unused"}
     ]

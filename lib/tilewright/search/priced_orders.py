@@ -19,6 +19,7 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.hardware.core import Core, OperationalArray
 from tilewright.hardware.core_variants import CoreVariants
 from tilewright.hardware.memory_columns import memory_columns
+from tilewright.mapping.zeros import plain_widths
 from tilewright.search.batch import OrderBatch
 from tilewright.search.blocks import thread_block, write_block
 from tilewright.search.evaluate import PreparedProblem
@@ -87,9 +88,9 @@ class OrderPricer:
 
     def _write_links(self, columns: np.ndarray) -> None:
         """Write the links of the memories to the record of moved data (MOVED_DATA_DTYPE): all pairs (operand, memory
-        level), and the word widths of the ports of each pair. The pairs have the order in which the cost model adds
-        their energies. `columns` has one number for each port of the core: the index of the column of `variants.widths`
-        for this port.
+        level), and the word widths of the ports of each pair, in bits of data that are not compressed. The pairs have
+        the order in which the cost model adds their energies. `columns` has one number for each port of the core: the
+        index of the column of `variants.widths` for this port.
         """
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
@@ -98,7 +99,12 @@ class OrderPricer:
         moved.width_count, moved.widest = widths, variants.reference
         ports = problem.port_of[self._operands, self._levels]
         wide = variants.widths[:, columns][:, ports] if len(columns) else np.zeros((widths, *ports.shape), np.int64)
-        moved.wide[:widths, :count] = np.where(ports >= 0, wide, 0)
+        wide = np.where(ports >= 0, wide, 0)
+        if self._figure_places.link_sizes is not None:
+            sizes = np.ones(problem.port_of.shape)
+            sizes[self._figure_places.links] = self._figure_places.link_sizes
+            wide = plain_widths(wide, sizes[self._operands, self._levels])
+        moved.wide[:widths, :count] = wide
         moved.bandwidth_max_bits[:count] = problem.bandwidth_max_bits[self._operands, self._levels]
 
     def begin(self, batch: OrderBatch) -> None:

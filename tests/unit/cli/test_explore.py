@@ -134,6 +134,65 @@ def test_bits_of_operands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert fault in said.err + said.out
 
 
+def zeros_space(**changes: Any) -> dict[str, Any]:
+    """A space with zero gating, and with two shares of zeros of one network."""
+    root = TINY.parents[2] / "config"
+    network = str(root / "workload" / "bert_tiny.onnx")
+    return {
+        "accelerator": str(root / "hardware" / "systolic" / "systolic.yaml"),
+        "networks": {"dense": network, "sparse": network},
+        "zeros": {"weights": 0.1, "sparse": {"activations": 0.8}},
+        "axes": {
+            "gating": {"choices": {"none": {}, "inputs": {"operational_array.zero_gating": {"operands": ["I1"]}}}}
+        },
+        "options": {"lpf_limit": 3, "bounds": False, "nb_spatial_mappings_generated": 1},
+    } | changes
+
+
+def test_zeros_of_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A network has its own shares of zeros and those of all networks, also in the run that --show makes; other shares
+    make the results out of date.
+    """
+    path, out = tmp_path / "zeros.yaml", tmp_path / "out"
+    path.write_text(yaml.safe_dump(zeros_space(), sort_keys=False))
+    table = tilewright.explore(path, out).set_index(["design", "network"])["energy_pj"]
+    assert table["zeros-1", "dense"] == table["zeros-0", "dense"] == table["zeros-0", "sparse"]
+    assert table["zeros-1", "sparse"] < table["zeros-0", "sparse"]
+    assert main(["explore", str(path), "-o", str(out), "--show", "zeros-1"]) == 0
+    run = json.loads((out / "designs" / "zeros-1" / "sparse" / "summary.json").read_text())["payload"]
+    assert run["energy_pj"] == table["zeros-1", "sparse"]
+    capsys.readouterr()
+    path.write_text(yaml.safe_dump(zeros_space(zeros={"activations": 0.5}), sort_keys=False))
+    assert main(["explore", str(path), "-o", str(out), "--gather"]) == 0
+    said = capsys.readouterr()
+    assert "1 of 1 shards are incomplete or out of date" in said.err
+    assert "Shares of zeros of dense, sparse: activations 0.5." in said.out
+
+
+def test_wrong_and_unused_shares_of_zeros(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wrong shares are refused all at once; shares that no key reads are named, unless designs differ in the keys."""
+    path = tmp_path / "zeros.yaml"
+    wrong = {"weight": 0.1, "weights": 2, "partial": {"weights": 0.1}, "sparse": {"outputs": -1}}
+    layers = {"dense": str(TINY / "workload" / "two_layers.yaml"), "sparse": zeros_space()["networks"]["sparse"]}
+    path.write_text(yaml.safe_dump(zeros_space(zeros=wrong, networks=layers), sort_keys=False))
+    assert main(["validate", str(path)]) == 2
+    said = capsys.readouterr().err
+    for fault in (
+        "zeros.weight: unknown operand, got weight (allowed: weights, activations, outputs) (did you mean 'weights'?)",
+        "zeros.weights: wrong share of zeros, got 2 (allowed: a number from 0 to 1)",
+        "zeros.partial: no network has this name",
+        "zeros.sparse.outputs: wrong share of zeros, got -1",
+        "networks.dense: `zeros` applies only to ONNX files",
+    ):
+        assert fault in said
+    rows = {"rows": {"path": "operational_array.sizes.0", "values": [16]}}
+    for axes, told in ((rows, True), (zeros_space()["axes"], False)):
+        path.write_text(yaml.safe_dump(zeros_space(axes=axes), sort_keys=False))
+        assert main(["validate", str(path)]) == 0
+        said = capsys.readouterr()
+        assert ("no key of the hardware file reads the zeros of W" in said.err + said.out) == told
+
+
 def test_json_is_the_front(space: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One value, and nothing else on the output."""
     assert main(["explore", str(space), "--json"]) == 0

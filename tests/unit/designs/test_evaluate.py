@@ -15,7 +15,9 @@ from tilewright.designs.results import INFEASIBLE, INVALID, OK
 from tilewright.pipeline.sources import parse_accelerator, parse_workload
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
+from tilewright.workload.network_options import NetworkOptions
 
+from tests.members import members
 from tests.unit.designs.map_alone import mapped
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -86,3 +88,76 @@ def test_costs_are_those_of_map(network: Workload, mapping: Path | None, number:
         elif found.status == INFEASIBLE:
             assert found.reason == expected.reason
     assert seen == {OK, INFEASIBLE, INVALID}
+
+
+ZEROS = (("weights", 0.25), ("activations", 0.6), ("outputs", 0.5))
+LOOPS = ("B", "D", "H", "K", "OX", "OY", "FX", "FY")
+KEYS: tuple[tuple[str, str, Any], ...] = (
+    ("operational_array", "zero_gating", {"operands": ["I1"], "reads_of": ["I2"]}),
+    ("operational_array", "zero_gating", {"operands": ["I1", "I2"]}),
+    ("operational_array", "unrolled_dimensions", {"D1": ["C"], "D2": ["K"]}),
+    ("operational_array", "unrolled_dimensions", {"D1": ["K"]}),
+    ("sram_2MB", "run_length", {"operands": ["I1", "O"], "run_bits": 3, "pairs": 1, "word": 12}),
+    ("sram_2MB", "run_length", {"operands": ["I1"], "run_bits": 1, "pairs": 1, "word": 1000}),  # too long for 64 bits
+    ("dram", "run_length", {"operands": ["I1", "I2", "O"], "run_bits": 3, "pairs": 2, "word": 24}),
+    ("sram_2MB", "tile_dimensions", [*LOOPS]),
+    ("dram", "tile_dimensions", ["C", *LOOPS[1:]]),
+    ("dram", "loop_order", ["C", "K", "D"]),
+    ("dram", "loop_order", ["D", "K", "C"]),
+)
+"""Triples (array or memory, key, value): keys for zeros, and rules of the control."""
+
+
+def keyed(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
+    """A design with one or two of the keys, or with none; words of the SRAM and the energy of a MAC are changed."""
+    design = copy.deepcopy(base)
+    design["operational_array"]["unit_energy"] = rng.choice((0.04, 0.5))
+    width = rng.choice((64, 256))
+    for port in design["memories"]["sram_2MB"]["ports"]:
+        port["bandwidth_max"] = width
+    for owner, key, value in rng.sample(KEYS, rng.choice((0, 1, 1, 2))):
+        (design if owner == "operational_array" else design["memories"])[owner][key] = value
+    return design
+
+
+@pytest.mark.parametrize("number", range(len(OPTIONS)))
+def test_costs_with_zeros_and_rules_are_those_of_map(number: int) -> None:
+    """Designs that differ only in keys for zeros, in rules of the control and in port widths share no wrong cost."""
+    rng, options = random.Random(number), OPTIONS[number]
+    file = CONFIG / "workload" / "bert_tiny.onnx"
+    network = parse_workload(file, model=options.model, options=NetworkOptions(zeros=ZEROS))
+    evaluator = NetworkEvaluator(network, None, options)
+    base = load_yaml(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml").data
+    seen, energies = set(), set()
+    for _ in range(members(60, 24)):
+        design = keyed(rng, base)
+        found = evaluator.cost(parse_accelerator(design))
+        expected = mapped(design, network, evaluator.mapping, options)
+        assert found.status == expected.status, design
+        assert found.status == OK or found.reason == expected.reason
+        assert found.status != OK or (found.energy_pj, found.latency_cycles, found.energy_terms_pj) == (
+            expected.energy_pj,
+            expected.latency_cycles,
+            expected.energy_terms_pj,
+        ), design
+        seen.add(found.status)
+        energies.add(found.energy_pj)
+    assert OK in seen
+    assert len(energies) > 10
+
+
+def test_a_port_that_is_too_narrow_for_compressed_data_shares_no_costs() -> None:
+    """A design with a wide port leaves costs behind that a design with a narrow port must not take."""
+    options = OPTIONS[0]
+    file = CONFIG / "workload" / "bert_tiny.onnx"
+    network = parse_workload(file, model=options.model, options=NetworkOptions(zeros=ZEROS))
+    evaluator = NetworkEvaluator(network, None, options)
+    design = copy.deepcopy(load_yaml(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml").data)
+    sram = design["memories"]["sram_2MB"]
+    sram["run_length"] = {"operands": ["I1"], "run_bits": 1, "pairs": 1, "word": 1000}
+    for width, status in ((256, OK), (64, INFEASIBLE), (256, OK)):
+        for port in sram["ports"]:
+            port["bandwidth_max"] = width
+        found = evaluator.cost(parse_accelerator(design))
+        assert found.status == status
+        assert found.reason == mapped(design, network, evaluator.mapping, options).reason

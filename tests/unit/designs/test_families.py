@@ -122,6 +122,23 @@ def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
     assert "bandwidth_min" in found[1].invalid[3]
 
 
+def test_widths_of_a_compressed_memory_separate_families() -> None:
+    """A narrow port cannot move compressed data that are too large, so not all members would have costs."""
+    port = "memories.{}.ports.{}.bandwidth_max"
+    code = {"memories.sram.run_length": {"operands": ["I1"], "run_bits": 5, "pairs": 1, "word": 200}}
+    widths = {
+        "sram_bits": {"path": port.format("sram", "r_port_1"), "values": [64, 128]},
+        "dram_bits": {"path": port.format("dram", "rw_port_1"), "values": [64, 128]},
+    }
+    for choices, count in (({"code": code, "plain": {}}, 4), (None, 1)):
+        axes = widths if choices is None else {**widths, "data": {"choices": choices}}
+        families = Families(space_of(axes=axes))
+        assert len(families) == count
+        for family in families:
+            bits = {families.space.design(index).values["sram_bits"] for index in family.members}
+            assert len(bits) == (1 if choices else 2)
+
+
 def test_a_design_of_several_cores_is_in_no_family() -> None:
     """Families are priced on one core."""
     with pytest.raises(InputError, match="the base has one core, but the design has several cores"):

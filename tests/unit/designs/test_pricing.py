@@ -19,7 +19,7 @@ from tilewright.designs.space import Space
 from tilewright.designs.space_reader import read_space
 from tilewright.search import priced_orders
 
-from tests.unit.designs.front_cases import front_space
+from tests.unit.designs.front_cases import NETWORKS, WIDE, front_space
 
 CASES: list[dict[str, Any]] = [
     {"options": {"objective": objective, "lpf_limit": limit, "model": model, "exploit_data_locality": locality}}
@@ -56,7 +56,7 @@ def check(space: Space, found: list[tuple[FamilyMembers, dict[str, Prices]]], sa
             for row in next(maker.rows([int(members.indexes[place])]))[0]:
                 one = prices[row["network"]]
                 compared[row["status"]] += 1
-                assert (one.status, one.reason) == (row["status"], row["reason"])
+                assert (one.status[place], one.reason[place]) == (row["status"], row["reason"])
                 if row["status"] == OK:
                     assert row["area_mm2"] == members.area_mm2[place]
                     alone = row["energy_pj"], row["latency_cycles"]
@@ -189,3 +189,69 @@ def test_members_that_are_no_accelerators_are_told() -> None:
     assert all("unit_energy" in reason for reason in members.invalid.values())
     assert members.indexes.tolist() == [0, 1, 4, 5]
     assert np.isnan(members.area_mm2).tolist() == [True, False, True, False]
+
+
+def code(operands: list[str], bits: int) -> dict[str, Any]:
+    """A run-length code with so many bits for an element."""
+    return {"operands": operands, "run_bits": 3, "pairs": 2, "word": 2 * (bits + 3)}
+
+
+PORTS = ("memories.sram.ports.r_port_1", "memories.sram.ports.w_port_1")
+KEYED: dict[str, Any] = {
+    "zeros": {"weights": 0.1, "activations": 0.75, "outputs": 0.6},
+    "networks": {"bert": NETWORKS["bert"]},
+    "axes": {
+        "mac_pj": {"path": "operational_array.unit_energy", "values": [0.1, 0.3]},
+        "sram_kib": {"values": [2, 64]},
+        "word_bits": {"path": [f"{port}.bandwidth_max" for port in PORTS], "values": [64, 256]},
+        "dram_bits": {"path": "memories.dram.ports.rw_port_1.bandwidth_max", "values": [64, 256]},
+        "least": {"path": [f"{port}.bandwidth_min" for port in PORTS], "values": [1]},
+        "gating": {
+            "choices": {
+                "off": {},
+                "on": {"operational_array.zero_gating": {"operands": ["I1", "I2"], "reads_of": ["I1", "I2"]}},
+            }
+        },
+        "code": {
+            "choices": {
+                "none": {},
+                "dram": {"memories.dram.run_length": code(["I1", "I2", "O"], 16)},
+                "sram": {"memories.sram.run_length": code(["I1", "O"], 8)},
+                "long": {"memories.sram.run_length": code(["I1", "O"], 2000)},
+            }
+        },
+        "rule": {
+            "choices": {
+                "any": {},
+                "order": {"memories.dram.loop_order": ["C", "K", "D", "B"]},
+                "tile": {"memories.sram.tile_dimensions": ["K", "D"]},
+                "none": {"memories.sram.tile_dimensions": [], "memories.dram.tile_dimensions": ["B"]},
+            }
+        },
+    },
+}
+
+
+def test_families_with_zeros_and_rules_cost_what_their_members_cost() -> None:
+    """Gating, compression and rules as axes; some codes are too long for narrow ports, and some rules leave nothing."""
+    laws = {"memories.sram.size": "sram_kib * 8192", "memories.sram.r_cost": "sram_kib ** 0.5 * word_bits"}
+    space = read_space(front_space(**KEYED, laws=laws, options={"objective": "EDP", "lpf_limit": 3}))
+    compared = check(space, priced(space), 1)
+    assert compared[OK] > 50
+    assert compared[INFEASIBLE] > 20
+
+
+def test_a_rule_can_exclude_only_the_narrow_members_of_a_family() -> None:
+    """If no memory of the outputs may have loops over kernels, the port of their registers must serve all kernels."""
+    rule: dict[str, Any] = {
+        f"memories.{name}.tile_dimensions": ["B", "C", "OY", "OX", "FY", "FX"]
+        for name in ("sum_register", "sram", "dram")
+    }
+    rule["operational_array.unrolled_dimensions"] = {"D1": ["C"], "D2": ["K"]}
+    rule |= {"memories.sum_register.served_dimensions": ["D2"], "memories.sum_register.size": 256}
+    ports = [WIDE.format("sum_register", port) for port in ("r_port_1", "r_port_2", "w_port_1", "w_port_2")]
+    axes = {"rule": {"choices": {"kernels": rule}}, "bits": {"path": ports, "values": [16, 128]}}
+    space = read_space(front_space(networks={"two": NETWORKS["two"]}, axes=axes, laws={}))
+    found = priced(space)
+    assert [members.indexes.tolist() for members, _ in found] == [[0, 1]]
+    assert check(space, found, 2) == {INFEASIBLE: 1, OK: 1}

@@ -82,20 +82,7 @@ def test_inputs_without_effect_are_told(capsys: pytest.CaptureFixture[str], tmp_
     assert main(["map", *files, "-o", str(tmp_path / "strict"), "--no-store", "--strict"]) == 2
 
 
-def test_flows_without_zeros_refuse_the_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Spaces of designs and depth-first schedules name the key; no design has a number."""
-    (tmp_path / "hw.yaml").write_text(yaml.safe_dump(hardware(), sort_keys=False))
-    (tmp_path / "w.yaml").write_text(yaml.safe_dump(workload(ZEROS), sort_keys=False))
-    space = {
-        "accelerator": "hw.yaml",
-        "networks": ["w.yaml"],
-        "mapping": MAPPING,
-        "axes": {"kib": {"path": "memories.buffer.size", "values": [262144, 524288]}},
-    }
-    (tmp_path / "space.yaml").write_text(yaml.safe_dump(space))
-    main(["explore", str(tmp_path / "space.yaml"), "-o", str(tmp_path / "out"), "--no-store"])
-    said = "".join(capsys.readouterr())
-    assert "no design has results" in said
-    assert "operational_array.zero_gating: a space of designs does not model zeros" in said
+def test_flows_without_zeros_refuse_the_keys() -> None:
+    """Depth-first schedules name the key."""
     with pytest.raises(InputError, match="run_length: a chain of layers in tiles does not model zeros"):
         tilewright.depth_first(workload(ZEROS)[:1], hardware(), MAPPING, tile_x=7, tile_y=7)
