@@ -82,10 +82,15 @@ def bits_text(summary: Mapping[str, Any]) -> str | None:
 
 
 def bits_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Line on the precision of the operands, if it differs from `ASSUMED_BITS`."""
-    if summary.get("operand_bits") not in (None, {}, ASSUMED_BITS):
-        differ = any(len(bits) > 1 for bits in summary["operand_bits"].values())
-        yield f"bits: {bits_text(summary)}{' (a/b: the bits differ between layers)' * differ}"
+    """Line on the precision of the operands. No line if the summary is too old to state it."""
+    if found := summary.get("operand_bits"):
+        notes = ["O: partial sums"] if "O" in found else []
+        if any(len(bits) > 1 for bits in found.values()):
+            notes.append("a/b: the bits differ between layers")
+        if found == ASSUMED_BITS:
+            notes.append("these bits are assumed for ONNX networks, unless --bits sets others")
+        told = f" ({'; '.join(notes)})" if notes else ""
+        yield f"bits: {bits_text(summary)}{told}"
 
 
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -132,6 +137,14 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines for the terminal on the time, power, operations per second and area of one run. If the hardware file gives
     no clock or no static power, a line says so.
     """
+    yield from _rate_lines(summary)
+    if summary.get(AREA_MM2) is not None:
+        note = f": {summary['area_note']}" if summary.get("area_note") else ""
+        yield f"area {summary[AREA_MM2]:.4g} mm²{note}"
+
+
+def _rate_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines on the time, power and operations per second of one run."""
     if "clock_frequency_mhz" not in summary:
         yield "no clock and no static power in the hardware file: times are in cycles, static power is left out"
         return
@@ -147,8 +160,6 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"static power: {static:.4g} W{_parts_text(summary)}, drawn all the time{share}"
     else:
         yield "static power: not given in the hardware file, therefore left out"
-    if summary.get(AREA_MM2) is not None and summary.get("area_note"):
-        yield f"area {summary[AREA_MM2]:.4g} mm²: {summary['area_note']}"
 
 
 def _parts_text(summary: Mapping[str, Any]) -> str:
