@@ -505,7 +505,7 @@ def turn_line(one: OrderTurn, by_time: bool) -> str:
     if one.nearest_end is not None:
         number, factor = one.nearest_end
         end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)}, {second} is still"
-        said += f"; no change within a known range reverses the order: {end} {percent(one.left)} above {first}"
+        said += f"; of the known ranges, the nearest end is still on this side: {end} {percent(one.left)} above {first}"
     said += _bandwidth_text(one)
     return said + (f"; {one.others}" if one.others else "")
 
