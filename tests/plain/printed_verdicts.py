@@ -187,7 +187,7 @@ class PrintedRun(Judge):
         found = HEAD.search(text)
         if self.expect(found is not None, verb, "has no totals") and found is not None:
             self.expect(is_count(found["cycles"], self.run.latency), verb, found[0], "is", self.run.latency)
-            self.expect(is_close(found["energy"], self.run.energy / 1e6, 6), verb, found[0], "is", self.run.energy)
+            self.expect(is_close(found["energy"], self.run.energy / 1e6, 4), verb, found[0], "is", self.run.energy)
 
     def judge_proofs(self) -> None:
         """What is proven, and by how much the objective could be smaller: no other search finds less."""

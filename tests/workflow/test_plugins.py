@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -404,6 +405,48 @@ def test_the_example_of_the_page(documented: Path, tmp_path: Path) -> None:
     coverage = summary_of(tmp_path / "run")["coverage"]
     assert coverage["not_costed"] == []
     assert summary_of(tmp_path / "run")["layers"] == 2
+
+
+@pytest.fixture(scope="module")
+def clock_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which pip installs the example of a number of the hardware file."""
+    return install(ROOT / "docs" / "examples" / "clock_tree", tmp_path_factory)
+
+
+def test_the_number_of_the_page(clock_tree: Path, tmp_path: Path) -> None:
+    """A term that reads a key of the hardware file: the energy of all units in each cycle. `advise` and `compare`
+    change the number. Without the plug-in, verbs name the key and the plug-in."""
+    core = yaml.safe_load((ROOT / "docs/examples/accelerator.yaml").read_text())
+    core["operational_array"]["clock_tree_energy"] = "50 fJ"
+    (tmp_path / "core.yaml").write_text(yaml.safe_dump(core, sort_keys=False))
+    tilewright(["map", *DOCUMENTED_WORDS, "--hardware", "core.yaml", "--objective", "EDP"], clock_tree, tmp_path)
+    summary = summary_of(tmp_path / "run")
+    units = prod(core["operational_array"]["sizes"])
+    assert summary["clock_tree_energy_pj"] == pytest.approx(0.05 * units * summary["latency_cycles"], rel=1e-12)
+    files = [*DOCUMENTED_WORDS[2:4], "--mapping", str(ROOT / "docs/examples/mapping.yaml"), "--hardware", "core.yaml"]
+    said = tilewright(["advise", "run", *files, "--no-search", "--no-mapping-changes"], clock_tree, tmp_path)
+    assert "operational_array.clock_tree_energy" in said
+    tilewright(["map", *DOCUMENTED_WORDS, "--objective", "EDP", "-o", "plain"], clock_tree, tmp_path)
+    assert "energy of clock tree" in tilewright(["compare", "plain", "run"], clock_tree, tmp_path)
+    for words in (["explain", "run"], ["audit", "run"], ["check", "run", "--hardware", "run/accelerator.json"]):
+        said = " ".join(tilewright(words, None, tmp_path, code=2).split())
+        assert "unknown key 'clock_tree_energy_pj'" in said
+        assert "it was made with tilewright-clock-tree 1, which is not installed" in said
+
+
+def test_other_code_of_a_plug_in_is_a_difference(documented: Path, tmp_path: Path) -> None:
+    """The summary names the plug-ins of a run; `compare` tells that one run was made with other code or without it."""
+    other = shutil.copytree(documented, tmp_path / "other")
+    module = other / "tilewright_noc.py"
+    module.write_text(module.read_text().replace("HOPS = 4", "HOPS = 8"))
+    for name, site in (("a", documented), ("b", other), ("c", None)):
+        tilewright(["map", *DOCUMENTED_WORDS, "-o", name], site, tmp_path)
+    provenance = read_artifact(tmp_path / "a" / "summary.json").provenance
+    assert list(provenance["plug_ins"]) == ["tilewright-noc 1"]
+    assert "plug_ins" not in read_artifact(tmp_path / "c" / "summary.json").provenance
+    said = tilewright(["compare", "a", "b"], documented, tmp_path)
+    assert "they differ in: plug-in tilewright-noc 1 (with different code)" in said
+    assert "plug-in tilewright-noc 1 (only in A)" in tilewright(["compare", "a", "c"], documented, tmp_path)
 
 
 FAULTY_TERMS = {

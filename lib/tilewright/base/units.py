@@ -274,13 +274,33 @@ def _up_to(largest: int, told: str, quantity: "Fraction") -> float:
     return float(quantity)
 
 
-def energy_text(energy_pj: float, digits: int = 6) -> str:
-    """Text of an energy in µJ.
+SHOWN_DIGITS = 4
+"""Number of significant digits of measured numbers in texts for people. Files for programs have all digits."""
+
+
+def number_text(value: float, signed: bool = False) -> str:
+    """Text of a measured number with SHOWN_DIGITS significant digits, or with all digits before the point if there are
+    more. If `signed` is True, a number above 0 begins with a plus sign.
+
+    Energies, EDPs and areas have this text in all sentences and tables for people, so that a number is the same
+    wherever it is printed. The pages for a browser follow the same rule (`numberText` of their scripts).
+    """
+    sign = "+" if signed and value else ""
+    return f"{value:{sign},.0f}" if abs(value) >= 10 ** (SHOWN_DIGITS - 1) else f"{value:{sign},.{SHOWN_DIGITS}g}"
+
+
+def microjoules_text(energy_pj: float) -> str:
+    """Text of an energy in µJ without the unit, for a table whose heading has the unit."""
+    return number_text(energy_pj / PICOJOULES_A_MICROJOULE)
+
+
+def energy_text(energy_pj: float) -> str:
+    """Text of an energy in µJ, with the unit.
 
     All texts for people use this unit, so that their numbers can be compared. Only the energy of one access or one bit
     is given in pJ.
     """
-    return f"{energy_pj / PICOJOULES_A_MICROJOULE:.{digits}g} µJ"
+    return f"{microjoules_text(energy_pj)} µJ"
 
 
 def size_text(bits: int) -> str:

@@ -87,7 +87,7 @@ def _show(made: "tuple[_Found, list[Path]]", search: Given[TileOptions], as_json
     for the next row (h-cached-v-recompute), or kept for both (fully-cached).
 
     Example: tilewright depth-first --hardware config/hardware/zigzag/tpu_like.yaml --workload
-    config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
+    config/workload/fsrcnn.yaml --tile-x 8 --tile-y 8 --tile-y 64
     """,
     run=_scheduled,
     show=_show,

@@ -551,9 +551,9 @@ def _text(record: "LayerRecord", verbose: bool) -> str:
     from tilewright.results.loop_nest import loop_nest_text
     from tilewright.results.records import other_energies_pj
 
-    parts = ", ".join(f"{name} {cycles:g}" for name, cycles in record.latency_breakdown_cycles.items())
+    parts = ", ".join(f"{name} {cycles:,.0f}" for name, cycles in record.latency_breakdown_cycles.items())
     lines = [
-        f"{record.layer.name}: {energy_text(record.energy_pj, 10)}, {record.latency_cycles:.10g} cycles"
+        f"{record.layer.name}: {energy_text(record.energy_pj)}, {record.latency_cycles:,.0f} cycles"
         f" (model {record.model})",
         f"  cycles: {parts}",
         *(

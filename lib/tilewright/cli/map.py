@@ -86,13 +86,6 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
         echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
         return
-    summary = mapped.summary
-    echo(
-        f"{summary['workload']} on {summary['hardware']}: {energy_text(summary[ENERGY_PJ])},"
-        f" {summary[LATENCY_CYCLES]:,.0f} cycles ({count_of(summary['layers'], 'layer')},"
-        f" {summary['distinct_layers']} distinct,"
-        f" {_tried(mapped)})"
-    )
     from tilewright.results.error_bars.bars_text import bar_lines, no_bar_lines
     from tilewright.results.front_text import front_lines
     from tilewright.results.proof_text import proof_lines
@@ -100,12 +93,20 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         alternative_lines,
         bits_lines,
         coverage_lines,
+        distinct_text,
         locality_lines,
         plug_in_lines,
         power_lines,
         range_lines,
     )
 
+    summary = mapped.summary
+    echo(
+        f"{summary['workload']} on {summary['hardware']}: {energy_text(summary[ENERGY_PJ])},"
+        f" {summary[LATENCY_CYCLES]:,.0f} cycles ({count_of(summary['layers'], 'layer')},"
+        f" {distinct_text(summary)},"
+        f" {_tried(mapped)})"
+    )
     told = (
         alternative_lines,
         proof_lines,

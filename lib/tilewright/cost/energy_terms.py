@@ -18,8 +18,8 @@ from tilewright.base.profile import ModelProfile, profile_by_name
 from tilewright.base.registry import Registry, lacking, methods_of, taken
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import ArrayUseRecord, LayerRecord
-from tilewright.hardware.array_model import ArrayRefusalError, ArrayWork, InputWindow, array_model
-from tilewright.hardware.attributes import power_terms
+from tilewright.hardware.array_model import MAC, ArrayRefusalError, ArrayWork, InputWindow, array_model
+from tilewright.hardware.attributes import BUILT_IN, attributes, power_terms
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.hardware.static_power import rate_pj_a_cycle
 from tilewright.hardware.system import IN_CELLS
@@ -110,15 +110,20 @@ class EnergyTerm(Protocol):
         """Energy of the term for a layer. `core` has only the memories that the layer can use."""
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories."""
+        """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories.
+        Only depth-first schedules and attention in tiles have such cycles; cores of a schedule that wait do not count.
+        """
 
 
 def _fault(name: str, entry: object) -> str:
     """Fault in the name or in the object of a plug-in's term; "" if there is no fault.
 
-    A name that an array's term already has is not a fault here: `energy_term_names` checks this for each core.
+    A name that a term of an in-memory array has is not a fault here: `energy_term_names` checks this for each core.
     """
-    return taken(name, (ACCESSES, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
+    owner = next((one for one in attributes() if one.term == name and one not in BUILT_IN), None)
+    if owner is not None:
+        return f"has the name {name}, which the attribute {owner.key} has as its energy term"
+    return taken(name, (ACCESSES, MAC, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
 
 
 ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__, _fault)
@@ -166,7 +171,8 @@ class CheckedTerm:
         """
         found = self.term.cost(layer, core, unrolling)
         if not (isinstance(found, TermCost) and is_energy(found.fixed_pj) and is_energy(found.pj_a_cycle)):
-            raise InputError([wrong_energy(self.name, f"layer {layer.name} on {core.name}", found)])
+            allowed = "TermCost(fixed_pj, pj_a_cycle) with finite numbers of at least 0"
+            raise InputError([wrong_energy(self.name, f"layer {layer.name} on {core.name}", found, allowed)])
         return found
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
@@ -185,13 +191,13 @@ def is_energy(value: object) -> bool:
     return is_number and math.isfinite(value) and value >= 0  # type: ignore[arg-type,operator,return-value]
 
 
-def wrong_energy(name: str, what: str, value: object) -> Problem:
-    """Problem that reports a wrong energy of the plug-in `name` for `what`."""
+def wrong_energy(name: str, what: str, value: object, allowed: str = "finite numbers of at least 0") -> Problem:
+    """Problem that reports a wrong energy of the plug-in `name` for `what`. `allowed` is the text of allowed values."""
     return Problem(
         f"is not a valid energy for {what}",
         f"plug-in {name}",
         value=repr(value),
-        allowed="finite numbers of at least 0",
+        allowed=allowed,
     )
 
 

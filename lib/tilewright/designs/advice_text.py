@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
+from tilewright.base.units import microjoules_text
 from tilewright.designs.advice import LEAST_GAIN, Advice, Advices, Pairs, Together
 from tilewright.designs.changes import BANDWIDTH, SIZE, SPATIAL, FileChange
 from tilewright.designs.held_mappings import Outcome
@@ -76,7 +77,7 @@ def _named(advices: Advices) -> str:
     (one,) = advices.found
     change, goal = one.change, advices.objective
     held = " ".join(advices.same_words.split())
-    table = text_table("", ("", ""), (f"{goal}", "energy\n[pJ]", "latency\n[cycles]"))
+    table = text_table("", ("", ""), (f"{goal}", "energy\n[µJ]", "latency\n[cycles]"))
     table.add_row("run", "", "", *_costs(advices.now))
     for words, outcome in ((held, one.same), ("new search", one.search)):
         if outcome is not None:
@@ -90,7 +91,7 @@ def _named(advices: Advices) -> str:
 def _costs(outcome: Outcome) -> tuple[str, str]:
     """Texts of energy and latency; NOTHING if there are no costs."""
     energy, latency, _ = outcome
-    return (NOTHING if energy is None else f"{energy:,.0f}", NOTHING if latency is None else f"{latency:,.0f}")
+    return (NOTHING if energy is None else microjoules_text(energy), NOTHING if latency is None else f"{latency:,.0f}")
 
 
 def pair_words(advices: Advices, pair: Together) -> str:

@@ -137,25 +137,25 @@ class Answer:
 
 
 def _missing_static_power(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Text which says that the static power is known for only some of the compared designs. It gives the share of the
-    static power in the energy of these designs.
+    """Text which says that only some of the compared designs have static power. It gives the share of the static power
+    in the energy of these designs. A table does not tell a power that is not given from a power of 0.
 
-    '' if the static power is known for all compared designs, or for none.
+    '' if all compared designs have static power, or none has.
     """
     columns = [name for name in map(energy_column, power_terms()) if name in table]
     if not columns or compared.empty:
         return ""
     rows = table[table["index"].isin(compared.index)]
     static_pj = rows[columns].sum(axis=1)
-    is_known = static_pj > 0
-    without = rows.loc[~is_known, "index"].nunique()
-    if not is_known.any() or not without:
+    has_power = static_pj > 0
+    without = rows.loc[~has_power, "index"].nunique()
+    if not has_power.any() or not without:
         return ""
-    share = (static_pj / rows[ENERGY_PJ])[is_known]
+    share = (static_pj / rows[ENERGY_PJ])[has_power]
     return (
-        f"The energy of {without:,} of {rows['index'].nunique():,} designs lacks static power, which is not known for"
-        f" them. In the other designs, static power is {share.min():.1%} to {share.max():.1%} of the energy. The"
-        " energies of designs with and without static power are therefore not comparable."
+        f"The energy of {without:,} of {rows['index'].nunique():,} designs has no static power, because their hardware"
+        f" gives none, or gives 0. In the other designs, static power is {share.min():.1%} to {share.max():.1%} of the"
+        " energy. Energies with and without static power are comparable only if it is 0 where it is not given."
     )
 
 

@@ -15,6 +15,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.units import BANDWIDTH_UNITS, NUMBER_PATTERN, is_energy_per_bit
 from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.designs.space_reader import CORES, SystemBase
+from tilewright.hardware.attributes import UNIT_ENERGY_BITS, Owner, attributes
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_paths import contained_cores
 from tilewright.hardware.dotted_paths import path_text
@@ -26,6 +27,10 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
+ATTRIBUTE, COUNT = "attribute", "count"
+"""Kinds of changes of attributes (`hardware.attributes`) other than energies and powers: COUNT for a whole number or a
+size, ATTRIBUTE for any other number. A change can help in both directions, so neither direction reduces a resource.
+"""
 CELLS_OF_SRAM = "cells"
 """Kind of change that sets another type of cells for an SRAM whose costs come from the library."""
 SPATIAL, SET = "spatial mapping", "set of changes"
@@ -61,8 +66,8 @@ class FileChange:
     """Value before the change, as written in the file."""
     after: Any
     more: bool
-    """False if the change reduces a resource. True for all other changes: they add a resource, lower an energy, or set
-    other cells or another spatial mapping.
+    """False if the change reduces a resource. True for all other changes: they add a resource, lower an energy or a
+    static power, change another attribute in either direction, or set other cells or another spatial mapping.
     """
     also: tuple[tuple[KeyPath, Any], ...] = ()
     """Further settings that the change needs. For example, if a port becomes narrower, its smallest access must also
@@ -133,9 +138,9 @@ def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChan
     """Changes of a hardware file: first those that multiply or divide one number by `factor` > 1, then those that set
     another type of cells for an SRAM whose costs come from the library. Both are in the order of the file.
 
-    For each number, the change that adds a resource or lowers an energy comes first. For numbers other than energies,
-    the change that reduces the resource follows. A change is left out if the number would stay the same or become 0, or
-    if the value is not a number.
+    For each number, the change that adds a resource or lowers an energy comes first. For numbers other than energies
+    and static powers, the change in the other direction follows. A change is left out if the number would stay the same
+    or become 0, or if the value is not a number.
     """
     return (*_changes(document, factor, _numbers), *_other_cells(document))
 
@@ -188,17 +193,19 @@ def _changes(
         before = document.written(path)
         is_energy = kind == ENERGY
         for more in (True,) if is_energy else (True, False):
-            after = scaled(before, 1 / factor if is_energy or not more else factor, is_whole=not is_energy)
+            is_whole = kind not in (ENERGY, ATTRIBUTE)
+            after = scaled(before, 1 / factor if is_energy or not more else factor, is_whole=is_whole)
             if after is None or after == before:
                 continue
             also = tuple((other, after) for other in others)
             also += () if more else tuple(one for part in smallest for one in _narrower(document, part, after))
+            adds = more or kind in (ATTRIBUTE, COUNT)
             place = path_text(document.data, path), document.file, document.line_of(path)
             memory = _memory_at(document.data, path)
             is_sourced = bool({"cost", "auto_cost_extraction"} & memory.keys())
             is_per_bit = any(is_energy_per_bit(memory.get(key)) for key in ("r_cost", "w_cost"))
             yield FileChange(
-                kind, path, *place, before, after, more, also, is_sourced=is_sourced, is_per_bit=is_per_bit
+                kind, path, *place, before, after, adds, also, is_sourced=is_sourced, is_per_bit=is_per_bit
             )
 
 
@@ -252,6 +259,7 @@ def _numbers(data: Table[Any, Any]) -> _Numbers:
         for key in _UNIT_ENERGIES:
             if key in array:
                 yield ENERGY, ((name, key),), ()
+        yield from _attribute_numbers(array, "array", (name,))
     for name, memory in table(data.get("memories")).items():
         here: KeyPath = ("memories", name)
         keys = table(memory)
@@ -265,6 +273,18 @@ def _numbers(data: Table[Any, Any]) -> _Numbers:
             if "bandwidth_max" in table(port):
                 place = (*here, "ports", index)
                 yield BANDWIDTH, ((*place, "bandwidth_max"),), ((*place, "bandwidth_min"),)
+        yield from _attribute_numbers(keys, "memory", here)
+    yield from _attribute_numbers(data, "core", ())
+
+
+def _attribute_numbers(keys: Table[Any, Any], owner: Owner, here: KeyPath) -> _Numbers:
+    """Attributes of a memory, array or core at the path `here`, those of plug-ins included. `UNIT_ENERGY_BITS` is left
+    out, because it changes no cost.
+    """
+    kinds = {"size_bits": COUNT, "count": COUNT, "number": ATTRIBUTE}  # all others are energies and powers
+    for attribute in attributes(owner):
+        if attribute.key in keys and attribute != UNIT_ENERGY_BITS:
+            yield kinds.get(attribute.quantity, ENERGY), ((*here, attribute.key),), ()
 
 
 def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:

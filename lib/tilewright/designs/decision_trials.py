@@ -161,13 +161,14 @@ def _again(run: Path, one: TriedChange) -> str:
 def _after_search(advices: Advices, one: TriedChange) -> str:
     """Sentence on a new search after a change."""
     if one.search is None:
-        return "No run with the change was made."
+        return "No new search was made for the change."
     gain = advices.gain(one.search)
     if gain is None:
-        return f"A run with the change has no result: {one.search.reason}."
+        return f"With a new search, the change gives no result: {one.search.reason}."
     if abs(gain) < _EQUAL:
-        return f"A run with the change has the same {advices.objective}."
-    return f"A run with the change has {share(abs(gain))} {'less' if gain > 0 else 'more'} {advices.objective}."
+        return f"With a new search, the change gives the same {advices.objective}."
+    saves = f"{share(abs(gain))} {'less' if gain > 0 else 'more'} {advices.objective}"
+    return f"With a new search, the change gives {saves}."
 
 
 def _assumed(advices: Advices, one: TriedChange) -> str:

@@ -12,7 +12,7 @@ import pandas
 
 from tilewright.base.measures import AREA_MM2, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.base.objectives import DECISIONS
-from tilewright.base.units import PICOJOULES_A_MICROJOULE
+from tilewright.base.units import PICOJOULES_A_MICROJOULE, number_text
 from tilewright.cost.ledger import ACCESSES, term_words
 from tilewright.designs.columns import ACCESS_CYCLES, ACCESS_NS, ODDS, PLAN_GAPS, RESULTS, SLOW_MEMORIES, USES
 from tilewright.designs.laws import LARGEST_WHOLE, value_word
@@ -59,8 +59,7 @@ class Measure:
         """
         if value != value:
             return "not given"
-        scaled = value / self.scale
-        return f"{scaled:,.0f}" if abs(scaled) >= 1e4 else f"{scaled:,.4g}"
+        return number_text(value / self.scale)
 
 
 _UNITS = {

@@ -14,6 +14,8 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.registry import Registry
 
 Owner = Literal["memory", "array", "core"]
+OWNER_WORDS: dict[Owner, str] = {"memory": "a memory", "array": "the array", "core": "a core"}
+"""Owner of an attribute -> its text in messages."""
 Quantity = Literal["power_mw", "energy_pj", "size_bits", "count", "number"]
 Figures = tuple[tuple[str, float], ...]
 """Pairs (field of an attribute, value), sorted by name. Attributes that have their default value are left out."""
@@ -192,7 +194,8 @@ def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
         for one in known:
             if one.of == attribute.of and (one.key == attribute.key or one.field == attribute.field):
                 what = f"the key {one.key!r}" if one.key == attribute.key else f"the field {one.field!r}"
-                problems.append(Problem(f"has {what}, which another attribute already has", f"attribute of a {one.of}"))
+                path = f"attribute of {OWNER_WORDS[one.of]}"
+                problems.append(Problem(f"has {what}, which another attribute already has", path))
         known.append(attribute)
     if problems:
         raise InputError(problems)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.codec import decode
-from tilewright.base.artifacts.envelope import is_artifact, read_artifact
+from tilewright.base.artifacts.envelope import is_artifact, read_artifact, unreadable
 from tilewright.base.artifacts.files import FilePath, existing_file
 from tilewright.base.errors import ArtifactError, Problem
 from tilewright.hardware.core import Accelerator, Core
@@ -56,7 +56,6 @@ def read_accelerator_artifact(path: FilePath) -> Accelerator:
         if artifact.schema == ACCELERATOR:
             return decode(Accelerator, artifact.payload)
     except ValueError as error:
-        message = f"this version of tilewright cannot read the artifact: {error}"
-        raise ArtifactError([Problem(message, str(path))]) from error
+        raise unreadable(Path(path), artifact, error) from error
     allowed = ", ".join((ACCELERATOR, MULTI_CORE, CORE))
     raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=allowed)])

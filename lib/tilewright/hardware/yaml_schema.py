@@ -31,7 +31,7 @@ from tilewright.base.validation import (
     json_schema,
     table_or_list,
 )
-from tilewright.hardware.attributes import Attribute, Owner, Quantity, attributes
+from tilewright.hardware.attributes import OWNER_WORDS, Attribute, Owner, Quantity, attributes
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 
 _ALLOCATION = re.compile(r"\s*(\w+)\s*,\s*(\w+)\s*")
@@ -388,7 +388,9 @@ def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, .
         raise InputError(
             [
                 Problem(
-                    "has a key that hardware files already use for something else", f"attribute of a {owner}", value=key
+                    "has a key that hardware files already use for something else",
+                    f"attribute of {OWNER_WORDS[owner]}",
+                    value=key,
                 )
                 for key in both
             ]

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from tilewright.results.multi.cores_report import CoresReport
     from tilewright.results.multi.start_causes import ChainPart
 
+LIMITING_RULE = (
+    "a port limits a layer if doubling its width saves most cycles of this layer, and at least"
+    f" {LEAST_SHARE:.0%} of the latency of this layer"
+)
+"""Rule that names the limiting port of a layer, for legends and notes."""
 STALL = "temporal_stall"
 """Term of the latency: cycles in which the array waits for ports."""
 ARRAY: str = "array"
@@ -337,10 +342,7 @@ def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
             row |= {"gain_cycles": limit.gain_cycles(limit.limiting)}
         rows.append(row)
     none = sum(not limit.is_limited_by_one for limit in found.limits.values())
-    notes = [
-        "the port that limits a layer saves most cycles if its width is doubled, and saves at least"
-        f" {LEAST_SHARE:.0%} of the latency."
-    ]
+    notes = [f"{LIMITING_RULE}."]
     if none:
         notes.append(
             f"no single port limits {none} of {len(found.limits)} layers: the rows of these layers have no cycles of a"

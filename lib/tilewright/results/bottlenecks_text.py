@@ -9,7 +9,7 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.waiting import CALL, COMMAND, REQUEST
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.array_use import array_text
-from tilewright.results.bottlenecks import STALL, Bottlenecks, Share, cause_words
+from tilewright.results.bottlenecks import LIMITING_RULE, STALL, Bottlenecks, Share, cause_words
 from tilewright.results.port_limits import LEAST_SHARE, PortLimit, saves_enough
 from tilewright.results.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.results.text_tables import NOTHING, render, share_text, text_table
@@ -173,14 +173,8 @@ def _together(limit: PortLimit) -> str:
 
 
 def _left_out(small: int) -> list[str]:
-    rule = (
-        "the port that limits a layer saves most cycles if its width is doubled, and saves at least"
-        f" {LEAST_SHARE:.0%} of the latency"
-    )
-    return [
-        rule,
-        *([f"{count_of(small, 'other port')} would save less than {LEAST_SHARE:.0%} of the latency"] if small else []),
-    ]
+    less = f"would save less than {LEAST_SHARE:.0%} of the latency of the network"
+    return [LIMITING_RULE, *([f"{count_of(small, 'other port')} {less}"] if small else [])]
 
 
 def _layers_without_port(found: Bottlenecks) -> list[str]:

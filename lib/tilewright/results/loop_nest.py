@@ -65,7 +65,7 @@ def _title(record: LayerRecord, name: str) -> list[str]:
         lines.append(f"also: {', '.join(others)}")
     lines += [
         f"{sizes}: {work_text(record)}",
-        f"{record.latency_cycles:.10g} cycles, {energy_text(record.energy_pj, 10)}"
+        f"{record.latency_cycles:,.0f} cycles, {energy_text(record.energy_pj)}"
         f" (model {record.model}, objective {record.objective})",
     ]
     return lines

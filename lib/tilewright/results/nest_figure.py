@@ -350,4 +350,4 @@ def _share(value: float) -> str:
 
 
 def _energy(energy_pj: float) -> str:
-    return energy_text(energy_pj, 4)
+    return energy_text(energy_pj)

@@ -1,8 +1,8 @@
 """Smallest change of one uncertain number that reverses the order of two runs, computed exactly.
 
 A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, in the
-energy of an access of each memory, and in the clock period. Its latency is linear in the clock period. Mappings stay
-unchanged.
+energy of an access of each memory, in each further term of the energy, such as a term of a plug-in, and in the clock
+period. Its latency is linear in the clock period. Mappings stay unchanged.
 
 Classes for other uncertain numbers, such as bandwidths, override `changes`, `difference`, `share` and `turning_factor`.
 """
@@ -16,18 +16,20 @@ import numpy as np
 
 from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import BUILT_IN
-from tilewright.cost.ledger import ACCESSES
+from tilewright.cost.ledger import ACCESSES, ARRAYS, term_words
 from tilewright.hardware.array_model import MAC
 from tilewright.hardware.attributes import power_terms
 from tilewright.results.part_costs import MemoryPart
-from tilewright.results.run_ledger import ENERGY, RunLedger
+from tilewright.results.run_ledger import ENERGY, NO_TERM, RunLedger
 
 MEASURES = ("energy", "latency", "EDP")
 NAMES = ("A", "B")
 LARGEST_FACTOR = 10.0
 """Largest factor, up or down, by which a number without a known range is changed."""
 MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memories", "clock", "bandwidth"
-"""Kinds of uncertain numbers."""
+TERM_ENERGY = "energy of a term"
+"""Kinds of uncertain numbers. TERM_ENERGY: all energy of one further term, such as a term of a plug-in or a circuit of
+an in-memory array."""
 NEGLIGIBLE = 1e-9
 """Relative difference below which two numbers count as equal."""
 HELD = (
@@ -79,7 +81,7 @@ class UncertainNumber:
     """Present values in `unit`; () if the number is a ratio, or stands for several different values."""
     unit: str
     kind: str
-    """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
+    """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, TERM_ENERGY, CLOCK or BANDWIDTH."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
     """Hardware parts whose costs or speed the number determines: a tuple of names for each run. () for a run that does
     not depend on the number.
@@ -159,6 +161,8 @@ class OrderTurn:
     """
     number_count: int = 0
     """Number of uncertain numbers on which the measure depends."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of these numbers."""
     bandwidth: Turn | None = None
     """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that reverses the order. None if
     no such change reverses the order.
@@ -186,10 +190,10 @@ def order_turns(
 
 
 def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
-    """Uncertain numbers of two runs: energies of a MAC and of memories, and clock frequencies.
+    """Uncertain numbers of two runs: energies of a MAC, of memories and of further terms, and clock frequencies.
 
-    An energy is one number for both runs if it has the same source in both: a law of the library of costs, or a part
-    that is equal in both hardware files.
+    Static powers are no uncertain numbers: a clock changes their energy. An energy is one number for both runs if it
+    has the same source in both: a law of the library of costs, or a part that is equal in both hardware files.
 
     For some runs, such as runs on several cores, the costs of the single parts are not known. Such a run has only two
     kinds of uncertain numbers: its clock, and memory energies with a known range.
@@ -197,6 +201,7 @@ def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     pair = (a, b)
     yield from _array_numbers(pair)
     yield from _memory_numbers(pair)
+    yield from _term_numbers(pair)
     yield from _clock_numbers(pair)
 
 
@@ -231,6 +236,9 @@ def _order_turn(
         nearest_end=end,
         left=left,
         number_count=len(apply),
+        kinds=tuple(
+            dict.fromkeys(one.name.rsplit(" in ", 1)[0] if one.kind == TERM_ENERGY else one.kind for one in apply)
+        ),
         bandwidth=bandwidth,
         has_bandwidths=has_bandwidths,
         others=others,
@@ -356,6 +364,26 @@ def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Itera
             own = {place: [part.name for at, part in group if at == place] for place in (0, 1) if energies[place]}
             both = (energies[0], energies[1])
             yield _energy_number(pair, (MEMORY_ENERGY, name), _parts(own), both, values, unit)
+
+
+def _term_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
+    """Energies of the further terms: terms of plug-ins and of the circuits of in-memory arrays. Both runs share the
+    number of a term if their attributes in the hardware file are equal.
+    """
+    figures = [None if ledger.run.costs is None else ledger.run.costs.figures for ledger in pair]
+    known = {MAC, ACCESSES, ARRAYS, NO_TERM, *power_terms()}
+    terms = dict.fromkeys(
+        place.term
+        for ledger in pair
+        for place in ledger.entries
+        if ledger.run.costs is not None and place.quantity == ENERGY and place.term not in known
+    )
+    for term in terms:
+        energies = _energies(pair, (term,))
+        for places in _places(all(energies) and figures[0] == figures[1]):
+            if any(energies[place] and figures[place] is not None for place in places):
+                own = _parts(dict.fromkeys(places, (term,)))
+                yield _energy_number(pair, (TERM_ENERGY, f"energy of {term_words(term)}"), own, energies, (), "")
 
 
 def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
@@ -501,7 +529,7 @@ def turn_line(one: OrderTurn, by_time: bool) -> str:
     if one.turn is not None:
         said += f"; {second} would be first with {change_text(one.turn)}{_why_energy(one)}"
     else:
-        said += f"; no change of a single number {_limits(one)} reverses the order"
+        said += f"; no change of a single number {_limits(one)} reverses the order{_considered(one)}"
     if one.nearest_end is not None:
         number, factor = one.nearest_end
         end = f"{factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)}, {second} is still"
@@ -538,11 +566,18 @@ def _limits(one: OrderTurn) -> str:
     return f"by up to {LARGEST_FACTOR:g} times, or within its range," if one.number_count else "considered here"
 
 
+def _considered(one: OrderTurn) -> str:
+    """Kinds of the numbers of which no change reverses the order, as text; '' if there are none."""
+    return f" (numbers: {', '.join(one.kinds)})" if one.kinds else ""
+
+
 def change_text(turn: Turn) -> str:
     """Text of a change. The factor is rounded away from 1, so that the order is also reversed at the rounded factor."""
     number, factor = turn
     bound = "at least" if factor > 1 else "at most"
-    known = f"; range {number.low:g} to {number.high:g} times" if number.has_range else "; no range is known"
+    known = "; no range of this number is known"
+    if number.has_range:
+        known = f"; range {number.low:g} to {number.high:g} times"
     if not number.has_range and number.is_inverse:
         known = ""
     return f"{bound} {outward(factor, factor):.4g} times the {number.name}{_from_to(number, factor)}{known}"

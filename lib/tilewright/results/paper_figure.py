@@ -23,6 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from matplotlib.transforms import Bbox
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.results.name_lines import MOST_LINES, break_names, names_inches
 from tilewright.results.noted_figure import NUMBER_TEXT, PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure
 from tilewright.results.number_axes import LEAST_LABELS, DistinctFormatter, labels, number_axis
 from tilewright.results.sheet import PAGE_INCHES
@@ -33,8 +34,10 @@ MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 7.0
 
 The text of a page is 7.6 inches high in the LaTeX class article. A caption must fit below the figure.
 """
-LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.3
-"""Sizes in inches of a panel without its texts: smallest width of a panel beside another panel, and smallest height."""
+LEAST_PLOT_INCHES, LEAST_NAMED_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.75, 0.3
+"""Sizes in inches of a panel without its texts: smallest width of a panel beside another panel, smallest width beside
+names of rows, and smallest height.
+"""
 HEIGHT_TO_WIDTH, CATEGORY_SCALE = 0.72, 0.8
 """Proportions of a panel. HEIGHT_TO_WIDTH is the largest ratio of height to width if both axes have numbers.
 CATEGORY_SCALE multiplies the height of a panel with a row for each name, because the text of such a panel is
@@ -264,10 +267,22 @@ def _place_panels(figure: NotedFigure, panels: Sequence[_Panel], width: float) -
     follows from the heights of the panels, their texts and the legend.
     """
     columns = _column_count(figure, panels, width)
+    _break_long_names(figure, panels, width / columns)
     for _ in range(ROUNDS):
         _place_once(figure, panels, width, columns)
         for panel in panels:
             _fit_labels(panel)
+
+
+def _break_long_names(figure: NotedFigure, panels: Sequence[_Panel], width: float) -> None:
+    """Write the names of rows on several lines where they would leave less than LEAST_NAMED_INCHES of `width` to the
+    plot."""
+    room = width - 2 * MARGIN_INCHES - GAP_INCHES - LEAST_NAMED_INCHES
+    for panel in (panel for panel in panels if panel.has_names):
+        for lines in range(2, MOST_LINES + 1):
+            if sum(_overhang(figure, panel)[:2]) <= room:
+                break
+            break_names(panel.first, lines)
 
 
 def _column_count(figure: NotedFigure, panels: Sequence[_Panel], width: float) -> int:
@@ -351,7 +366,7 @@ def _height(panel: _Panel, width: float, ratio: float) -> float:
     the width.
     """
     if panel.has_names:
-        return max(LEAST_HEIGHT_INCHES, panel.height_inches * CATEGORY_SCALE)
+        return max(LEAST_HEIGHT_INCHES, panel.height_inches * CATEGORY_SCALE, names_inches(panel.first))
     return max(LEAST_HEIGHT_INCHES, min(panel.height_inches, ratio * width))
 
 

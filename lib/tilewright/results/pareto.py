@@ -17,7 +17,7 @@ from tilewright.base.dominance import dominators
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
-from tilewright.base.units import energy_text
+from tilewright.base.units import energy_text, microjoules_text
 from tilewright.hardware.system import lacks_unit
 from tilewright.results.held_costs import ranged_pj
 from tilewright.results.part_costs import HardwareCosts
@@ -31,6 +31,7 @@ from tilewright.results.uncertainty import (
     cost_parts,
     energy_range_pj,
     front_probabilities,
+    samples_text,
 )
 from tilewright.results.unlike_runs import NO_SAMPLES, WARNED, UnlikeCause, one_sided_ranges, unlike_causes
 
@@ -285,9 +286,10 @@ def _range_note(group: ComparableRuns) -> str:
     told = []
     for index, point in enumerate(group.candidates):
         low, high = energy_range_pj(point.energy_pj, point.cost_parts)
-        between = f"{energy_text(low, 4)} to {energy_text(high, 4)}" if point.cost_parts else "no range"
+        between = f"{energy_text(low)} to {energy_text(high)}" if point.cost_parts else "no range"
         varied = share_text(ranged_pj(uncertain_run(point)), point.energy_pj)
-        front = f", on the front in {group.front_probabilities[index]:.1%}" if group.front_probabilities else ""
+        shares = group.front_probabilities
+        front = f", on the front in {samples_text(shares[index])} of the samples" if shares else ""
         told.append(f"{run_label(point)} {between}{front} ({varied} of its energy varies)")
     if group.one_sided:
         energies = f"energies if costs vary within their ranges: {'; '.join(told)}"
@@ -382,9 +384,7 @@ def pareto_text(groups: Sequence[ComparableRuns]) -> str:
 
 def figures_of(point: RunPoint) -> tuple[str, str, str]:
     """Triple of texts: energy in µJ; latency in cycles; area in mm², or the reason why the area is missing."""
-    energy_uj = point.energy_pj / 1e6
-    energy = f"{energy_uj:,.0f}" if energy_uj >= 1e4 else f"{energy_uj:,.4g}"
-    return energy, f"{point.latency_cycles:,.0f}", area_text(point.area_mm2, point.area_note)
+    return microjoules_text(point.energy_pj), f"{point.latency_cycles:,.0f}", area_text(point.area_mm2, point.area_note)
 
 
 def _option_text(value: Any) -> str:

@@ -5,6 +5,7 @@ Each cost has its source and its range.
 
 from dataclasses import dataclass
 
+from tilewright.hardware.attributes import Figures
 from tilewright.hardware.core import DIGITAL, Core, Memory
 from tilewright.hardware.system import on_chip_memories
 
@@ -55,6 +56,8 @@ class HardwareCosts:
     """Energy in pJ of one operation of the array. None for an in-memory array, whose energy follows from its circuits.
     """
     memories: tuple[MemoryPart, ...]
+    figures: tuple[tuple[str, Figures], ...] = ()
+    """Attributes as pairs (name of the part, attributes). The part is a memory, `array`, or '' for the core itself."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -66,7 +69,9 @@ def hardware_costs(core: Core) -> HardwareCosts:
     """Costs of the parts of a core. The memories are in the order of the core."""
     array, on_chip = core.operational_array, on_chip_memories(core)
     memories = tuple(_part(memory, index in on_chip) for index, memory in enumerate(core.memories))
-    return HardwareCosts(array.unit_energy_pj if array.kind == DIGITAL else None, memories)
+    parts = (("", core.figures), ("array", array.figures), *((memory.name, memory.figures) for memory in core.memories))
+    figures = tuple(part for part in parts if part[1])
+    return HardwareCosts(array.unit_energy_pj if array.kind == DIGITAL else None, memories, figures)
 
 
 def _part(memory: Memory, is_on_chip: bool) -> MemoryPart:

@@ -5,11 +5,15 @@ value from a summary. The value is None if it is not known, and ABSENT if the co
 column, enter a `Column` in `ENTERED` under a name.
 """
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Real
 from typing import Any
 
+from tilewright.base.errors import InputError, Problem
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.registry import Registry, taken
+from tilewright.base.registry import Member, Registry, lacking, taken
 from tilewright.base.steps import MULTI, SINGLE
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
@@ -278,8 +282,10 @@ before them.
 def _fault(name: str, entry: object) -> str:
     if not isinstance(entry, Column | Columns):
         return f"is a {type(entry).__name__}, not a Column"
+    if isinstance(entry, Columns):
+        return lacking(entry, (Member("values", ("run",)),))
     keys = {RUN, *(one.key for one in BUILT_IN if isinstance(one, Column))}
-    return taken(entry.key, keys) if isinstance(entry, Column) else ""
+    return taken(entry.key, keys) or lacking(entry, (Member("value", ("run",)),))
 
 
 ENTERED: Registry[Column[Summary]] = Registry(__name__, _fault)
@@ -287,8 +293,30 @@ ENTERED: Registry[Column[Summary]] = Registry(__name__, _fault)
 
 
 def run_columns() -> tuple[RunColumn, ...]:
-    """Columns of the tables of runs, in the order of the tables: the built-in columns, then those that users added."""
-    return (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
+    """Columns of the tables of runs, in the order of the tables: the built-in columns, then those that users added. The
+    values of added columns are checked.
+    """
+    return (*BUILT_IN, *(_checked(name, ENTERED[name]) for name in ENTERED.names))
+
+
+def _checked(name: str, column: RunColumn) -> RunColumn:
+    """Column of a plug-in whose values are checked. Its functions raise InputError for a value that is not a finite
+    number, a text, None, or ABSENT.
+    """
+    if isinstance(column, Columns):
+        values = column.values
+        return replace(column, values=lambda run: {key: _sound(name, key, one) for key, one in values(run).items()})
+    value = column.value
+    return replace(column, value=lambda run: _sound(name, column.key, value(run)))
+
+
+def _sound(name: str, key: str, value: Any) -> Any:
+    """Value of a column of the plug-in `name`. Raises InputError for a value that a table cannot hold."""
+    is_number = isinstance(value, Real) and math.isfinite(value)
+    if not is_number and value is not None and value is not ABSENT and not isinstance(value, str):
+        message, allowed = f"is not a valid value of the column {key}", "a finite number, a text, None, or ABSENT"
+        raise InputError([Problem(message, f"plug-in {name}", value=repr(value)[:80], allowed=allowed)])
+    return value
 
 
 def run_row(run: str, summary: Summary) -> dict[str, Any]:

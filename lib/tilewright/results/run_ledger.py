@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.base.artifacts.envelope import PLUG_INS
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import ACCESSES, ARRAYS, agree
 from tilewright.cost.record import LayerRecord
@@ -72,6 +73,8 @@ class RunLedger:
     """Options that may differ between comparable runs. The options that must be equal are those of `run`."""
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of the inputs of the run, by kind of input, such as `hardware`. {} for a design."""
+    made_with: Mapping[str, str] = field(default_factory=dict)
+    """Plug-ins of the run: name and version of a package -> digest of its code. {} for a design."""
     memory_bits: Mapping[str, int] = field(default_factory=dict)
     """Size in bits of each on-chip memory of a run on several cores; {} for a run on one core."""
 
@@ -107,7 +110,7 @@ def ledger_of(
         if not agree(total, terms):
             found[LedgerPlace(quantity, "", NO_TERM)] = total - terms
     kept = {place: value for place, value in found.items() if value}
-    return RunLedger(run, kept, tuple(settings), made_of or {}, memory_bits or {})
+    return RunLedger(run, kept, tuple(settings), made_of or {}, memory_bits=memory_bits or {})
 
 
 def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
@@ -137,7 +140,7 @@ def ledger_of_layers(
     else:
         run = candidate(name, summary, made_by, costs)
     entries = (entry for layer in placed for entry in _layer_entries(layer.name, layer.record))
-    return ledger_of(run, entries, made_of=made_by.get("inputs", {}))
+    return replace(ledger_of(run, entries, made_of=made_by.get("inputs", {})), made_with=made_by.get(PLUG_INS, {}))
 
 
 def ledger_of_schedule(
@@ -156,7 +159,8 @@ def ledger_of_schedule(
     entries = [*schedule_energies(artifact, costs), *_ends(artifact)]
     sizes = dict(zip(artifact.names.memory_names, artifact.system.memory_capacity_bits.tolist(), strict=True))
     del sizes[artifact.names.memory_names[artifact.system.off_chip_memory]]
-    return ledger_of(run, entries, settings, made_by.get("inputs", {}), sizes)
+    ledger = ledger_of(run, entries, settings, made_by.get("inputs", {}), sizes)
+    return replace(ledger, made_with=made_by.get(PLUG_INS, {}))
 
 
 def schedule_energies(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
+from tilewright.base.units import microjoules_text, number_text
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import BASELINES, run_row
 from tilewright.results.tables import COSTED_HEADING, costed_text
-from tilewright.results.text_tables import TERMINAL_WIDTH, millions, render, text_table
+from tilewright.results.text_tables import TERMINAL_WIDTH, render, text_table
 from tilewright.results.words import worse_words
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
@@ -76,8 +77,7 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
 
 def edp_text(edp_pj_cycles: float) -> str:
     """Text of an energy-delay product in J cycles."""
-    edp = edp_pj_cycles / 1e12
-    return f"{edp:,.0f}" if edp >= 10 else f"{edp:.3g}"
+    return number_text(edp_pj_cycles / 1e12)
 
 
 def _words(baseline: Mapping[str, Any]) -> str:
@@ -86,7 +86,7 @@ def _words(baseline: Mapping[str, Any]) -> str:
 
 
 def _figures(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return millions(row[ENERGY_PJ]), f"{row[LATENCY_CYCLES]:,.0f}", edp_text(row[EDP_PJ_CYCLES])
+    return microjoules_text(row[ENERGY_PJ]), f"{row[LATENCY_CYCLES]:,.0f}", edp_text(row[EDP_PJ_CYCLES])
 
 
 def _gap(gap: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.base.errors import count_of, some_of
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.objectives import OBJECTIVES, reduction_of
-from tilewright.base.units import energy_text
+from tilewright.base.units import energy_text, number_text
 from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
 from tilewright.cost.ledger import energy_terms, term_words
@@ -81,6 +81,13 @@ def bits_text(summary: Mapping[str, Any]) -> str | None:
     return ", ".join(f"{operand} {'/'.join(map(str, bits))}" for operand, bits in summary["operand_bits"].items())
 
 
+def distinct_text(summary: Mapping[str, Any]) -> str:
+    """Text with the number of distinct layers, each of which has one search, and with what is counted as a difference.
+    The number can differ between runs of one network, because the memories in which data stay depend on the hardware.
+    """
+    return f"{summary['distinct_layers']} distinct in shape, bits, mapping entry or memories used"
+
+
 def bits_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Line on the precision of the operands. No line if the summary is too old to state it."""
     if found := summary.get("operand_bits"):
@@ -98,8 +105,8 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if ranges := summary.get("cost_ranges"):
         low, high = ranges[ENERGY_PJ]
         area = ranges[AREA_MM2]
-        more = f", area {area[0]:.4g} to {area[1]:.4g} mm²" if area else ""
-        yield f"within the ranges of costs: energy {energy_text(low, 4)} to {energy_text(high, 4)}{more}"
+        more = f", area {number_text(area[0])} to {number_text(area[1])} mm²" if area else ""
+        yield f"within the ranges of costs: energy {energy_text(low)} to {energy_text(high)}{more}"
         yield from held_lines(summary)
 
 
@@ -110,7 +117,7 @@ def plug_in_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if found:
         total = summary[ENERGY_PJ]
         told = [
-            f"{term_words(name)} {energy_text(energies[name], 4)}"
+            f"{term_words(name)} {energy_text(energies[name])}"
             + (f" ({share_text(energies[name] / total)})" if total else "")
             for name in found
         ]
@@ -130,7 +137,7 @@ def area_text(area_mm2: float | None, area_note: str) -> str:
     """Text of an area in mm². If the area is missing, the text has the reason in two words."""
     if area_mm2 is None:
         return "no unit" if lacks_unit(area_note) else "not given"
-    return f"{area_mm2:,.4g}"
+    return number_text(area_mm2)
 
 
 def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -140,7 +147,7 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _rate_lines(summary)
     if summary.get(AREA_MM2) is not None:
         note = f": {summary['area_note']}" if summary.get("area_note") else ""
-        yield f"area {summary[AREA_MM2]:.4g} mm²{note}"
+        yield f"area {number_text(summary[AREA_MM2])} mm²{note}"
 
 
 def _rate_lines(summary: Mapping[str, Any]) -> Iterator[str]:

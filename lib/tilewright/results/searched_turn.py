@@ -14,6 +14,7 @@ from tilewright.results.order_turn import (
     BANDWIDTH,
     CLOCK,
     NAMES,
+    TERM_ENERGY,
     OrderTurn,
     Turn,
     UncertainNumber,
@@ -67,9 +68,15 @@ class SearchedTurn:
 
 
 def searchable(one: OrderTurn) -> tuple[Turn, ...]:
-    """Changes whose effect new searches can check. A ratio of clocks is left out, because no mapping depends on it."""
+    """Changes whose effect new searches can check. A ratio of clocks is left out, because no mapping depends on it. The
+    energy of a term is left out, because it is not a number of the hardware file.
+    """
     turns = (one.turn or one.nearest_end, one.bandwidth)
-    return tuple(turn for turn in turns if turn and (turn.number.kind != CLOCK or turn.number.values))
+    return tuple(
+        turn
+        for turn in turns
+        if turn and turn.number.kind != TERM_ENERGY and (turn.number.kind != CLOCK or turn.number.values)
+    )
 
 
 def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], float]) -> SearchedTurn:

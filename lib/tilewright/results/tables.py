@@ -8,6 +8,7 @@ from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.profile import CORRECTED
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
+from tilewright.base.units import microjoules_text
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.results.columns import Column, Columns, Table, frame_of, row_of
@@ -214,8 +215,8 @@ def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, 
 
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     use = _ratio(row["ideal_cycles"], row[LATENCY_CYCLES])
-    scaled = (millions(row[key]) for key in ("mac_count", "operation_count", ENERGY_PJ))
-    return (*scaled, f"{row[LATENCY_CYCLES]:,.0f}", f"{use:.1%}")
+    counts = (millions(row[key]) for key in ("mac_count", "operation_count"))
+    return (*counts, microjoules_text(row[ENERGY_PJ]), f"{row[LATENCY_CYCLES]:,.0f}", f"{use:.1%}")
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tilewright.base.artifacts.envelope import PLUG_INS
 from tilewright.base.errors import InputError, Problem, some_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
@@ -123,8 +124,8 @@ class RunComparison:
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """Names of inputs that differ: kinds of input files (such as hardware), the model, and options. If the models
-        differ, the network is not compared, because each model reads the network differently.
+        """Names of inputs that differ: kinds of input files (such as hardware), the model, options, and plug-ins. If
+        the models differ, the network is not compared, because each model reads the network differently.
         """
         one, other = self.a.made_of, self.b.made_of
         kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
@@ -132,7 +133,7 @@ class RunComparison:
             kinds = [kind for kind in kinds if kind != "workload"]
         found = self.network or NetworkDifference()
         data = [words for words, text in ((BITS_OF_OPERANDS, found.bits), (ZEROS_OF_OPERANDS, found.zeros)) if text]
-        return (*kinds, *data, *different_options(self.a, self.b))
+        return (*kinds, *data, *different_options(self.a, self.b), *different_plug_ins(self.a, self.b))
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -218,7 +219,7 @@ def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
     for name, run in (("A", a), ("B", b)):
         low, high = energy_range_pj(run.energy_pj, run.cost_parts)
         if run.cost_parts:
-            yield f"{name} needs {energy_text(low, 4)} to {energy_text(high, 4)} within the ranges of its costs"
+            yield f"{name} needs {energy_text(low)} to {energy_text(high)} within the ranges of its costs"
     if one_sided := one_sided_ranges((a, b)):
         yield f"{NO_SAMPLES}: {one_sided}"
         return
@@ -361,6 +362,7 @@ def _run_object(ledger: RunLedger) -> JsonObject:
         **({} if run.latency_s is None else {"latency_s": run.latency_s}),
         AREA_MM2: run.area_mm2,
         "options": ledger.options,
+        **({PLUG_INS: dict(ledger.made_with)} if ledger.made_with else {}),
     }
 
 
@@ -426,6 +428,18 @@ def different_options(a: RunLedger, b: RunLedger) -> list[str]:
         # The two flows have different options, and a design gives its assumptions only as text.
         return [key for key in keys if all(key in one for one in options)]
     return keys
+
+
+def different_plug_ins(a: RunLedger, b: RunLedger) -> list[str]:
+    """Texts that name the plug-ins that only one run used, or whose code differs between the runs."""
+    found = []
+    for package in sorted({*a.made_with, *b.made_with}):
+        digests = [ledger.made_with.get(package) for ledger in (a, b)]
+        if None in digests:
+            found.append(f"plug-in {package} (only in {'B' if digests[0] is None else 'A'})")
+        elif digests[0] != digests[1]:
+            found.append(f"plug-in {package} (with different code)")
+    return found
 
 
 def _notices(a: RunLedger, b: RunLedger, network: NetworkDifference | None) -> Iterator[str]:

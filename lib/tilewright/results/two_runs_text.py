@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tilewright.base.harmless import ended_lines
 from tilewright.base.objectives import energy_delay_product
-from tilewright.base.units import PICOJOULES_A_MICROJOULE
+from tilewright.base.units import PICOJOULES_A_MICROJOULE, number_text
 from tilewright.results.pareto import BY_TIME
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES
 from tilewright.results.run_point import RunPoint
@@ -63,9 +63,9 @@ def amount(value: float, quantity: str, signed: bool = False) -> str:
     """Text of an energy (given in pJ) or a latency (given in cycles), in the unit for texts (UNITS). `quantity` is
     ENERGY or LATENCY.
     """
-    scaled = value / UNITS[quantity][2]
-    sign = "+" if signed and value else ""
-    return f"{scaled:{sign},.0f}" if abs(scaled) >= 1e4 or quantity == LATENCY else f"{scaled:{sign},.4g}"
+    if quantity == LATENCY:
+        return f"{value:{'+' if signed and value else ''},.0f}"
+    return number_text(value / UNITS[quantity][2], signed)
 
 
 def change(one: Difference) -> str:
@@ -116,9 +116,8 @@ def _edp_row(a: RunPoint, b: RunPoint) -> tuple[str, ...]:
 
 
 def _row_of(row: Difference) -> tuple[str, str, str, str]:
-    """Texts of both values with four digits, of their difference, and of the change."""
-    signed = f"{row.difference:+,.4g}" if row.difference else "0"
-    return f"{row.a:,.4g}", f"{row.b:,.4g}", signed, change(row)
+    """Texts of both values, of their difference, and of the change."""
+    return number_text(row.a), number_text(row.b), number_text(row.difference, signed=True), change(row)
 
 
 def _differs(comparison: RunComparison) -> list[str]:
@@ -128,7 +127,9 @@ def _differs(comparison: RunComparison) -> list[str]:
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]
     known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)
-    return ["they have the same hardware, mapping, workload and options"] if known else []
+    plug_ins = " and plug-ins" if comparison.a.made_with else ""
+    same = f"hardware, mapping, workload{',' if plug_ins else ' and'} options{plug_ins}"
+    return [f"they have the same {same}"] if known else []
 
 
 def _differences(comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:

@@ -21,6 +21,8 @@ from tilewright.multicore.scheduling.options import CandidateSelection
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.multi.items import SystemProblem, read_system_problem
 
+from tilewright_evidence.chips.published_keys import hardware_with_keys, published_keys
+
 VARIANT = "variant_"
 WHERE_FROM = (
     "the published cases are files of Stream (github.com/KULeuven-MICAS/stream, branch `validation`), not part of this"
@@ -286,6 +288,8 @@ class SiliconCase:
     run: RunEntry
     expected: Expected
     notices: tuple[str, ...] = ()
+    keyed: SystemProblem | None = None
+    """System of the case with the published keys of its chip (`published_keys`); None if the chip has none."""
 
     @property
     def tiling(self) -> TilingOptions:
@@ -311,14 +315,18 @@ def read_case(name: str, files: CaseFiles) -> SiliconCase:
     )
     run = problems.attempt(_read_run, run_file, notices) if run_file else None
     expected = problems.attempt(read_expected, expected_file, notices)
-    system = None
+    system, keyed = None, None
     if hardware and workload and mapping:
         system = problems.attempt(read_system_problem, Descriptions(hardware, workload, mapping))
     problems.finish()
+    assert hardware is not None
+    keys = published_keys(name, hardware)
+    if keys:
+        keyed = read_system_problem(Descriptions(hardware_with_keys(hardware, keys), workload, mapping))
     assert run is not None
     assert expected is not None
     assert system is not None
-    return SiliconCase(name, system, run, expected, (*notices, *system.notices))
+    return SiliconCase(name, system, run, expected, (*notices, *system.notices), keyed)
 
 
 def _read_run(path: Path, notices: list[str]) -> RunEntry:

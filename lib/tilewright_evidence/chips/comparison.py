@@ -14,6 +14,9 @@ from tilewright.results.text_tables import TERMINAL_WIDTH, TextTable, render
 from tilewright_evidence.chips.case import SiliconCase
 from tilewright_evidence.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 
+WITH_KEYS = "with published keys"
+"""Name of the default model with the published keys of the chip."""
+
 
 @dataclass(frozen=True)
 class LayerComparison:
@@ -69,6 +72,10 @@ class CaseComparison:
     reference_energy_pj: float | None
     stream_2023: ModelResult | None
     causal: ModelResult | None
+    keyed: ModelResult | None
+    """Result of the default model with the published keys of the chip; None if the chip has none."""
+    keyed_lower_bound_cycles: int | None
+    """Lower bound of the latency in cycles with these keys, for the allocation of `keyed`."""
     causal_lower_bound_cycles: int | None
     """Lower bound of the latency in cycles, for the allocation of the default model."""
     nodes: int
@@ -94,6 +101,7 @@ def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) 
     problems: list[str] = []
     old = _run(runner, STREAM_2023_SWITCHES, STREAM_2023, problems)
     own = _run(runner, Switches(), CAUSAL, problems)
+    keyed = _keyed(case, threads, problems)
     expected = case.expected
     layers = tuple(
         LayerComparison(
@@ -111,6 +119,8 @@ def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) 
         reference_energy_pj=expected.reference_energy_pj,
         stream_2023=None if old is None else _result(old, case),
         causal=None if own is None else _result(own, case),
+        keyed=None if keyed is None else _result(keyed, case),
+        keyed_lower_bound_cycles=None if keyed is None else keyed.lower_bound_cycles,
         causal_lower_bound_cycles=None if own is None else own.lower_bound_cycles,
         nodes=runner.graph.cn_count,
         edges=len(runner.whole_graph.edge_source),
@@ -134,6 +144,13 @@ def _run(runner: CaseRunner, switches: Switches, what: str, problems: list[str])
         told = error.problems if isinstance(error, InputError) else tuple(map(Problem, str(error).splitlines()))
         problems += [str(replace(problem, file=problem.file or f"{runner.case.name} ({what})")) for problem in told]
         return None
+
+
+def _keyed(case: SiliconCase, threads: int, problems: list[str]) -> CaseRun | None:
+    """Run of the default model with the published keys of the chip; None if the chip has none."""
+    if case.keyed is None:
+        return None
+    return _run(CaseRunner(replace(case, system=case.keyed), threads), Switches(), WITH_KEYS, problems)
 
 
 def _step(runner: CaseRunner, change: str, switches: Switches, problems: list[str]) -> StepResult:
@@ -187,6 +204,7 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
     for case in found:
         parts += [
             *map(terminal, _counts(case)),
+            *map(terminal, _keyed_line(case)),
             *([*map(terminal, _terms(case)), _steps_text(case)] if case.steps else []),
         ]
         parts += [_layers_text(case)] if verbose or _differing(case) else []
@@ -219,10 +237,20 @@ def _counts(case: CaseComparison) -> list[str]:
     return [f"{case.case}: {'; '.join(parts)}"]
 
 
+def _keyed_line(case: CaseComparison) -> list[str]:
+    """Line on the default model with the published keys of the chip; [] if there is no result with keys."""
+    if case.keyed is None:
+        return []
+    told = f"{CAUSAL} {WITH_KEYS}: {case.keyed.latency_cycles:,} cycles"
+    if case.keyed.from_measured is not None:
+        told += f", {_percent(case.keyed.from_measured)} from measured"
+    return [f"{case.case}, {told}; lower bound {case.keyed_lower_bound_cycles:,} cycles"]
+
+
 def _terms(case: CaseComparison) -> list[str]:
-    """Lines on the parts of the latency: one line for each of the two models that has a schedule."""
+    """Lines on the parts of the latency: one line for each model that has a schedule."""
     lines = []
-    for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal)):
+    for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal), (WITH_KEYS, case.keyed)):
         if result is not None:
             terms = result.terms
             lines.append(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas
 import pytest
 import tilewright
+from tilewright.base.units import microjoules_text
 from tilewright.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("unpainted")
@@ -67,6 +68,8 @@ def test_changes_that_are_made_together_cost_what_is_told(
     text = _output([*named, "--write", "1", str(written)], capsys)
     assert all(key in text for key in keys)
     assert f"{told['new_search_latency_cycles']:,.0f}" in text
+    assert microjoules_text(told["new_search_energy_pj"]) in text.split(), "the text that `map` prints for this energy"
+    assert "[pJ]" not in text
     new = [str(written) if one == str(HARDWARE) else one for one in GIVEN]
     assert main(["map", "--preset", "zigzag", *new, "--lpf-limit", "3", "--no-store", "-o", str(tmp_path / "new")]) == 0
     summary = json.loads((tmp_path / "new/summary.json").read_text())["payload"]

@@ -1,6 +1,7 @@
 """The command line: help, exit codes, messages, output."""
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -43,12 +44,15 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, 
 
 @pytest.mark.parametrize("verbs", commands(cli))
 def test_every_command_explains_itself(verbs: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command has help with an example, -v and --json."""
+    """Every command has help with an example, -v and --json. Files of this repository that the help names exist."""
     assert main([*verbs, "--help"]) == 0
     text = capsys.readouterr().out
     assert f"Example: tilewright {verbs[0]}" in text
     assert "--verbose" in text
     assert "--json" in text
+    unwrapped = re.sub(r"([-/])\n\s+", r"\1", text)
+    files = re.findall(r"(?<![\w/.])(?:config|docs|tests|workflow)/[\w./-]*\w", unwrapped)
+    assert [file for file in files if not (PROJECT / file).exists()] == []
 
 
 def test_all_verbs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

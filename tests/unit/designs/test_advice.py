@@ -8,17 +8,51 @@ from typing import Any
 
 import pytest
 import tilewright
+import yaml
+from tilewright.base.registry import enter, withdraw
 from tilewright.base.yamlfile import load_yaml, parse_yaml
+from tilewright.cli.map import map_workload
+from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
 from tilewright.designs.advice import Advice, Advices, together
 from tilewright.designs.advice_text import advice_text, assumptions_of
 from tilewright.designs.changes import FileChange, possible_changes, scaled
+from tilewright.designs.core_trials import ExplainedRun
 from tilewright.designs.held_mappings import Outcome
+from tilewright.designs.trials import advices_of
+from tilewright.hardware.attributes import ENTERED, Attribute, figure
+from tilewright.hardware.core import Core
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.hardware.text_edits import with_values
+from tilewright.mapping.constraints import Unrolling
+from tilewright.pipeline.sources import parse_mapping, parse_workload
+from tilewright.results.records import layers_in_order
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
 
 from benchmarks.shipped import shipped
 from tests.unit.designs.advice_cases import CONFIG, try_advices, try_mapping_changes
 
+TREE = Attribute("tree", "array", "tree_pj", "energy_pj", "Energy of the clock tree of one unit, for each cycle.")
+RETENTION = Attribute("retention", "core", "retention_ms", "number", "Time after which data are lost, in ms.")
+
+
+class ClockTree:
+    """Energy term that is linear in a number of the hardware file."""
+
+    concerns = staticmethod(lambda core: figure(TREE, core.operational_array.figures) > 0)
+    waiting_pj_a_cycle = staticmethod(lambda core: 0.0)
+
+    @staticmethod
+    def cost(layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
+        """Energy of all units in each cycle."""
+        array = core.operational_array
+        return TermCost(pj_a_cycle=figure(TREE, array.figures) * array.unit_count)
+
+
+TREE_ENTRIES = {
+    ENTERED.owner: {"tree": f"{__name__}:TREE", "retention": f"{__name__}:RETENTION"},
+    ENERGY_TERMS.owner: {"clock_tree": f"{__name__}:ClockTree"},
+}
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny" / "workload" / "two_layers.yaml"
 
 
@@ -208,6 +242,40 @@ def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
         "Together, these changes help (same mappings): key1 (16 -> 32) and key3 (16 -> 32): -47.0% of latency."
         in advice_text(made)
     )
+
+
+def test_attributes_are_changes(tmp_path: Path) -> None:
+    """Changes of every attribute in a file: a power or an energy, built in or of a plug-in, falls; another number is
+    changed in both directions, and none of them reduces a resource. The gain of a number of a plug-in is that of its
+    term."""
+    data = yaml.safe_load((CONFIG.parent / "docs/examples/accelerator.yaml").read_text())
+    data |= {"clock_frequency": "1 GHz", "retention": 5}
+    data["memories"]["dram"]["leakage"] = "20 uW"
+    data["operational_array"] |= {"tree": "40 fJ", "unit_energy_bits": 8}
+    (tmp_path / "tree.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    enter(TREE_ENTRIES)
+    try:
+        changes = possible_changes(load_yaml(tmp_path / "tree.yaml"), Fraction(2))
+        found = {(one.key, one.after): one.more for one in changes}
+        assert found.items() >= {
+            (("memories.dram.leakage", "10 uW"), True),
+            (("operational_array.tree", "20 fJ"), True),
+            (("retention", 10), True),
+            (("retention", 2.5), True),
+        }
+        assert not any("unit_energy_bits" in key for key, _ in found)
+        assert sum("tree" in key or "leakage" in key for key, _ in found) == 2
+        files = (parse_workload(TINY), parse_mapping(CONFIG.parent / "docs/examples/mapping.yaml"))
+        mapped = map_workload(files[0], tmp_path / "tree.yaml", files[1], SearchOptions())
+        placed = layers_in_order(mapped.records, mapped.summary)
+        run = ExplainedRun("run", placed, load_yaml(tmp_path / "tree.yaml").data, *files, SearchOptions())
+        (advice,) = advices_of(run, [one for one in changes if "tree" in one.key], search=False).found
+    finally:
+        withdraw(TREE_ENTRIES)
+    assert advice.same is not None
+    assert mapped.summary is not None
+    saved = mapped.summary["energy_pj"] - advice.same.energy_pj
+    assert saved == pytest.approx(mapped.summary["clock_tree_energy_pj"] / 2)
 
 
 def test_a_port_of_an_older_file_has_one_width(tmp_path: Path) -> None:

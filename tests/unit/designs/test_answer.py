@@ -65,10 +65,8 @@ def test_explore_and_decide_have_one_rule_for_ties() -> None:
 
 
 @pytest.mark.parametrize("terms", [("leakage",), ("refresh",), ("leakage", "refresh")], ids="+".join)
-def test_static_power_that_is_known_of_some_designs_alone_is_told(
-    terms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Designs of which it is not known look better for it. All terms of static power count together."""
+def test_static_power_of_some_designs_alone_is_told(terms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Designs without it can look better for it; a power of 0 is not called unknown. All terms count together."""
     refresh = Attribute("refresh", "memory", "refresh_mw", "power_mw", "Power that keeps data.", term="refresh")
     monkeypatch.setattr("tilewright.hardware.attributes.BUILT_IN", (*BUILT_IN, refresh))
     monkeypatch.setattr("tilewright.hardware.attributes._checked", _checked.__wrapped__)
@@ -80,9 +78,9 @@ def test_static_power_that_is_known_of_some_designs_alone_is_told(
         for total in (0.0, 2.0, 5.0)
     ]
     told = (
-        "The energy of 1 of 3 designs lacks static power, which is not known for them. In the other designs, static"
-        " power is 25.0% to 100.0% of the energy. The energies of designs with and without static power are therefore"
-        " not comparable."
+        "The energy of 1 of 3 designs has no static power, because their hardware gives none, or gives 0. In the other"
+        " designs, static power is 25.0% to 100.0% of the energy. Energies with and without static power are comparable"
+        " only if it is 0 where it is not given."
     )
     assert answer_of(exploration(rows)).assumptions[-1] == told
     for alike in (rows[1:], [costs(1.0, 1.0, 1.0), costs(2.0, 0.5, 1.0)]):

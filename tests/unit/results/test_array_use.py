@@ -49,6 +49,22 @@ def test_the_mapping_file_fixes_too_few_lanes() -> None:
     assert page_text(None) == ""
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_layers_with_equal_causes_share_a_row(is_known: bool) -> None:
+    """No two rows have the same sides and the same cause; the row counts its layers and adds up their cycles."""
+    uses = uses_of(8, {"D": 4, "K": 8, "C": 2}, (("D1", (("C", 2),)),))
+    (one, _) = uses.layers
+    other = one._replace(layer="other", sides=(one.sides[0]._replace(lanes=1.0),), computing_cycles=64)
+    layers = [*uses.layers, other]
+    if not is_known:
+        layers = [layer._replace(by_mapping_file_cycles=None, entry="") for layer in layers]
+    text = array_text(replace(uses, layers=tuple(layers)), 128)
+    rows = [line for line in text.splitlines() if line.strip().startswith("C 2:")]
+    assert len(rows) == 1, text
+    assert rows[0].split()[-3:] == ["3", "72", "56.2%"], "three layers with 24 cycles each"
+    assert "C 2: 18.8%" in rows[0], "mean of 25 % and 12.5 %, which take equally many cycles"
+
+
 def test_no_loop_fills_the_array() -> None:
     """Of 3, 3 and 5 none fills 8: the best that is generated leaves 3 of 8 idle, too, whatever the file says."""
     loops = {"D": 3, "K": 3, "C": 5}

@@ -19,6 +19,7 @@ from tilewright.results.order_turn import (
     LARGEST_FACTOR,
     MEASURES,
     NAMES,
+    TERM_ENERGY,
     OrderTurn,
     Turn,
     change_text,
@@ -29,7 +30,8 @@ from tilewright.results.order_turn import (
     uncertain_numbers,
 )
 from tilewright.results.records import layers_in_order
-from tilewright.results.run_ledger import RunLedger
+from tilewright.results.run_ledger import ENERGY, LedgerPlace, RunLedger
+from tilewright.results.searched_turn import searchable
 from tilewright.search.cost_ranges import CostPart
 
 PAIRS = 100
@@ -267,6 +269,48 @@ def test_sentences(runs: list[Ran]) -> None:
         assert f"above {NAMES[one.first]}" in line
         assert turn_object(one)["measure"] == one.measure
         assert ("reverses the order" in line) or ("would be first with" in line)
+
+
+def with_tree(ledger: RunLedger, energy_pj: float, tree_pj: float) -> RunLedger:
+    """The ledger of a run whose hardware file has a number of a plug-in, with the energy of its term."""
+    assert ledger.run.costs is not None
+    costs = replace(ledger.run.costs, figures=(("array", (("tree_pj", tree_pj),)),))
+    entries = {**ledger.entries, LedgerPlace(ENERGY, "0", "clock_tree"): energy_pj}
+    return replace(
+        ledger, run=replace(ledger.run, costs=costs, energy_pj=ledger.run.energy_pj + energy_pj), entries=entries
+    )
+
+
+def test_terms_of_plug_ins_are_numbers(runs: list[Ran]) -> None:
+    """The energy of a term that only one run has reverses the order at the factor that makes both energies equal. A
+    term of both runs is one number if the attributes of their files are equal, and else two.
+    """
+    a, b = sorted((ran.ledger for ran in runs[:2]), key=lambda ledger: ledger.run.energy_pj)
+    more = b.run.energy_pj - a.run.energy_pj
+    pair = with_tree(a, more * 1.05, 0.4), b
+    (tree,) = (one for one in uncertain_numbers(*pair) if one.kind == TERM_ENERGY)
+    assert tree.name == "energy of clock tree in A"
+    assert tree.turning_factor("energy", 1) == pytest.approx(1 / 1.05)
+    energy = next(one for one in order_turns(*pair) if one.measure == "energy")
+    assert "energy of clock tree" in energy.kinds
+    assert searchable(replace(energy, turn=Turn(tree, 1 / 1.05), bandwidth=None)) == ()
+    for tree_pj, names in ((0.4, ["A and B"]), (0.2, ["A", "B"])):
+        numbers = uncertain_numbers(with_tree(a, more, 0.4), with_tree(b, more, tree_pj))
+        assert [one.name for one in numbers if one.kind == TERM_ENERGY] == [
+            f"energy of clock tree in {own}" for own in names
+        ]
+    (alone,) = (one for one in uncertain_numbers(a, with_tree(b, more, 0.4)) if one.kind == TERM_ENERGY)
+    assert alone.turning_factor("energy", 0) is None
+
+
+def test_a_sentence_without_a_change_lists_the_numbers(runs: list[Ran]) -> None:
+    """The numbers that were changed, so that nothing is claimed for others, such as static powers."""
+    ledger = with_tree(runs[0].ledger, 1.0, 0.4)
+    large = replace(ledger, run=replace(ledger.run, energy_pj=ledger.run.energy_pj * 1000))
+    line = next(line for line in turn_lines(order_turns(ledger, large), by_time=True) if line.startswith("energy:"))
+    assert "no change of a single number by up to 10 times, or within its range, reverses the order (numbers: " in line
+    assert "energy of a MAC" in line
+    assert "energy of clock tree" in line
 
 
 def test_ranges_of_designs_name_memories_although_they_have_no_names(runs: list[Ran]) -> None:

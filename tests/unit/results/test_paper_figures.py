@@ -1,8 +1,10 @@
 """Figures for a paper: their width, labels, fonts, page, caption and numbers, for every figure that has panels."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator
 from tilewright.base.errors import InputError
+from tilewright.cost.record import record_of_row
 from tilewright.designs.answer import answer_of
 from tilewright.designs.effects import effects
 from tilewright.designs.effects_figure import effect_figure
@@ -26,6 +29,7 @@ from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figures import breakdown_figure, energy_figure, latency_figure
 from tilewright.results.hierarchy_figure import hierarchy_figure
 from tilewright.results.multi.allocation_figure import allocation_figure
+from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.baselines_figure import baselines_figure
 from tilewright.results.multi.cost_table_figure import cost_table_figure
 from tilewright.results.multi.energy_figure import energy_breakdown_figure
@@ -41,7 +45,7 @@ from tilewright.results.pareto_figure import pareto_figure
 from tilewright.results.port_limits import PortLimit, PortName, PortRoof, Roofline, RooflinePoint, Widened
 from tilewright.results.records import layers_in_order
 from tilewright.results.run_ledger import LATENCY, LedgerPlace, ledger_of_layers
-from tilewright.results.sheet import COLUMN_INCHES, PAGE_INCHES, drawn_for, figure_suffixes
+from tilewright.results.sheet import COLUMN_INCHES, PAGE_INCHES, PaperWidth, drawn_for, figure_suffixes
 from tilewright.results.two_runs import compare_two
 from tilewright.results.two_runs_figure import comparison_figure
 from tilewright.tokens.figure import token_figure
@@ -70,18 +74,23 @@ def _of_layers(make_network: Network) -> Iterator[tuple[str, Figure]]:
     yield "bottlenecks", bottlenecks_figure(replace(found, roofline=Roofline(50.0, (roof,)), network_limit=limit))
 
 
-def _of_many_runs() -> Iterator[tuple[str, Figure]]:
+def _of_many_runs(ending: str = "") -> Iterator[tuple[str, Figure]]:
     values = [2.1e5, 3.3e5, 4.2e5, 9.9e5]
-    runs = [pareto_run(f"core{place}", value * (7 - place), value, value) for place, value in enumerate(values)]
+    runs = [pareto_run(f"core{place}{ending}", value * (7 - place), value, value) for place, value in enumerate(values)]
     yield "pareto", pareto_figure(compare(runs))
     rows = [
-        {"energy_pj": value * (7 - place), "latency_cycles": value, "area_mm2": 2.0}
+        {
+            "design": f"design-{place}{ending}",
+            "energy_pj": value * (7 - place),
+            "latency_cycles": value,
+            "area_mm2": 2.0,
+        }
         for place, value in enumerate(values)
     ]
     answer = answer_of(exploration(rows))
     yield "front", front_figure(answer, answer.overall, answer.overall.rows)
     yield "effect", effect_figure(answer, answer.overall, effects(answer.overall, answer.exploration.axis_names))
-    places = {LedgerPlace(LATENCY, f"a_long_name_of_a_layer_{n}", "ideal"): 10 * n + 5 for n in range(8)}
+    places = {LedgerPlace(LATENCY, f"a_long_name_of_a_layer_{n}{ending}", "ideal"): 10 * n + 5 for n in range(8)}
     other = {place: value * (3 if value < 50 else 1) for place, value in places.items()}
     yield "compare", comparison_figure(compare_two(run_of(places), run_of(other, "b")))
     tokens = [
@@ -99,13 +108,13 @@ def _of_many_runs() -> Iterator[tuple[str, Figure]]:
     yield "tokens", token_figure(TokenCosts("m", "c", 1, 1, 8, "dram", 8, 1, tuple(tokens), ()))
 
 
-def _of_several_cores() -> Iterator[tuple[str, Figure]]:
-    view = random_view(1)
+def _of_several_cores(ending: str = "") -> Iterator[tuple[str, Figure]]:
+    view = _renamed(random_view(1), ending)
     for make in (memory_figure, link_figure, schedule_figure, energy_breakdown_figure):
         yield make.__name__, make(view)
     yield "sections", schedule_figure(view, plot_full_schedule=False)
     values = [210_000, 330_000, 420_000]
-    baselines = [{"name": f"a_baseline_{n}", "latency_cycles": n, "energy_pj": 2e6} for n in values]
+    baselines = [{"name": f"a_baseline_{n}{ending}", "latency_cycles": n, "energy_pj": 2e6} for n in values]
     summary = {"workload": "n", "hardware": "h", "latency_cycles": 200_000, "energy_pj": 1e6, "baselines": baselines}
     yield "baselines", baselines_figure(summary)
     generations = [
@@ -114,9 +123,57 @@ def _of_several_cores() -> Iterator[tuple[str, Figure]]:
     front = [{"latency_cycles": n, "energy_pj": 1e15 / n, "is_chosen": n == values[0]} for n in values]
     yield "allocation", allocation_figure(generations, front, "Search")
     tables = {
-        f"core{core}": tuple(cost_row(n, 100 * (n + 1) ** core, 30.0 * (n + 1)) for n in range(12)) for core in (1, 2)
+        f"core{core}{ending}": tuple(cost_row(n, 100 * (n + 1) ** core, 30.0 * (n + 1)) for n in range(12))
+        for core in (1, 2)
     }
     yield "costs", cost_table_figure(tables)
+
+
+LONG = "_of_the_second_feature_pyramid_branch"
+"""Ending that makes names of layers, memories, cores, runs and designs long."""
+
+
+def _renamed(view: ScheduleView, ending: str) -> ScheduleView:
+    """Schedule whose layers, memories, links and cores have names with an ending."""
+    names = view.artifact.names
+    longer = {
+        key: tuple(name + ending for name in getattr(names, key))
+        for key in ("layer_names", "memory_names", "link_names", "core_names")
+    }
+    return ScheduleView(replace(view.artifact, names=replace(names, **longer)))
+
+
+def _long_named(make_rows: Network) -> Network:
+    """Maker of networks whose layers and memories have long names, on a core with a long name."""
+
+    def make(count: int) -> tuple[list[Any], dict[str, Any]]:
+        text = json.dumps(make_rows(count)).replace("/Conv", f"/Conv{LONG}")
+        for name in ("sram_2MB", "rf_128B", "rf_2B", "dram", "tpu_like", "small_network"):
+            text = text.replace(f'"{name}"', f'"{name}{LONG}"')
+        rows, summary = json.loads(text)
+        return [record_of_row(row) for row in rows], summary
+
+    return make
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("paper", "inches"), [("column", COLUMN_INCHES), ("page", PAGE_INCHES)])
+def test_long_names_need_no_smaller_text(paper: PaperWidth, inches: float, make_rows: Network) -> None:
+    """Names of over 40 characters: no text below 6 points or outside of the figure, and panels stay panels."""
+    with drawn_for(paper), figure_style():
+        make = _long_named(make_rows)
+        for name, figure in [*_of_layers(make), *_of_many_runs(LONG), *_of_several_cores(LONG)]:
+            assert isinstance(figure, NotedFigure), name
+            fit_to_sheet(figure, inches)
+            _check_page(figure, inches, name)
+            _check_axes(figure, name)
+            width, height = figure.get_size_inches()
+            places = [axes.get_position() for axes in figure.axes]
+            assert min(place.width * width for place in places) >= 0.7, name
+            assert min(place.height * height for place in places) >= 0.29, name
+            for axes in figure.axes:
+                boxes = [label.get_window_extent() for label in axes.get_yticklabels() if label.get_text()]
+                assert not any(one.overlaps(other) for one, other in pairwise(boxes)), name
 
 
 def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.base.registry import enter, withdraw
 from tilewright.cost.rates import RATES
 from tilewright.results.columns import ABSENT, Column, Columns
@@ -55,6 +57,37 @@ def test_a_row_has_the_columns_of_its_flow_in_their_order(summary: dict[str, obj
     for one in run_columns():
         if isinstance(one, Columns) and one.flow in ("", flow_of(summary)):
             assert one.values(summary).items() <= row.items()
+
+
+WRONG = Column("wrong", "Value that a table cannot hold.", lambda summary: summary["wrong"], "wrong")
+GROUP = Columns("group", "Values that a table cannot hold.", lambda summary: {"group": summary["wrong"]})
+BARE = Column("bare", "Function without an argument.", lambda: 1.0)  # type: ignore[arg-type,misc]
+
+
+@pytest.mark.parametrize("name", ["WRONG", "GROUP"])
+def test_values_of_added_columns_are_checked(name: str) -> None:
+    """An array, a number that is not finite and another object are refused with the name of the plug-in."""
+    entries = {ENTERED.owner: {"mine": f"{__name__}:{name}"}}
+    enter(entries)
+    try:
+        for value in (np.ones(3), float("nan"), float("-inf"), [1], object()):
+            with pytest.raises(InputError, match="plug-in mine is not a valid value of the column"):
+                run_row("a", {**single_summary(), "wrong": value})
+        for value in (1, 0.5, np.float64(2), "text", None):
+            assert run_row("a", {**single_summary(), "wrong": value})[name.lower()] == value
+    finally:
+        withdraw(entries)
+
+
+def test_a_column_whose_function_takes_no_run_is_refused() -> None:
+    """The message names the arguments, before a value is asked for."""
+    entries = {ENTERED.owner: {"bare": f"{__name__}:BARE"}}
+    enter(entries)
+    try:
+        with pytest.raises(InputError, match=r"this kind needs value\(run\)"):
+            run_columns()
+    finally:
+        withdraw(entries)
 
 
 def test_a_column_of_someone_else(entered: None) -> None:

@@ -130,6 +130,23 @@ def test_other_networks_are_refused(changed: dict[str, Any], reason: str) -> Non
         compared(changed)
 
 
+def test_plug_ins_that_differ_are_named() -> None:
+    """In place of the sentence that all inputs are equal: a package of one run only, and one with other code."""
+    a = replace(
+        run_of({LedgerPlace(ENERGY, "conv", "mac"): 5.0}),
+        made_of={"workload": "1", "hardware": "h", "mapping": "m"},
+        made_with={"tree 1": "x", "noc 1": "n"},
+    )
+    same = comparison_text(compare_two(a, replace(a, run=replace(a.run, run="b"))))
+    assert "they have the same hardware, mapping, workload, options and plug-ins" in same
+    b = replace(a, made_with={"tree 1": "y", "noc 2": "n"})
+    told = ("plug-in noc 1 (only in A)", "plug-in noc 2 (only in B)", "plug-in tree 1 (with different code)")
+    assert compare_two(a, b).differs == told
+    assert f"they differ in: {', '.join(told)}" in comparison_text(compare_two(a, b))
+    plain = replace(a, made_with={})
+    assert "they have the same hardware, mapping, workload and options\n" in comparison_text(compare_two(plain, plain))
+
+
 def test_other_bits_are_compared_and_named() -> None:
     """In the heading, in place of the network, and in a note; another structure is refused with what differs."""
     entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0, LedgerPlace(LATENCY, "conv", "ideal"): 7.0}

@@ -11,7 +11,7 @@ integers and floats in different ways. Metadata of a field changes how the field
 
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union
@@ -95,8 +95,10 @@ def _read_record(kind: Any, data: Any) -> Any:
     gathered: dict[str, Any] = {}
     if _spread(kind) and isinstance(data, dict):
         data, gathered = _gathered(kind, data)
-    if not isinstance(data, dict) or not needed <= data.keys() <= readers.keys():
+    if not isinstance(data, dict):
         raise _MisfitError(f"expected an object with {', '.join(readers)}")
+    if not needed <= data.keys() <= readers.keys():
+        raise _MisfitError(_wrong_keys(kind, data.keys() - readers.keys(), needed - data.keys()))
     values = {}
     for name, item in data.items():
         try:
@@ -104,6 +106,19 @@ def _read_record(kind: Any, data: Any) -> Any:
         except _MisfitError as misfit:
             raise misfit.within(f".{name}") from None
     return kind(**values, **gathered)
+
+
+def _wrong_keys(kind: Any, unknown: Collection[str], lacking: Collection[str]) -> str:
+    """Message on an object with keys that its type does not have, or without keys that its type needs. An unknown key
+    of an object with a `spread` field can belong to a plug-in.
+    """
+    found = []
+    if unknown:
+        source = "; no installed plug-in defines it" if _spread(kind) else ""
+        found.append(f"unknown key {', '.join(sorted(map(repr, unknown)))}{source}")
+    if lacking:
+        found.append(f"expected the key {', '.join(sorted(map(repr, lacking)))}")
+    return "; ".join(found)
 
 
 def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, Any], ...]]]:

@@ -54,6 +54,9 @@ RENAMED: dict[tuple[str, int], dict[str, str]] = {
 """Renamed keys of artifacts: (schema, last version of it with the old keys) -> {old key: new key}. This code reads
 only the new key."""
 
+PLUG_INS = "plug_ins"
+"""Key of provenance with the plug-ins that could affect the artifact: name and version of a package -> digest."""
+
 
 class Artifact(NamedTuple):
     """A verified artifact as read from a file."""
@@ -172,16 +175,33 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
     """Object of the dataclass `kind`, read from an artifact. Raises ArtifactError if the artifact is missing, damaged,
     of another schema, or does not fit the dataclass.
     """
+    artifact = read_artifact(path, schema)
     try:
-        return decode(kind, read_artifact(path, schema).payload)
+        return decode(kind, artifact.payload)
     except ValueError as error:
-        message = f"this version of tilewright cannot read the artifact: {error}"
-        raise ArtifactError([Problem(message, str(path))]) from error
+        raise unreadable(path, artifact, error) from error
+
+
+def unreadable(path: Path | str, artifact: Artifact, error: ValueError) -> ArtifactError:
+    """Error that reports that the payload of an artifact does not fit its type. The message names plug-ins that made
+    the artifact and that are not installed now.
+    """
+    from tilewright.base.registry import installed, package_of  # imported here, because few commands need it
+
+    message = f"tilewright cannot read the artifact with the installed version and plug-ins: {error}"
+    present = {package_of(point) for point in installed()}
+    if lacking := [package for package in artifact.provenance.get(PLUG_INS, ()) if package not in present]:
+        message += f"; it was made with {', '.join(lacking)}, which is not installed"
+    return ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
 
 
 def provenance(step: str, inputs: dict[str, str], options: JsonObject | None = None) -> JsonObject:
-    """Provenance for an artifact of a pipeline step: versions and digests, never times, paths or names of machines."""
+    """Provenance for an artifact of a pipeline step: versions and digests, never times, paths or names of machines.
+    With plug-ins that can affect the step, PLUG_INS has their packages and digests.
+    """
     # Imported here, so that commands that make no artifact start faster.
-    from tilewright.base.artifacts.step_code import code_digest
+    from tilewright.base.artifacts.step_code import code_digest, plug_ins_of
 
-    return {"tilewright": __version__, "code": code_digest(step), "inputs": inputs, "options": options or {}}
+    plug_ins = plug_ins_of(step)
+    made_by: JsonObject = {"tilewright": __version__, "code": code_digest(step), "inputs": inputs}
+    return made_by | {"options": options or {}} | ({PLUG_INS: plug_ins} if plug_ins else {})

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tilewright.base import bytecode
 from tilewright.base.artifacts.digests import DIGEST_BYTES
-from tilewright.base.registry import all_entered, entered
+from tilewright.base.registry import KINDS, all_entered, entered, installed, package_of
 from tilewright.base.report_files import FIGURES, ONE_CORE_FILES, SEVERAL_CORES_FILES, TABLES, makers_of, of_part
 from tilewright.base.stage_table import CORE, modules_of
 from tilewright.base.steps import MULTI, SINGLE, STEPS
@@ -304,6 +304,40 @@ def code_digest(step: str) -> str:
     return _running_code_digest(CODE_OF[step], all_entered())
 
 
+def plug_ins_of(step: str) -> dict[str, str]:
+    """Plug-ins that can affect a step: name and version of each package -> digest of its Python files. The packages are
+    those that add an object to a registry whose module the step runs. `step` is a key of `CODE_OF`.
+    """
+    return dict(_running_plug_ins(CODE_OF[step], all_entered()))
+
+
+@cache
+def _running_plug_ins(code: StepCode, entries: Entries) -> tuple[tuple[str, str], ...]:
+    points = installed()
+    if not points:
+        return ()
+    modules = {module_name(file) for file in _files_of(_running_tree(entries), code)}
+    homes: dict[str, set[str]] = {}
+    for point, entry in points.items():
+        if KINDS[point.partition(".")[0]] in modules:
+            home = entry.partition(":")[0].partition(".")[0]
+            homes.setdefault(package_of(point) or home, set()).add(home)
+    return tuple((package, _digest_of_packages(sorted(names))) for package, names in sorted(homes.items()))
+
+
+def _digest_of_packages(names: Iterable[str]) -> str:
+    """Digest over the names and bytes of the Python files of installed packages."""
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for path in (path for name in names for path in files_of_package(name)):
+        _add_file(digest, path)
+    return digest.hexdigest()
+
+
+def _add_file(digest: hashlib.blake2b, path: Path) -> None:
+    digest.update(path.name.encode() + b"\0")
+    digest.update(path.read_bytes() + b"\0")
+
+
 def code_digest_of_modules(modules: Iterable[str]) -> str:
     """Current digest of the code that runs when some modules of the package run, with all their imports."""
     return _running_code_digest(StepCode(tuple(sorted(set(modules)))), all_entered())
@@ -343,8 +377,7 @@ def digest_of(tree: SourceTree, code: StepCode) -> str:
         digest.update(file.encode() + b"\0")
         digest.update(tree.source(file) + b"\0")
     for path in _files_of_others(files):
-        digest.update(path.name.encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
+        _add_file(digest, path)
     return digest.hexdigest()
 
 

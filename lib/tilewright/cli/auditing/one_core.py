@@ -219,8 +219,9 @@ class OneCoreRun(Findings):
         if found[MAPPING] is None and content_digest(encode(parse_mapping(NO_MAPPING))) == run.digests.get(MAPPING):
             found[MAPPING] = list(NO_MAPPING)
         if found[HARDWARE] is not None:
+            accelerator = parse_accelerator(found[HARDWARE])
             with suppress(InputError):  # hardware with several cores is reported later
-                core, options = single_core(parse_accelerator(found[HARDWARE])), self._given.network_options
+                core, options = single_core(accelerator), self._given.network_options
 
                 def digest_of_network(path: Path) -> str:
                     return network_digest(parse_workload(path, run.model, options=options), core)

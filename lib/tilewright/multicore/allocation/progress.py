@@ -36,7 +36,7 @@ def progress_text(progress: SearchProgress) -> str:
     """Line of text with the state of the search: number of evaluations, best result, and estimated time left."""
     best = progress.best
     so_far = (
-        "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {energy_text(best.energy_pj, 4)}"
+        "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {energy_text(best.energy_pj)}"
     )
     done, planned = progress.evaluations, max(progress.evaluations_planned, 1)
     left = progress.elapsed_s * (1 / progress.share - 1) if progress.share else 0.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.codec import LEFT_OUT, decode, encode
-from tilewright.base.artifacts.envelope import read_artifact, rows_digest, write_rows
+from tilewright.base.artifacts.envelope import read_artifact, rows_digest, unreadable, write_rows
 from tilewright.base.artifacts.seals import REMEDY
 from tilewright.base.errors import ArtifactError, Problem
 from tilewright.base.json_values import JsonObject
@@ -36,8 +36,8 @@ class Stream:
 class CoreCostRow:
     """Cost of one CN of a class on a core, or the reason why the core cannot run it.
 
-    Cycles are whole numbers of at least 1; only `spatial_stall_cycles` can be 0. If the core cannot run the class,
-    cycles and energies have their default values.
+    Cycles are whole numbers of at least 1; only `spatial_stall_cycles` and `waiting_cycles` can be 0. If the core
+    cannot run the class, cycles and energies have their default values.
     """
 
     cost_class: int
@@ -70,6 +70,8 @@ class CoreCostRow:
     """Streams of the operands that do not fit the core."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
     """Part of `total0_cycles` that is lost because the CN does not fill the array; None if not known."""
+    waiting_cycles: int = field(default=0, metadata=LEFT_OUT)
+    """Part of `total1_cycles` that the core waits for calls, commands or requests."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
     """True if a time budget ended the mapping search for the CN, so that another run can choose another mapping."""
     mapping: Any = None
@@ -112,11 +114,11 @@ def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:
     """Cost table of one core. Raises ArtifactError if the file is missing or damaged, or if its rows are not in the
     order of the cost classes.
     """
+    artifact = read_artifact(path, SCHEMA)
     try:
-        rows = tuple(decode(CoreCostRow, row) for row in read_artifact(path, SCHEMA).payload)
+        rows = tuple(decode(CoreCostRow, row) for row in artifact.payload)
     except ValueError as error:
-        message = f"this version of tilewright cannot read the artifact: {error}; {REMEDY}"
-        raise ArtifactError([Problem(message, str(path))]) from error
+        raise unreadable(path, artifact, error) from error
     if [row.cost_class for row in rows] != list(range(len(rows))):
         raise ArtifactError([Problem(f"must have one row for each cost class, in order; {REMEDY}", str(path))])
     return rows

@@ -20,9 +20,10 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import covered_by
 from tilewright.base.steps import ALLOCATION
+from tilewright.base.units import energy_text
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style
-from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
+from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import NotedFigure
@@ -93,8 +94,8 @@ def _numbers(generations: Sequence[Row], front: Sequence[Row]) -> "pandas.DataFr
 def _bound_words(bound: Mapping[str, Any] | None) -> str:
     if not bound:
         return ""
-    energy = f"{three_digits(bound[ENERGY_PJ] / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}"
-    return f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy}"
+    costs = f"{bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])}"
+    return f"lower bounds over {covered_by(bound)}: {costs}"
 
 
 def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
@@ -134,7 +135,7 @@ def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
         panel.scatter(x, y, s=18, color=LATENCY_COLOUR, zorder=2)
     for row in (row for row in front if row["is_chosen"]):
         place = row[LATENCY_CYCLES] / cycles[0], row[ENERGY_PJ] / energy[0]
-        label = f"chosen: {row[LATENCY_CYCLES]:,} cycles, {three_digits(place[1])} {energy[1]}"
+        label = f"chosen: {row[LATENCY_CYCLES]:,} cycles, {energy_text(row[ENERGY_PJ])}"
         panel.scatter(*place, s=70, facecolor="none", edgecolor=CHOSEN_COLOUR, linewidth=1.6, zorder=3, label=label)
     panel.set_xlabel(f"latency [{cycles[1]}]")
     panel.set_ylabel(f"energy [{energy[1]}]")

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pandas
 
+from tilewright.base.units import microjoules_text
 from tilewright.cost.ledger import energy_columns
 from tilewright.multicore.nodes.graph import ORDERING, CnGraph, CnLayer
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
-from tilewright.results.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
+from tilewright.results.text_tables import TERMINAL_WIDTH, render, spatial_text, text_table
 from tilewright.results.words import short_layer_name
 
 _WIDTH = 150
@@ -118,7 +119,7 @@ def cost_table_text(table: pandas.DataFrame, width: int = TERMINAL_WIDTH) -> str
     for row in table.to_dict("records"):
         numbers = ("", "", "")
         if row["can_run"]:
-            numbers = (f"{row['cycles']:,.0f}", millions(row["on_core_energy_pj"]), f"{row['utilisation']:.1%}")
+            numbers = (f"{row['cycles']:,.0f}", microjoules_text(row["on_core_energy_pj"]), f"{row['utilisation']:.1%}")
         told = row["streams"] if row["can_run"] else row["reason"]
         told = told if len(told) <= _MOST_REASON_CHARACTERS else told[: _MOST_REASON_CHARACTERS - 1] + "…"
         name = f"{row['cost_class']} {row['what']}"

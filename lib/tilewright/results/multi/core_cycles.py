@@ -36,11 +36,12 @@ from tilewright.results.multi.start_causes import (
     start_causes,
 )
 
-ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
+ARRAY, IDLE_UNITS, STALLS, ONLOADING, CALLS, OFFLOADING, COMPUTING, STREAMS = (
     "array at work",
     "idle units",
     "stalls of the array",
     "on-loading",
+    "calls, commands, requests",
     "off-loading",
     "computing",
     "slower by streams",
@@ -57,7 +58,7 @@ NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
 IDLE = "nothing to run"
 """Cause of the cycles of a core after its last CN, or of all cycles of a core without CNs."""
 CAUSES_OF_CYCLES = (
-    *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS),
+    *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, CALLS, OFFLOADING, COMPUTING, STREAMS),
     *(NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN, IDLE),
 )
 """Causes of cycles in the order in which they are shown."""
@@ -159,7 +160,8 @@ def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
         (ARRAY, row.ideal_cycles),
         (IDLE_UNITS, busy),
         (STALLS, row.total0_cycles),
-        (ONLOADING, row.total1_cycles),
+        (ONLOADING, row.total1_cycles - row.waiting_cycles),
+        (CALLS, row.total1_cycles),
         (OFFLOADING, runtime),
     )
     before = 0

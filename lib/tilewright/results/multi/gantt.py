@@ -24,6 +24,7 @@ from matplotlib.patches import Patch, Rectangle
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.base.report_files import SCHEDULE_DOTS_PER_INCH
+from tilewright.base.units import energy_text, number_text
 from tilewright.multicore.scheduling.problem import Integers
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
@@ -32,10 +33,9 @@ from tilewright.results.figure_layout import (
     NO_LAYER_COLOUR,
     layer_colour,
     text_colour,
-    three_digits,
     unit_for,
 )
-from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
+from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT
 from tilewright.results.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTable, ScheduleView, schedule_table
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import SMALL_TEXT, NotedFigure, name_axes
@@ -194,8 +194,8 @@ def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) 
     edp = energy_delay_product(energy_pj, latency_cycles)
     parts = [
         f"latency {latency_cycles:,} cycles",
-        f"energy {three_digits(energy_pj / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}",
-        f"EDP {three_digits(edp / EDP_UNIT[0])} {EDP_UNIT[1]}",
+        f"energy {energy_text(energy_pj)}",
+        f"EDP {number_text(edp / EDP_UNIT[0])} {EDP_UNIT[1]}",
     ]
     if summary is not None and summary.get("gap_latency") is not None:
         gap = f"{100 * summary['gap_latency']:.1f} %"

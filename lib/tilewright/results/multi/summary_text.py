@@ -6,7 +6,7 @@ from typing import Any
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import covered_by, if_copied_line
-from tilewright.base.units import PICOJOULES_A_MICROJOULE, size_text
+from tilewright.base.units import microjoules_text, size_text
 from tilewright.cost.ledger import on_core_terms
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_pj, terms_of_summary
 from tilewright.results.multi.summary import reload_lines
@@ -29,7 +29,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
     lines = [
         f"{summary['workload']} on {summary['hardware']}: {summary['cn_count']:,} computation nodes,"
         f" {summary['edge_count']:,} edges between them",
-        f"latency {summary[LATENCY_CYCLES]:,} cycles, energy {_micro(summary[ENERGY_PJ])} µJ,"
+        f"latency {summary[LATENCY_CYCLES]:,} cycles, energy {microjoules_text(summary[ENERGY_PJ])} µJ,"
         f" EDP {edp_text(summary[EDP_PJ_CYCLES])} J cycles",
         *_bound_lines(summary),
     ]
@@ -60,7 +60,7 @@ def _bound_lines(summary: Summary) -> list[str]:
         return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
     terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
     return [
-        f"lower bounds for these tiles: {bound[LATENCY_CYCLES]:,} cycles, {_micro(bound[ENERGY_PJ])} µJ;"
+        f"lower bounds for these tiles: {bound[LATENCY_CYCLES]:,} cycles, {microjoules_text(bound[ENERGY_PJ])} µJ;"
         f" gaps: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy;"
         f" the bounds hold for {covered_by(bound)}",
         *if_copied_line(summary),
@@ -74,7 +74,9 @@ def _baselines(summary: Summary) -> list[tuple[str, ...]]:
         core = f" ({row['core']}: {row['core_name']})" if row["core"] is not None else ""
         gap = "" if row["gap"] is None else f"{row['gap']:.1%}"
         name = _ROW_NAMES[row["name"]] + core
-        rows.append((name, f"{row[LATENCY_CYCLES]:,}", _micro(row[ENERGY_PJ]), gap, f"{row['speedup']:.2f} ×"))
+        rows.append(
+            (name, f"{row[LATENCY_CYCLES]:,}", microjoules_text(row[ENERGY_PJ]), gap, f"{row['speedup']:.2f} ×")
+        )
     return rows
 
 
@@ -96,7 +98,7 @@ def _cores(summary: Summary) -> list[tuple[str, ...]]:
             f"{row['cn_count']:,}",
             f"{row['utilisation']:.1%}",
             f"{row['array_utilisation']:.1%}",
-            _micro(row[ENERGY_PJ]),
+            microjoules_text(row[ENERGY_PJ]),
             "" if row["peak_share"] is None else f"{row['peak_share']:.1%}",
         )
         for row in core_use_rows(summary)
@@ -124,14 +126,7 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
     parts = on_core_terms(summary["energy"])
     parts |= {name.replace("_", " "): term_pj(energy) for name, energy in terms.items() if name != ON_CORE}
     total = summary[ENERGY_PJ] or 1.0
-    return [(name, _micro(value), f"{value / total:.1%}") for name, value in parts.items()]
-
-
-def _micro(energy_pj: float) -> str:
-    """Text of an energy in µJ. It has one decimal or four significant digits, whichever gives more digits."""
-    energy_uj = energy_pj / PICOJOULES_A_MICROJOULE
-    text = f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
-    return text if "." in text or "e" in text else f"{text}.0"
+    return [(name, microjoules_text(value), f"{value / total:.1%}") for name, value in parts.items()]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -11,7 +11,7 @@ from tilewright.base.errors import InputError, MappingError, Problem, nearest_na
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.breakdown import latency_terms
-from tilewright.cost.energy_terms import energy_term_names
+from tilewright.cost.energy_terms import energy_term_names, further_energy_terms
 from tilewright.cost.latency_terms import added_latency_terms, latency_term_names
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.core import FH, FL, TH, TL, Core
@@ -143,9 +143,9 @@ def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-unty
 def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
     prepared = cost.problem
     arrays = prepared.arrays
-    if terms := added_latency_terms(prepared.core):
+    if terms := (*further_energy_terms(prepared.core), *added_latency_terms(prepared.core)):
         problem = Problem(
-            "the reading `defines` supports neither waiting nor latency terms of plug-ins",
+            "the reading `defines` supports neither static power, nor waiting, nor terms of plug-ins",
             prepared.core.name,
             value=", ".join(terms),
         )

@@ -63,6 +63,15 @@ def test_named_tuples_are_objects_as_dataclasses_are() -> None:
         decode(AxisIndex, [[["OY", 2]], -1])
 
 
+def test_keys_that_do_not_fit_are_named() -> None:
+    """A message names a key that is unknown, which can be one of a plug-in for hardware, and a key that is needed."""
+    data = encode(OperationalArray((("D1", 2),), 1))
+    with pytest.raises(ValueError, match=r"unknown key 'tree_pj'; no installed plug-in defines it$"):
+        decode(OperationalArray, data | {"tree_pj": 0.1})
+    with pytest.raises(ValueError, match=r"^AxisIndex: unknown key 'more'; expected the key 'offset'$"):
+        decode(AxisIndex, {"terms": [], "more": 1})
+
+
 def test_integers_in_float_fields_stay_integers() -> None:
     """A cost written as 1 comes back as the integer 1, since the model computes integers exactly."""
     array = OperationalArray((("D1", 2),), 1)
@@ -72,7 +81,7 @@ def test_integers_in_float_fields_stay_integers() -> None:
 @pytest.mark.parametrize("data", [{}, [], {"entries": 1}, {"entries": [], "more": 1}, {"entries": [{"name": 1}]}])
 def test_wrong_shape_is_told(data: Any) -> None:
     """Data that does not fit the type is a ValueError, never half an object."""
-    with pytest.raises(ValueError, match="expected"):
+    with pytest.raises(ValueError, match=r"expected|unknown key"):
         decode(Mapping, data)
 
 
@@ -84,5 +93,5 @@ def test_figures_are_keys_of_their_owner() -> None:
     assert data == encode(memory) | {"leakage_mw": 0.5}
     assert decode(Memory, data).figures == (("leakage_mw", 0.5),)
     for wrong in ({"unit_leakage_mw": 0.5}, {"leakage_mw": "much"}):
-        with pytest.raises(ValueError, match="expected"):
+        with pytest.raises(ValueError, match=r"expected|unknown key"):
             decode(Memory, encode(memory) | wrong)

@@ -4,8 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
-from tilewright.base.artifacts.envelope import SCHEMA_VERSIONS, read_artifact, write_document, write_rows
+from tilewright.base.artifacts.envelope import (
+    PLUG_INS,
+    SCHEMA_VERSIONS,
+    read_artifact,
+    read_object,
+    write_document,
+    write_rows,
+)
 from tilewright.base.errors import ArtifactError
+from tilewright.mapping.constraints import Mapping
 
 ROWS = [{"a": 1}, {"a": 2.5}, {"a": "ü"}]
 
@@ -124,3 +132,12 @@ def test_renamed_keys_of_the_version_before(
         else:
             with pytest.raises(ArtifactError, match=f"version {written} was written by another version of tilewright"):
                 read_artifact(path, schema)
+
+
+def test_an_artifact_of_a_plug_in_that_is_not_installed(tmp_path: Path) -> None:
+    """The message names the key that does not fit, and the plug-ins of the artifact that are not installed."""
+    path = tmp_path / "mapping.json"
+    made_by = {"tilewright": "0", "code": "", "inputs": {}, "options": {}, PLUG_INS: {"tilewright-tree 1": "d"}}
+    write_document(path, "tilewright/mapping", {"entries": [], "tree_pj": 1}, made_by)
+    with pytest.raises(ArtifactError, match="unknown key 'tree_pj'; it was made with tilewright-tree 1, which is not"):
+        read_object(Mapping, path, "tilewright/mapping")

@@ -66,7 +66,7 @@ def test_the_readme_has_the_summary_of_the_page() -> None:
     *medians, worst = (float(text) for text in re.findall(r"\| ([0-9.]+)% \| [0-9]+% \|", tables[0]))
     (parts,) = re.findall(r"\*\*worst\*\* of ([0-9]+) parts", tables[0])
     of_rows = f"is {min(medians):.0f} to {max(medians):.0f} %"
-    of_worst = f"**The sets have {parts} parts; in the worst part, the median error is {worst:.0f} %**"
+    of_worst = f"**The sets are divided into {parts} parts; in the worst part, the median error is {worst:.0f} %**"
     assert f"{of_rows}. {of_worst}" in README.read_text()
 
 

@@ -12,6 +12,7 @@ from tilewright.results.multi.bars import CATEGORIES, ScheduleView
 from tilewright.results.multi.core_cycles import (
     ARRAY,
     BUSY_CAUSES,
+    CALLS,
     COMPUTING,
     FULL_LINK,
     IDLE,
@@ -245,6 +246,9 @@ def test_computing_is_parted_by_the_cost_table(runtime: int) -> None:
     longer |= {OFFLOADING: 2} if runtime == 6 else {}
     expected = {("0", cause): cycles for cause, cycles in ({ARRAY: 2, IDLE_UNITS: 1} | longer).items()}
     assert sums == expected | {("1", COMPUTING): runtime}
+    called = {"core": [replace(row, waiting_cycles=1) for row in known["core"]]}
+    causes = {row.cause for row in core_cycles(own, called)}
+    assert (CALLS in causes, ONLOADING in causes) == (runtime >= 4, False)
     stalled = {"core": [cost(3, 4, 6, 0), cost(3, 4, 6, 0)]}
     assert {row.cause for row in core_cycles(own, stalled)} >= {ARRAY, STALLS}
 

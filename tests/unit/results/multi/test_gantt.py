@@ -9,6 +9,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from tilewright.base.units import energy_text
 from tilewright.results.figure_layout import LAYER_COLOURS, layer_colour, lighter, text_colour
 from tilewright.results.multi.bars import CATEGORIES, ScheduleTable, schedule_table
 from tilewright.results.multi.gantt import (
@@ -79,8 +80,8 @@ def test_title_has_latency_energy_edp_and_gap() -> None:
         text.get_text() for text in schedule_figure(view, {"gap_latency": 0.1234}).texts if "EDP" in text.get_text()
     )
     assert f"latency {schedule.latency_cycles} cycles" in line
-    assert f"energy {schedule.energy_pj / 1e6:.3g} µJ" in line
-    assert f"EDP {schedule.latency_cycles * schedule.energy_pj / 1e12:.3g} J cycles" in line
+    assert f"energy {energy_text(schedule.energy_pj)}" in line
+    assert f"EDP {schedule.latency_cycles * schedule.energy_pj / 1e12:.4g} J cycles" in line
     assert "12.3 %" in line
     assert "gap" not in "".join(text.get_text() for text in schedule_figure(view, {"gap_latency": None}).texts)
 

@@ -45,17 +45,17 @@ SUMMARY: dict[str, Any] = {
 
 FIGURES_AND_WORDS = [
     ["net on duo:", "1,234 computation nodes", "5,678 edges"],
-    ["latency 1,000 cycles", "energy 5.0 µJ", "EDP 0.005 J cycles"],
-    ["800 cycles, 3.0 µJ", "20.0% in latency, 40.0% in energy"],
+    ["latency 1,000 cycles", "energy 5 µJ", "EDP 0.005 J cycles"],
+    ["800 cycles, 3 µJ", "20.0% in latency, 40.0% in energy"],
     ["critical path 700, core work 800, off chip traffic 60, link traffic 50"],
     ["everything on one core (0: wide)", "4,000", "75.0%", "4.00 ×"],
-    ["0: wide", "compute", "50.0%", "25.0%", "3.0", "90.0%"],
+    ["0: wide", "compute", "50.0%", "25.0%", "3", "90.0%"],
     ["wide.conv: its constants (2 KiB) are loaded 10.0 times by 12 tiles", "each tile reads them"],
     ["0: sram", "10", "90.0%"],
     ["0->1", "unlimited", "1", "12.5%"],
-    ["arrays", "1.0", "20.0%"],
-    ["sram, in cores", "2.0", "40.0%"],
-    ["eviction", "2.0", "40.0%"],
+    ["arrays", "1", "20.0%"],
+    ["sram, in cores", "2", "40.0%"],
+    ["eviction", "2", "40.0%"],
 ]
 """What stands together in a line."""
 

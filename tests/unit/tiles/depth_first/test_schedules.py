@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import tilewright
 import yaml
+from tilewright.base.errors import InputError
 from tilewright.base.registry import enter, withdraw
 from tilewright.cli.main import main
 from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
@@ -154,6 +155,25 @@ def test_stacks_are_costed_by_themselves() -> None:
     assert [(stack.first, stack.last) for stack in found.stacks] == [(0, 1), (2, 5), (6, 7)]
     alone = [model().cost(first, last, (240, 135), "fully-cached") for first, last in ((0, 1), (2, 5), (6, 7))]
     assert found.energy_pj == pytest.approx(sum(ledger.energy_pj for ledger in alone), rel=1e-12)
+
+
+class Setup:
+    """Energy term of a nanojoule for each layer."""
+
+    concerns = staticmethod(lambda core: True)
+    cost = staticmethod(lambda layer, core, unrolling: TermCost(fixed_pj=1000.0))
+    waiting_pj_a_cycle = staticmethod(lambda core: 0.0)
+
+
+def test_the_model_of_defines_refuses_terms() -> None:
+    """Energies of terms are refused under the reading `defines`, whose costs of tiles do not have them."""
+    entries = {ENERGY_TERMS.owner: {"setup": f"{__name__}:Setup"}}
+    enter(entries)
+    try:
+        with pytest.raises(InputError, match="neither static power, nor waiting, nor terms of plug-ins, got setup"):
+            tilewright.depth_first(WORKLOAD, HARDWARE, MAPPING, tile_x=240, tile_y=135, reading="defines")
+    finally:
+        withdraw(entries)
 
 
 def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,12 @@ from tilewright.pipeline.stages.multi.cost_rows import (
     with_off_chip_memory,
 )
 from tilewright.pipeline.stages.multi.kept_operands import OTHER, Needs, class_needs, stream_buffers, stream_choices
+from tilewright.pipeline.stages.multi.node_waiting import (
+    NO_WAITING,
+    NodeWaiting,
+    node_waiting,
+    without_calls_and_commands,
+)
 from tilewright.pipeline.stages.run import below_workload, default_pipeline
 from tilewright.pipeline.stages.user_stages import SearchIdentity
 from tilewright.search.options import CoreSearchOptions
@@ -52,6 +58,8 @@ class _System:
     core_ids: frozenset[int]
     """Ids of the cores that use this core file."""
     off_chip: Core | None
+    waiting: NodeWaiting
+    """Calls and commands of the CNs on the core. `core` is without the keys of calls and commands."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ class _Plan:
     cost_class: CostClass
     attempts: tuple[_Attempt, ...] = ()
     reason: str = ""
+    waiting: NodeWaiting = NO_WAITING
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
@@ -200,13 +209,15 @@ def _system(accelerator: MultiCoreAccelerator, core_file_name: str) -> _System:
     if core_file_name not in cores:
         raise InputError([unknown_core_file(accelerator, core_file_name)])
     off_chip_id = accelerator.offchip_core_id
+    core = cores[core_file_name]
     return _System(
         accelerator,
-        without_static_power(cores[core_file_name]),  # the schedule adds it
+        without_calls_and_commands(without_static_power(core)),  # added by schedules and by the rows of CNs
         frozenset(
             place.core_id for place in accelerator.places if place.file_name == core_file_name and place.role != OFFCHIP
         ),
         None if off_chip_id is None else without_static_power(accelerator.core_of[off_chip_id]),
+        node_waiting(core),
     )
 
 
@@ -308,7 +319,7 @@ def _plan(
         problems = [LayerProblem(layer, extended, constraints) for constraints in choices]
         is_whole = core is system.core
         attempts += [_Attempt(LayerTask(identity.key_of(problem), problem), streams, is_whole) for problem in problems]
-    return _Plan(cost_class, tuple(attempts), "" if attempts else reason)
+    return _Plan(cost_class, tuple(attempts), "" if attempts else reason, system.waiting)
 
 
 def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
@@ -353,6 +364,7 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
             attempt.streams,
             record,
             plan.cost_class.takes_partial_sums,
+            plan.waiting,
         )
         for attempt in plan.attempts
         for record in layers.found.get(attempt.task.key, ())

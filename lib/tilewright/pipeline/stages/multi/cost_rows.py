@@ -15,12 +15,14 @@ from tilewright.base.profile import CORRECTED
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.cost.record import LayerRecord
+from tilewright.cost.waiting import WAITING_TERMS
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core, Memory, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import as_unrolling
 from tilewright.multicore.scheduling.core_costs import CoreCostRow, Stream
 from tilewright.multicore.scheduling.cost_classes import CostClass
+from tilewright.pipeline.stages.multi.node_waiting import NO_WAITING, NodeWaiting
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
@@ -43,6 +45,8 @@ class MappedCn:
     record: LayerRecord
     takes_partial_sums: bool = False
     """True if the CN continues the partial sums of another CN."""
+    waiting: NodeWaiting = NO_WAITING
+    """Calls and commands of the CN. `core` is without the keys of calls and commands."""
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
@@ -56,8 +60,11 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     total0 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"])
     further = sum(cycles for term, cycles in parts.items() if term not in LATENCY_TERMS)
     onloading = parts["onloading"] + further + going_on.cycles
-    total1 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading)
-    total2 = _whole(record.latency_cycles + going_on.cycles)
+    until_outputs = parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading
+    commands = mapped.waiting.command_cycles(record)
+    total1 = _whole(mapped.waiting.called_cycles(until_outputs + commands))
+    total2 = _whole(mapped.waiting.called_cycles(record.latency_cycles + going_on.cycles + commands))
+    requests = sum(parts.get(term, 0.0) for term in WAITING_TERMS)
     array, energies = _array_energy(mapped), _memory_energies(mapped, going_on)
     terms = _term_energies(mapped, total2)
     return CoreCostRow(
@@ -72,6 +79,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
         term_energy_pj=terms,
         spatial_utilisation=record.mac_utilization["spatial"],
         spatial_stall_cycles=computing - ideal,
+        waiting_cycles=total1 - _whole(until_outputs - requests),
         streams=tuple(_stream(mapped, operand, total1, going_on) for operand in mapped.streams),
         mapping={name: encode(getattr(record, name)) for name in _SHOWN},
     )
