@@ -116,8 +116,8 @@ def is_change(text: str, gain: float | None) -> bool:
         return gain is None
     if gain is None:
         return False
-    if text.startswith("<0.1%"):
-        return 0 < abs(gain) <= HALF_A_DIGIT and (gain > 0) == text.endswith("less")
+    if text in ("-<0.1%", "+<0.1%"):
+        return 0 < abs(gain) <= HALF_A_DIGIT and (gain > 0) == text.startswith("-")
     told = 0.0 if text == "0" else number(text.removesuffix("%")) / 100
     return abs(told + gain) <= (1e-9 if text == "0" else HALF_A_DIGIT)
 

@@ -17,7 +17,7 @@ from tilewright.cli.run_networks import network_difference
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import Argument, Help, Paper, verb
 from tilewright.results.sheet import PaperWidth
-from tilewright.search.options import MACHINE_CLASSES
+from tilewright.search.options import MACHINES_TEXT
 
 if TYPE_CHECKING:
     import pandas
@@ -189,8 +189,7 @@ def compare(
         str,
         Help(
             "Class of the machines of both runs, or CLASS_A,CLASS_B: also tell the probability that A is faster than B,"
-            " from the measured errors of predictions for machines of the class. Classes:"
-            f" {', '.join(MACHINE_CLASSES)}.",
+            f" from the measured errors of predictions for machines of the class. {MACHINES_TEXT}",
             metavar="CLASS",
         ),
     ] = "",

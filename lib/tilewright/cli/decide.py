@@ -62,7 +62,7 @@ def _decided(
 ) -> Decided:
     from tilewright.designs.decision import decision_of
     from tilewright.designs.decision_bounds import no_runner_up_statement
-    from tilewright.designs.decision_gaps import search_statements, unbounded_statements
+    from tilewright.designs.decision_gaps import latency_statements, search_statements, unbounded_statements
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
     from tilewright.designs.decision_trials import base_statements, free_statements
@@ -82,6 +82,7 @@ def _decided(
     with drawn_for(None):  # the reports of the runs below are no part of a paper
         further = [*base_statements(decision, read, commands), *free_statements(decision, read, commands)]
         further += search_statements(decision, read, commands, objective)
+        further += latency_statements(decision, read, commands)
         if bounds and decision.runner_up is not None:
             decision, statement = _with_bounds(read, decision, folder, objective, jobs)
             further.append(statement)

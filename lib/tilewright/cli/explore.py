@@ -29,7 +29,7 @@ from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, Tell, silent, verb
 from tilewright.results.sheet import PaperWidth
-from tilewright.search.options import MACHINE_CLASSES
+from tilewright.search.options import MACHINE_CLASSES, MACHINES_TEXT
 
 if TYPE_CHECKING:
     import pandas
@@ -151,7 +151,10 @@ def explore(
     error_bars: Annotated[
         str | None,
         OneOf(MACHINE_CLASSES),
-        Help("Class of the machines of all designs: also make error bars on latencies, from measured errors."),
+        Help(
+            "Class of the machines of all designs: also make error bars on latencies, from measured errors."
+            f" {MACHINES_TEXT}"
+        ),
     ] = None,
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":

@@ -86,7 +86,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
         echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
         return
-    from tilewright.results.error_bars.bars_text import bar_lines
+    from tilewright.results.error_bars.bars_text import bar_lines, no_bar_lines
     from tilewright.results.front_text import front_lines
     from tilewright.results.proof_text import proof_lines
     from tilewright.results.run_text import (
@@ -108,12 +108,13 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {_tried(mapped)})"
     )
     told = (
-        bits_lines,
         alternative_lines,
         proof_lines,
         front_lines,
         power_lines,
         bar_lines,
+        no_bar_lines,
+        bits_lines,
         coverage_lines,
         locality_lines,
         range_lines,

@@ -23,13 +23,14 @@ WORKLOAD, PROJECT = "workload", Path("config")
 
 
 def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:
-    """Print the paths, and the command that maps the first network on the accelerator."""
+    """Print the paths, and for each network the command that maps it on the accelerator."""
     echo_paths(paths, as_json)
-    if not as_json:
-        network = str(find_file(WORKLOAD, networks[0])) if networks else "NETWORK"
-        given = ["--hardware", str(paths[0]), "--mapping", str(paths[1]), "--workload", network]
-        given += ["-o", str(paths[0].parent / "run")]
-        echo(f"to map a network: {join(['tilewright', 'map', *given])}")
+    files = [find_file(WORKLOAD, name) for name in networks] or [Path("NETWORK")]
+    for file in [] if as_json else files:
+        folder = "run" if len(files) == 1 else f"run-{file.stem}"
+        given = ["--hardware", str(paths[0]), "--mapping", str(paths[1]), "--workload", str(file)]
+        given += ["-o", str(paths[0].parent / folder)]
+        echo(f"to map {'a network' if len(files) == 1 else file.stem}: {join(['tilewright', 'map', *given])}")
 
 
 def _written(
@@ -56,7 +57,10 @@ def _written(
         raise InputError(problems)
     files = place / HARDWARE, place / MAPPING
     texts = dict(zip(files, (hardware_text(chosen), mapping_text(chosen)), strict=True))
-    notices = _checked(texts)
+    try:
+        notices = _checked(texts)
+    except InputError as error:
+        raise InputError(dict.fromkeys(map(chosen.in_options, error.problems))) from None
     if networks:
         named = networks
         if not PROJECT.is_dir():  # `make run` works in another folder, in which paths relative to this one are wrong

@@ -4,19 +4,26 @@ import json
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.base.errors import Problem
-from tilewright.base.units import FieldError, parse_frequency_mhz, parse_size_bits, size_text
+from tilewright.base.units import (
+    FieldError,
+    is_per_second,
+    parse_bandwidth_bits,
+    parse_bits_per_second,
+    parse_frequency_mhz,
+    parse_size_bits,
+    size_text,
+)
 from tilewright.hardware.silicon.library import entries
 from tilewright.hardware.silicon.memory_cost import known_nodes, node_factors
+from tilewright.hardware.silicon.multiplier import MULTIPLIER, multiplier_energy_pj
 
 TPU, EYERISS = "tpu", "eyeriss"
 KINDS = (TPU, EYERISS)
 """Kinds of arrays, weight-stationary and row-stationary, each named after a chip."""
-MULTIPLIER = "mac-int8-45nm"
-"""Name of the entry of the cost library that has the energy and area of a multiply-accumulate unit."""
 INPUT_BITS, SUM_BITS = 8, 16
 """Bits of weights and activations, and of partial sums: the defaults for ONNX networks."""
 _LEAST_WIDTH, _MOST_WIDTH = 64, 512
@@ -103,9 +110,15 @@ class NewAccelerator:
             found.append(
                 Problem("is not a valid size of an array", path="--array", value=self.array, allowed="such as 16x16")
             )
-        for flag, value, parse in (
-            ("--sram", self.sram, parse_size_bits),
-            ("--clock", self.clock, parse_frequency_mhz),
+        for flag, value, parse, allowed in (
+            ("--sram", self.sram, parse_size_bits, "a size with a unit, such as 256 KiB"),
+            (
+                "--dram-bandwidth",
+                self.dram_bandwidth,
+                _parsed_bandwidth,
+                "with a unit, such as 12.8 GB/s or 64 b/cycle",
+            ),
+            ("--clock", self.clock, parse_frequency_mhz, "a frequency with a unit, such as 800 MHz"),
         ):
             try:
                 parse(value)
@@ -113,6 +126,9 @@ class NewAccelerator:
                 found.append(
                     Problem(error.message, path=flag, value=value, allowed=error.allowed, nearest=error.nearest)
                 )
+            else:
+                if not value.strip()[-1:].isalpha():
+                    found.append(Problem("must have a unit", path=flag, value=value, allowed=allowed))
         least, most = known_nodes()
         if not least <= self.node_nm <= most:
             allowed = f"{least:g} to {most:g} nm"
@@ -126,6 +142,18 @@ class NewAccelerator:
             )
         return found
 
+    def in_options(self, problem: Problem) -> Problem:
+        """Problem of the hardware file as a problem of the option from which the wrong number comes. Problems of other
+        numbers are returned unchanged.
+        """
+        if problem.path.startswith("memories.sram."):
+            words = f"a larger SRAM; its words have {self.sram_width} bits, which follows from --array"
+            allowed = words if "words" in problem.allowed else problem.allowed
+            return Problem(problem.message, path="--sram", value=self.sram, allowed=allowed)
+        if problem.path.startswith("memories.dram.ports."):
+            return replace(problem, file="", line=0, path="--dram-bandwidth", value=self.dram_bandwidth)
+        return problem
+
     @property
     def sram_width(self) -> int:
         """Default width of the SRAM in bits: a power of two from _LEAST_WIDTH to _MOST_WIDTH. If the limit allows it,
@@ -135,15 +163,19 @@ class NewAccelerator:
         return min(max(1 << (needed - 1).bit_length(), _LEAST_WIDTH), _MOST_WIDTH)
 
 
+def _parsed_bandwidth(value: str) -> None:
+    """Check a bandwidth per second or in bits per cycle. Raises FieldError."""
+    (parse_bits_per_second if is_per_second(value) else parse_bandwidth_bits)(value)
+
+
 def hardware_text(new: NewAccelerator) -> str:
     """Hardware file of a new accelerator."""
     rows, columns = new.sides
     unit = entries()[MULTIPLIER]
     assert unit.node_nm is not None
-    assert unit.energy_pj is not None
     assert unit.area_um2 is not None
     factors = node_factors(unit.node_nm, new.node_nm)
-    energy, area = unit.energy_pj * factors.energy, unit.area_um2 * factors.area
+    energy, area = multiplier_energy_pj(new.node_nm), unit.area_um2 * factors.area
     comment = _comment(
         f"{MULTIPLIER}: {unit.energy_pj:g} pJ and {unit.area_um2:g} um2 at {unit.node_nm:g} nm"
         f" ({unit.sources[0].publication}), times {factors.energy:.4g} and {factors.area:.4g} for {new.node_nm:g} nm"

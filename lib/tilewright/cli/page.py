@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.envelope import Artifact, read_artifact
 from tilewright.base.artifacts.files import FilePath, write_atomically, writing
-from tilewright.base.errors import InputError, TilewrightError
+from tilewright.base.errors import InputError, Problem, TilewrightError
 from tilewright.base.report_files import BOTTLENECKS
 from tilewright.base.steps import LAYERS, MULTI, RESULTS_PAGE, SUMMARY
 from tilewright.cli.options import echo_paths
@@ -24,6 +24,9 @@ from tilewright.cli.verb import ARGUMENT, Help, verb
 
 if TYPE_CHECKING:
     from tilewright.results.page.document import PageRun
+
+SUFFIXES = (".html", ".htm")
+"""Ends of names of the file that the verb writes. With another name, browsers would show the text of the page."""
 
 
 @verb(
@@ -49,17 +52,21 @@ def page(
     """Write one HTML page with the runs in the folders. Returns the path of the file.
 
     `unfinished` is a file that lists runs without a result; the page names these runs. Raises ArtifactError for a
-    folder without a run and for a damaged run, and InputError if no folder is given.
+    folder without a run and for a damaged run, and InputError if no folder is given or if `output` has another suffix
+    than that of an HTML file.
     """
     from tilewright.results.page.document import results_page
 
+    file = Path(output)
+    if file.suffix not in SUFFIXES:
+        allowed = f"a file whose name ends in {SUFFIXES[0]}, such as {file / RESULTS_PAGE}"
+        raise InputError([Problem("is not the name of an HTML file", path="-o", value=str(output), allowed=allowed)])
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
         raise InputError("give folders of runs")
     folders = run_directories(tuple(map(Path, runs))) if runs else []
     folders = list({folder.resolve(): folder for folder in folders}.values())
     made = [_page_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
-    file = Path(output)
     with writing(file):
         write_atomically(file, results_page(made, rows, ordered([run.point for run in made], folders, rows)))
     return file

@@ -12,6 +12,7 @@ from tilewright.cli.runs import read_any_summary
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
+    from tilewright.hardware.core import Core
     from tilewright.workload.graph import Workload
     from tilewright.workload.network_identity import NetworkDifference
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 def network_of_run(place: str | Path) -> "Workload | None":
     """Network of the run at `place`: a folder, or a file of results in this folder. None if the results cannot be read,
     or if the network is not found.
+    """
+    return _described(place)[0]
+
+
+def _described(place: str | Path) -> "tuple[Workload | None, Core | None]":
+    """Pair (network of the run at `place`, its core). The network is None if it is not found; the core is also None for
+    a run on several cores.
     """
     from tilewright.pipeline.stages.multi.items import MODEL
     from tilewright.workload.source import parse_workload
@@ -28,18 +36,33 @@ def network_of_run(place: str | Path) -> "Workload | None":
         flow, summary = read_any_summary(folder)
         run = DescribedRun.of(folder, read_artifact(folder / SUMMARY).provenance, summary)
         if flow == MULTI:
-            path, model = run.system_network(NetworkOptions()), MODEL
+            core, path, model = None, run.system_network(NetworkOptions()), MODEL
         else:
             hardware, model = run.hardware(), run.model
-            path = None if hardware is None else run.network(core_in(hardware), NetworkOptions())
-        return None if path is None else parse_workload(path, model)
+            core = None if hardware is None else core_in(hardware)
+            path = None if core is None else run.network(core, NetworkOptions())
+        return (None if path is None else parse_workload(path, model)), core
     except TilewrightError:
-        return None
+        return None, None
 
 
 def network_difference(places: Sequence[str]) -> "NetworkDifference | None":
-    """Difference between the networks of two runs, which are at `places`. None if one of the networks is not found."""
+    """Difference between the networks of two runs, which are at `places`. None if one of the networks is not found. If
+    both runs are on one core, only layers that at least one of the cores runs are compared in bits and zeros.
+    """
+    from tilewright.mapping.runnable import can_run
     from tilewright.workload.network_identity import difference_of
 
-    first, second = map(network_of_run, places)
-    return None if first is None or second is None else difference_of(first, second)
+    (first, one), (second, other) = map(_described, places)
+    if first is None or second is None:
+        return None
+    if one is None or other is None:
+        return difference_of(first, second)
+    described = ((first, one), (second, other))
+    run_layers = {
+        node.layer.name
+        for network, core in described
+        for node in network.nodes
+        if node.layer is not None and can_run(core, node)
+    }
+    return difference_of(first, second, run_layers)

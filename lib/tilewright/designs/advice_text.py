@@ -54,6 +54,10 @@ def advice_text(advices: Advices) -> str:
     return "".join([*parts, ended_lines(notes, "note: ")])
 
 
+WITHOUT = "its {} without it"
+"""Heading of the column with the gain that the results of a new search give without the change. `{}` stands for the
+word for these results.
+"""
 _NAMES = ("no.", "key", "from -> to", "line")
 """Headings of the columns that identify a change in the table of advice."""
 
@@ -159,8 +163,8 @@ def _files(advices: Advices) -> str:
         lines = [one.line for one in changes if one.is_of_mapping == is_of_mapping]
         if lines and not any(lines):
             missing.append(
-                f"No lines of the {kind} file: it was not found in `config`, in the folder above the run or in the"
-                f" working folder; --{kind} FILE names it."
+                f"The column `line` has no lines of the {kind} file: runs do not record paths, and the file was not"
+                f" found in `config`, in the folder above the run or in the working folder; --{kind} FILE names it."
             )
     return "".join(
         [
@@ -175,7 +179,7 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
     has_search = advices.searched or any(one.search for _, one in rows)
     columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if has_search else ()))
     has_held = any(one.held for _, one in rows)
-    columns += (f"its {_found(advices)}\nwithout it",) if has_held else ()
+    columns += (WITHOUT.format(_found(advices)).replace(" without", "\nwithout"),) if has_held else ()
     table = text_table(title, _NAMES, columns)
     table.columns[_NAMES.index("key")].no_wrap = True  # so that a person can copy a key
     for number, one in rows:
@@ -183,7 +187,16 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
         outcomes += (one.held,) if has_held else ()
         told = (NOTHING if outcome is None else _change(advices.gain(outcome)) for outcome in outcomes)
         table.add_row(*_names(number, one), *told)
-    return render(table)
+    return render(table) + (ended_lines([_held_legend(advices)], "  ") if has_held else "")
+
+
+def _held_legend(advices: Advices) -> str:
+    """Sentence on the last column of the table of gains."""
+    found = _found(advices)
+    return (
+        f"{WITHOUT.format(found)}: what the {found} of the new search give on the unchanged hardware, compared with the"
+        " run. As far as they save there, the saving comes from the search, not from the change"
+    )
 
 
 def _found(advices: Advices) -> str:
@@ -230,7 +243,7 @@ def _change(gain: float | None) -> str:
         return "does not fit"
     if not gain:
         return "0"
-    return f"{-gain:+.1%}" if round(gain, DIGITS) else "<0.1% less" if gain > 0 else "<0.1% more"
+    return f"{-gain:+.1%}" if round(gain, DIGITS) else "-<0.1%" if gain > 0 else "+<0.1%"
 
 
 def assumptions_of(changes: Sequence[FileChange]) -> list[str]:

@@ -6,8 +6,11 @@ from tilewright.base.errors import count_of
 from tilewright.designs.advice_text import share
 from tilewright.designs.decision import Decision
 from tilewright.designs.decision_text import CERTAINTY, Commands, Statement, more_text, number_text
+from tilewright.designs.error_bars import can_have_bars
 from tilewright.designs.known_gaps import known_gap, needed_gap, own_gaps, within_gap
 from tilewright.designs.space import Space
+from tilewright.results.error_bars.bars_text import PAGE
+from tilewright.results.error_bars.table import ANY
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
@@ -68,6 +71,16 @@ def _own_gap_words(decision: Decision, goal: str) -> str:
     told = ", ".join(share(gap) if is_single else f"{share(gap)} on {network}" for network, gap in own.items())
     name, words = decision.choice.name, decision.measure.words
     return f"Better temporal mappings could give {name} itself at most {told} less {words}. "
+
+
+def latency_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
+    """Statement that the latencies have no error bars, with the command that makes them. None if the decision does not
+    depend on latencies, or if no errors of predictions for the designs are measured.
+    """
+    _, time, product, _ = decision.front.measures
+    if decision.objective in (time, product) and decision.runner_up is not None and can_have_bars(space):
+        text = f"The latencies are predictions without error bars. This command makes error bars ({PAGE})."
+        yield Statement(CERTAINTY, text, (commands.explore("--error-bars", ANY),))
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:

@@ -18,7 +18,7 @@ from tilewright.results.error_bars.bars import SHARE, energy_line, errors_text
 from tilewright.results.error_bars.bars_text import PAGE
 from tilewright.results.error_bars.draws import PredictedRun, ends, faster_share, predicted_run, time_samples
 from tilewright.results.error_bars.faster import faster_text, unmeasured_model
-from tilewright.results.error_bars.table import Values, check_class, error_table
+from tilewright.results.error_bars.table import ANY, Values, check_class, error_table
 from tilewright.search.options import SearchOptions
 
 POSSIBLE = 0.1
@@ -62,6 +62,15 @@ def check_space(space: Space, device_class: str) -> None:
     array = hardware.get("operational_array", {}) if isinstance(hardware, dict) else {}
     if isinstance(array, dict) and array.get("is_imc"):
         raise InputError([Problem("no errors of in-memory arrays are measured", path=_OPTION)])
+
+
+def can_have_bars(space: Space) -> bool:
+    """True if errors of predictions for the designs of a space are measured."""
+    try:
+        check_space(space, ANY)
+    except InputError:
+        return False
+    return True
 
 
 def with_error_bars(answer: Answer, device_class: str) -> Answer:

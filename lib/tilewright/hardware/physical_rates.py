@@ -156,7 +156,11 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
         problems.at(path, message, value, "at least one bit per cycle")
         return _STANDS_IN
     if exact != bits:
-        said = f"{value} at {clock.frequency_mhz:g} MHz are {float(exact):.6g} bits per cycle, rounded down to {bits}"
+        digits = max(6, len(str(bits)) + 2)  # a fraction stays visible, so that the number is not that of a rounding up
+        said = (
+            f"{value} at {clock.frequency_mhz:g} MHz are {float(exact):.{digits}g} bits per cycle, rounded down to"
+            f" {bits}"
+        )
         problems.notice(path, said)
     return bits
 

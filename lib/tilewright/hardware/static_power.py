@@ -3,6 +3,7 @@
 Static energy in pJ is static power in mW times the clock period in ns.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.hardware.array_model import array_model
@@ -41,6 +42,31 @@ def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
     """
     figures = core.memories[index].figures
     return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
+
+
+def static_power_parts(core: Core) -> dict[str, bool]:
+    """Parts of a core, each with True if it has a static power above 0: the array, all memories, and the core itself if
+    it has such a power. The static power of all other parts is counted as 0.
+    """
+    found = {"array": _power_mw("array", core.operational_array.figures, None) > 0}
+    found |= {memory.name: memory_power_mw(core, index) > 0 for index, memory in enumerate(core.memories)}
+    return found | ({"core": True} if _power_mw("core", core.figures, None) > 0 else {})
+
+
+def static_power_fields(cores: Iterable[Core]) -> dict[str, dict[str, list[str]]]:
+    """Field `static_power_parts` of a summary: `counted` has the parts with a static power above 0, `zero` all others.
+    With several cores, the names of parts include the names of their cores. {} if no part has a static power above 0.
+    """
+    cores = list(cores)
+    parts = {
+        (name if len(cores) == 1 else f"{core.name} {name}"): is_counted
+        for core in cores
+        for name, is_counted in static_power_parts(core).items()
+    }
+    if not any(parts.values()):
+        return {}
+    counted, zero = ([name for name, is_counted in parts.items() if is_counted is kind] for kind in (True, False))
+    return {"static_power_parts": {"counted": counted, "zero": zero}}
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:

@@ -24,6 +24,8 @@ from tilewright.hardware.core import DIGITAL, DIRECTIONS, IN_MEMORY, MEMORY_OPER
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
 from tilewright.hardware.physical_rates import CLOCK_KEY
+from tilewright.hardware.silicon.memory_cost import known_nodes
+from tilewright.hardware.silicon.multiplier import multiplier_energy_pj
 from tilewright.hardware.static_power import missing_clock
 from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
@@ -300,6 +302,8 @@ def check_hardware(
         _check_array(problems.within("operational_array"), entry.operational_array)
         dimensions = names_of(entry.operational_array.dimensions)
     memories = {name: memory for name, memory in (entry.memories or {}).items() if memory is not None}
+    if entry.operational_array is not None:
+        _compare_unit_energy(problems.within("operational_array"), entry.operational_array, memories)
     in_memory = entry.operational_array is not None and bool(entry.operational_array.is_imc)
     for name, memory in memories.items():
         own = problems.within("memories", name)
@@ -365,6 +369,26 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
         problems.caution(("unit_energy",), _too_much(array.unit_energy or 0.0, "operation"))
 
 
+def _compare_unit_energy(problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry]) -> None:
+    """Caution about an energy of an operation that is far above that of a multiply-accumulate in the library of costs,
+    such as an energy in fJ. The process node is that of the memories with costs from the library; without such a
+    memory, the energy is not compared.
+    """
+    least, most = known_nodes()
+    nodes = {memory.cost.node_nm for memory in memories.values() if memory.cost and memory.cost.node_nm}
+    nodes = {node_nm for node_nm in nodes if least <= node_nm <= most}
+    if array.is_imc or not array.unit_energy or not nodes:
+        return
+    node_nm = max(nodes)
+    known_pj = multiplier_energy_pj(node_nm)
+    if LARGEST_REAL_ENERGY_PJ >= array.unit_energy > FAR_ABOVE * known_pj:
+        problems.caution(
+            ("unit_energy",),
+            f"{array.unit_energy:,.4g} pJ are {array.unit_energy / known_pj:,.0f} times the energy of an 8-bit"
+            f" multiply-accumulate at {node_nm:g} nm in the library of costs ({known_pj:.4g} pJ)",
+        )
+
+
 def array_kind(array: ArrayEntry) -> str:
     """Kind of an array: the name of its array model (`hardware.array_model`)."""
     return f"{array.imc_type} {IN_MEMORY}" if array.is_imc else DIGITAL
@@ -414,6 +438,12 @@ def _warn_of_memory(problems: Problems, memory: MemoryEntry) -> None:
         energy_pj = getattr(memory, key)
         if energy_pj is not None and widths and energy_pj / max(widths) > LARGEST_REAL_ENERGY_PJ:
             problems.caution((key,), _too_much(energy_pj / max(widths), "bit"))
+
+
+FAR_ABOVE = 100.0
+"""Smallest ratio of the energy of an operation to that of an 8-bit multiply-accumulate that causes a caution. A
+multiply-accumulate of 32-bit floating-point numbers needs less than 30 times the energy (docs/costs.md).
+"""
 
 
 def _too_much(energy_pj: float, unit: str) -> str:

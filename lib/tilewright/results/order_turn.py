@@ -532,8 +532,10 @@ def turn_line(one: OrderTurn, by_time: bool) -> str:
         said += f"; no change of a single number {_limits(one)} reverses the order{_considered(one)}"
     if one.nearest_end is not None:
         number, factor = one.nearest_end
-        end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)}, {second} is still"
-        said += f"; no change within a known range reverses the order: {end} {percent(one.left)} above {first}"
+        end = f"{factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)}, {second} is still"
+        said += (
+            f"; within the known ranges, the order stays: at the nearest end, {end} {percent(one.left)} above {first}"
+        )
     said += _bandwidth_text(one)
     return said + (f"; {one.others}" if one.others else "")
 

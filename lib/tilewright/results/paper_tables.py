@@ -348,8 +348,14 @@ def _is_share(name: str) -> bool:
     return name.endswith(("_share", "gap", "_gain")) or name.startswith(("share", "mac_utilization"))
 
 
+_NAMED = {"mac_utilization_with_offloading": "use of the array"}
+"""Words for columns whose names are those of fields and say little to a reader."""
+
+
 def _words(name: str, unit_end: str = "") -> str:
     """Name of a column for readers, as in the terminal: EDP has capital letters, and a latency in seconds is a time."""
+    if name in _NAMED:
+        return _NAMED[name]
     words = re.sub(r"\bedp\b", "EDP", name.replace("_", " "))
     return re.sub(r"\blatency\b", "time", words) if unit_end == "_s" else words
 

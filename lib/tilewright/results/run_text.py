@@ -5,7 +5,7 @@ that keep data between layers; and runs without a result.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tilewright.base.errors import count_of
+from tilewright.base.errors import count_of, some_of
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.units import energy_text, number_text
@@ -89,10 +89,15 @@ def distinct_text(summary: Mapping[str, Any]) -> str:
 
 
 def bits_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Line on the precision of the operands, if it differs from `ASSUMED_BITS`."""
-    if summary.get("operand_bits") not in (None, {}, ASSUMED_BITS):
-        differ = any(len(bits) > 1 for bits in summary["operand_bits"].values())
-        yield f"bits: {bits_text(summary)}{' (a/b: the bits differ between layers)' * differ}"
+    """Line on the precision of the operands. No line if the summary is too old to state it."""
+    if found := summary.get("operand_bits"):
+        notes = ["O: partial sums"] if "O" in found else []
+        if any(len(bits) > 1 for bits in found.values()):
+            notes.append("a/b: the bits differ between layers")
+        if found == ASSUMED_BITS:
+            notes.append("these bits are assumed for ONNX networks, unless --bits sets others")
+        told = f" ({'; '.join(notes)})" if notes else ""
+        yield f"bits: {bits_text(summary)}{told}"
 
 
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -139,6 +144,14 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines for the terminal on the time, power, operations per second and area of one run. If the hardware file gives
     no clock or no static power, a line says so.
     """
+    yield from _rate_lines(summary)
+    if summary.get(AREA_MM2) is not None:
+        note = f": {summary['area_note']}" if summary.get("area_note") else ""
+        yield f"area {number_text(summary[AREA_MM2])} mm²{note}"
+
+
+def _rate_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines on the time, power and operations per second of one run."""
     if "clock_frequency_mhz" not in summary:
         yield "no clock and no static power in the hardware file: times are in cycles, static power is left out"
         return
@@ -151,11 +164,18 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["static_power_w"]:
         static, power = summary["static_power_w"], summary["power_w"]
         share = f", {share_text(static / power)} of the energy" if power else ""
-        yield f"static power: {static:.4g} W, drawn all the time{share}"
+        yield f"static power: {static:.4g} W{_parts_text(summary)}, drawn all the time{share}"
     else:
         yield "static power: not given in the hardware file, therefore left out"
-    if summary.get(AREA_MM2) is not None and summary.get("area_note"):
-        yield f"area {number_text(summary[AREA_MM2])} mm²: {summary['area_note']}"
+
+
+def _parts_text(summary: Mapping[str, Any]) -> str:
+    """Text on the parts of the hardware with a static power and without one; '' if all parts have one, or if they are
+    not known, because the summary is older than the field.
+    """
+    parts = summary.get("static_power_parts", {})
+    zero = parts.get("zero")
+    return f" (of {some_of(parts['counted'])}; none, or 0, is given for {some_of(zero)})" if zero else ""
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}

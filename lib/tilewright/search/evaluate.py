@@ -36,7 +36,7 @@ from tilewright.mapping.temporal import applicable_ordering, counted_boundaries
 from tilewright.mapping.zeros import check_widths
 from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.options import BoundaryParameters, SearchOptions
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import OUTPUT, Layer
 
 Links = tuple[tuple[str, str], ...]
 Boundaries = Sequence[Sequence[int]]
@@ -399,6 +399,18 @@ def _run(
     return ws, int(block.outcome[0])
 
 
+def _partial_sum_hint(layer: Layer, operand: str, needed_bits: float, has_bits: float) -> str:
+    """Hint for a memory that is too small for one partial sum, so that no spatial mapping helps; '' for other operands,
+    and if the tile has several partial sums.
+    """
+    if operand != OUTPUT or needed_bits != layer.bits_of[operand]:
+        return ""
+    return (
+        f"; this is one partial sum: give the memory and its ports {needed_bits:.15g} bits, or the partial sums at most"
+        f" {has_bits:.15g} bits (for an ONNX network: --bits partial={has_bits:.15g})"
+    )
+
+
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
     """Message that says why an order does not fit: for example, that a memory has fewer bits than its tiles need.
 
@@ -420,6 +432,7 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
         return (
             f"memory '{memory}' is too small for the spatial tile of operand {operand}: "
             f"needs {needed:.15g} bits, has {limit:.15g} bits"
+            f"{_partial_sum_hint(prepared.layer, operand, needed, limit)}"
         )
     if outcome == TOO_SMALL_TOGETHER:
         return (

@@ -33,6 +33,16 @@ MachineClass = Literal["host-driven-array", "sequenced-array", "many-core", "row
 """Classes of machines for which prediction errors are known (`results.error_bars`)."""
 MACHINE_CLASSES: tuple[str, ...] = get_args(MachineClass)
 """Names of the classes of machines."""
+MACHINES: Mapping[str, str] = {
+    "host-driven-array": "one array to which a host or driver sends each command, such as Gemmini",
+    "sequenced-array": "one large array with a program of a compiler, such as a TPU",
+    "many-core": "many cores with arrays of their own that work on one layer, such as Tenstorrent and AMD XDNA",
+    "row-stationary": "one array with the row-stationary dataflow, such as Eyeriss",
+    "any": "all machines with measurements, if none of the other classes fits",
+}
+"""Classes of machines: name -> the machines of the class, in words. Options for error bars take these names."""
+MACHINES_TEXT = " ".join(f"{name}: {words}." for name, words in MACHINES.items())
+"""Sentences on the machines of each class, for the help of options."""
 CHOICES = ("latency_slack", "energy_slack", "deadline_ms", "energy_budget")
 """Options that choose a point of the Pareto front of a network."""
 SLACK = Told(allowed="a percentage of 0% or more, such as 2%")
@@ -319,7 +329,11 @@ class MapOptions(SearchOptions):
     points, the one with the least latency is taken. This option implies `front`."""
     error_bars: MachineClass | None = None
     """Class of the machine, for error bars on the latency. They come from prediction errors for this class, relative
-    to measurements by others. any: all machines with measurements. null: no error bars. The mappings stay the same."""
+    to measurements by others. host-driven-array: one array to which a host or driver sends each command, such as
+    Gemmini. sequenced-array: one large array with a program of a compiler, such as a TPU. many-core: many cores with
+    arrays of their own that work on one layer, such as Tenstorrent and AMD XDNA. row-stationary: one array with the
+    row-stationary dataflow, such as Eyeriss. any: all machines with measurements, if none of the other classes fits.
+    null: no error bars. The mappings stay the same."""
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}

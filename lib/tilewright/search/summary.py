@@ -15,7 +15,7 @@ from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates, summary_figures
 from tilewright.cost.record import LayerRecord, number, times
 from tilewright.hardware.core import Core
-from tilewright.hardware.static_power import clock_period_ns, static_power_mw
+from tilewright.hardware.static_power import clock_period_ns, static_power_fields, static_power_mw
 from tilewright.mapping.runnable import coverage_fields, coverage_of, unmodelled_work
 from tilewright.search.cost_ranges import cost_ranges
 from tilewright.search.front import front_of, network_front
@@ -83,6 +83,7 @@ def summarize(
             "operation_count": sum(record.layer.operation_count for record in in_order),
             **figures,
             **rates(clock_period_ns(core), latency, energy, mac_count, static_power_mw(core), figures[AREA_MM2]),
+            **(static_power_fields([core]) if clock_period_ns(core) else {}),
             "latency_breakdown_cycles": {
                 part: number(sum(record.latency_breakdown_cycles[part] for record in in_order)) for part in parts
             },

@@ -1,6 +1,6 @@
 """Identity of a network: its digest for provenance, and the properties in which two networks of equal name differ."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,11 +64,17 @@ class NetworkDifference:
     """Text about layers, shapes or edges that differ; '' if the networks differ at most in bits and zeros."""
 
 
-def difference_of(a: Workload, b: Workload) -> NetworkDifference:
-    """Difference of two networks: in bits and zeros only, or in their structure."""
+def difference_of(a: Workload, b: Workload, run_layers: Collection[str] | None = None) -> NetworkDifference:
+    """Difference of two networks: in bits and zeros only, or in their structure. `run_layers` has the names of the
+    layers that the cores run: bits and zeros of all other layers are not compared. None compares all layers.
+    """
     if structure_of_network(a) != structure_of_network(b):
         return NetworkDifference(structure=_structure_text(a, b))
-    pairs = list(zip(_layers(a), _layers(b), strict=True))
+    pairs = [
+        (one, other)
+        for one, other in zip(_layers(a), _layers(b), strict=True)
+        if run_layers is None or one.name in run_layers
+    ]
     bits = [one.name for one, other in pairs if one.precision_bits != other.precision_bits]
     zeros = [one.name for one, other in pairs if one.zeros != other.zeros]
     return NetworkDifference(

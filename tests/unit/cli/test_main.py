@@ -106,7 +106,7 @@ def test_user_errors_come_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["validate", str(wrong), str(tmp_path / "none.yaml"), MAPPING]) == 2
     said = capsys.readouterr()
     assert said.err.count("did you mean 'r_cost'?") == 2
-    assert "none.yaml no such file" in said.err
+    assert "none.yaml: no such file" in said.err
     assert "Traceback" not in said.err
     assert "tpu_like.yaml: mapping, no problems" in said.out
 

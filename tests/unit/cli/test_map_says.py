@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import tilewright
 from tilewright.cli.main import main
 
 NETWORK = "config/workload/mobilenetv2.onnx"
@@ -148,3 +149,18 @@ def test_designs_without_energies(
     decided = main(["decide", str(tmp_path / "out"), "--objective", objective, "--no-advice"])
     assert decided == (2 if told else 0)
     assert (f"objective: {why.format('designs')}" in capsys.readouterr().err) == told
+
+
+def test_a_register_smaller_than_a_partial_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names both ways out: wider registers, or narrower partial sums."""
+    hardware, mapping, *_ = tilewright.new(tmp_path / "mine")
+    assert run_map(hardware, mapping, "--bits", "weights=8,activations=16") == 2
+    hint = "this is one partial sum: give the memory and its ports 32 bits, or the partial sums at most 16 bits"
+    assert hint in capsys.readouterr().err
+
+
+def test_the_name_of_a_network_is_no_path(capsys: pytest.CaptureFixture[str]) -> None:
+    """`map` needs the path of a network; for the name of a network of the project, the message gives the path."""
+    assert run_map(TPU, MAPPING, network="resnet18") == 2
+    said = capsys.readouterr().err
+    assert said == "error: resnet18: no such workload file (did you mean 'config/workload/resnet18.onnx'?)\n"

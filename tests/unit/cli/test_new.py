@@ -120,6 +120,39 @@ def test_wrong_choices_are_told_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "mine").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "allowed"),
+    [
+        ("--sram", "384", "a size with a unit"),
+        ("--sram", "4 GiB", "bytes)"),
+        ("--sram", "64 B", "a larger SRAM; its words have 512 bits"),
+        ("--dram-bandwidth", "17", "12.8 GB/s or 64 b/cycle"),
+        ("--clock", "700", "800 MHz"),
+    ],
+)
+def test_wrong_numbers_are_those_of_options(
+    option: str, value: str, allowed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the option, not a key of the hardware file; a number without a unit is not guessed to be in
+    bits.
+    """
+    assert main(["new", str(tmp_path / "mine"), option, value]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"error: {option}: ")
+    assert f"got {value} " in said
+    assert allowed in said
+    assert not (tmp_path / "mine").exists()
+
+
+def test_each_network_has_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With folders of their own, so that no run replaces another."""
+    names = "resnet18", "mobilenetv2"
+    assert main(["new", str(tmp_path / "mine"), *(word for name in names for word in ("--network", name))]) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("to map ")]
+    assert [line.partition(":")[0] for line in told] == [f"to map {name}" for name in names]
+    assert len({line.rpartition(" -o ")[2] for line in told}) == 2
+
+
 def test_a_configuration_is_valid_here_and_in_the_project(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

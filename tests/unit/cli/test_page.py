@@ -396,3 +396,10 @@ def test_nothing_is_wider_than_the_window(tab: Page, width: int) -> None:
         silent = "[...document.querySelectorAll('main svg')].filter((one) => one.parentElement.closest('svg') === null"
         silent += " && !one.getAttribute('aria-label') && one.getAttribute('aria-hidden') !== 'true').length"
         assert tab.run(silent) == 0, place
+
+
+def test_the_page_has_the_name_of_an_html_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name without the suffix, such as that of a folder, is refused before any run is read."""
+    assert main(["page", str(tmp_path), "-o", str(tmp_path / "page")]) == 2
+    assert "-o: is not the name of an HTML file" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]

@@ -49,6 +49,7 @@ def test_numbers_are_read_with_their_digits() -> None:
     assert is_share("<0.1%", 0.0004)
     assert not is_share("<0.1%", 0.0)
     assert is_change("-3.2%", 0.0319)
-    assert is_change("<0.1% less", 0.0002)
+    assert is_change("-<0.1%", 0.0002)
+    assert not is_change("+<0.1%", 0.0002)
     assert not is_change("0", 0.01)
     assert not is_change("-3.2%", None)

@@ -223,7 +223,7 @@ TOGETHER: dict[str, Slip] = {
     "no network": Slip(
         [(SYSTEM, "- 0, 1", "- 0, 11"), (MAPPING, "[0, 1]", "[0, 8]")],
         [
-            "none.onnx …no such …",
+            "none.onnx: no such …",
             "trio.yaml:8 core_connectivity[0]: no core has this id, got 11 …",
             "mapping.yaml:2 first.core_allocation[1]: no core has this id, got 8 …",
         ],
@@ -232,8 +232,8 @@ TOGETHER: dict[str, Slip] = {
     "no mapping and no accelerator": Slip(
         [],
         [
-            "nothing.yaml no such hardware file …",
-            "none.yaml no such mapping file …",
+            "nothing.yaml: no such hardware file …",
+            "none.yaml: no such mapping file …",
             "hint_loops[0]: no layer of the network has this loop dimension, got ZZ …",
         ],
         ["--mapping", "{folder}/none.yaml", "--hardware", "{folder}/nothing.yaml", *LOOPS, '[["ZZ", 2]]'],

@@ -184,7 +184,10 @@ def test_several_cores(tmp_path: Path) -> None:
     assert summary["static_power_w"] == pytest.approx(1e-3)
     assert summary["power_w"] * summary["latency_s"] == pytest.approx(summary["energy_pj"] * 1e-12)
     (line,) = (line for line in power_lines(summary) if line.startswith("static power"))
-    assert line == f"static power: 0.001 W, drawn all the time, {leaked / summary['energy_pj']:.1%} of the energy"
+    share = f"drawn all the time, {leaked / summary['energy_pj']:.1%} of the energy"
+    parts = summary["static_power_parts"]
+    counted, zero = (", ".join(parts[kind]) for kind in ("counted", "zero"))
+    assert line == f"static power: 0.001 W (of {counted}; none, or 0, is given for {zero}), {share}"
     tables = [(tmp_path / one / "cost" / "left.jsonl").read_text().splitlines()[1:-1] for one in ("plain", "leaky")]
     assert tables[0] == tables[1]
     assert "leakage" not in plain["energy"].get("terms_pj", {})

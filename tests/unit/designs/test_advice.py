@@ -207,6 +207,7 @@ def test_a_luckier_search_takes_nothing_away() -> None:
     told = advice_text(made)
     assert "for nothing" not in told
     assert "change latency by -20.0%: this saving comes from the search" in told
+    assert "its mappings without it: what the mappings of the new search give on the unchanged hardware" in told
     free = Advice(change(more=False), now, Outcome(90.0, 800.0))
     ((_, one),) = Advices.of("latency", now, [free], searched=True, known=known).spare
     assert one is free, "with the mappings of the run"
@@ -312,3 +313,12 @@ def test_energies_per_bit_follow_the_widths_of_ports() -> None:
     ):
         (note,) = assumptions_of([one for one in changes if one.key == f"memories.{memory}.ports.r.bandwidth_max"])
         assert words in note
+
+
+@pytest.mark.parametrize(("latency", "told"), [(1000.3, "+<0.1%"), (999.7, "-<0.1%"), (1000.0, "0"), (900.0, "-10.0%")])
+def test_changes_have_one_notation(latency: float, told: str) -> None:
+    """A sign, then the share; a share that would be rounded to 0 has an upper limit."""
+    now = Outcome(100.0, 1000.0)
+    found = [Advice(change(more=True), Outcome(100.0, latency), Outcome(100.0, 500.0))]
+    text = advice_text(Advices.of("latency", now, found, searched=True, known=now))
+    assert f" {told} " in next(line for line in text.splitlines() if line.startswith(" 1 "))

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tilewright.designs.answer import answer_of
-from tilewright.designs.decision import Decision
-from tilewright.designs.decision_gaps import unbounded_statements
+from tilewright.designs.decision import Decision, decision_of
+from tilewright.designs.decision_gaps import latency_statements, unbounded_statements
 from tilewright.designs.decision_text import CERTAINTY
 from tilewright.designs.front_odds import part_columns
 from tilewright.designs.known_gaps import KnownGap, known_gap, needed_gap, within_gap
 from tilewright.search.cost_ranges import CostPart
+from tilewright.search.options import SearchOptions
 
 from tests.unit.designs.conftest import costs, exploration
 from tests.unit.designs.decision_cases import commands_of, texts, with_gaps
@@ -76,3 +77,17 @@ def test_ties_are_told_as_ties() -> None:
     assert "2 of 3 other designs, among them the 2 that tie, could have less EDP than design-0" in text
     assert "less than 0.1%" not in text
     assert "design-1 in 100.0% (a tie counts for both)." in texts(decision, CERTAINTY)[0]
+
+
+@pytest.mark.parametrize(("objective", "is_said"), [("EDP", True), ("latency", True), ("energy", False)])
+def test_latencies_without_error_bars(objective: str, is_said: bool) -> None:
+    """A decision that depends on latencies says that they have no error bars, and names the command that makes them;
+    not for several cores, for which no errors are measured.
+    """
+    decision = decision_of(answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0)])), objective)
+    space: Any = SimpleNamespace(options=SearchOptions(model="corrected"), is_of_systems=False, design=None)
+    space = type("Space", (SimpleNamespace,), {"__len__": lambda self: 0})(**vars(space))
+    found = [*latency_statements(decision, space, commands_of(decision.answer))]
+    assert [command.endswith("--error-bars any") for one in found for command in one.commands] == [True] * is_said
+    space.is_of_systems = True
+    assert not [*latency_statements(decision, space, commands_of(decision.answer))]

@@ -189,3 +189,15 @@ def test_a_space_varies_the_factor(tmp_path: Path) -> None:
     settings = space.outline(0).settings
     start = reader.whole(settings).cores[0]
     assert reader.core(space.outline(1).settings, settings, start).memories[0] == second
+
+
+@pytest.mark.parametrize(("energy", "is_told"), [(82.6, True), ("82.6 fJ", False), (4.0, False)])
+def test_energies_of_operations_are_compared_with_the_library(energy: object, is_told: bool) -> None:
+    """An energy in fJ that is given as one in pJ is 1,000 times that of the library at the node of the memories; a
+    floating-point operation is not.
+    """
+    notices: list[str] = []
+    data = of_sram(cost={"from": "sram", "node_nm": 22})
+    data["operational_array"]["unit_energy"] = energy
+    read(data, notices)
+    assert any("82.6 pJ are 999 times the energy of an 8-bit multiply-accumulate" in one for one in notices) == is_told

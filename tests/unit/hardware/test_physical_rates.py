@@ -106,6 +106,13 @@ def test_rounding_is_said() -> None:
     assert all("25.6 GB/s at 1000 MHz are 204.8 bits per cycle, rounded down to 204" in one for one in said)
 
 
+def test_a_rounded_number_shows_its_fraction() -> None:
+    """Wide ports, too: 146,285.71 bits must not look like 146,286 bits that are rounded down by one."""
+    notices: list[str] = []
+    dram_of(core("12.8 GB/s", clock="700 kHz"), notices)
+    assert any("are 146285.71 bits per cycle, rounded down to 146285" in one for one in notices)
+
+
 def test_a_clock_is_needed_and_asked_for_once() -> None:
     """One message, whatever the number of ports; nothing else of the file is complained of."""
     (problem,) = problems_of(core(clock=None))

@@ -1,5 +1,6 @@
 """Clocks and static power in hardware files: what they mean, what shares them, and what is wrong with them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import (
     clock_period_ns,
     rate_pj_a_cycle,
+    static_power_fields,
     static_power_mw,
     system_power_mw,
     system_rates_pj_a_cycle,
@@ -44,6 +46,19 @@ def test_a_core_without_these_keys_is_as_it_was() -> None:
     assert clock_period_ns(found) is None
     assert static_power_mw(found) == rate_pj_a_cycle(found, "leakage") == 0
     assert without_static_power(found) is found
+
+
+def test_parts_without_static_power_are_named() -> None:
+    """A power that is not given counts as 0, so a summary has the parts for which this is so. Without any static power,
+    there is nothing to say.
+    """
+    data = leaky(clock_frequency="200 MHz")
+    del data["operational_array"]["unit_leakage"]
+    cores = parse_accelerator(data).cores
+    assert static_power_fields(cores) == {"static_power_parts": {"counted": ["sram"], "zero": ["array"]}}
+    twice = static_power_fields([*cores, replace(cores[0], name="other")])
+    assert twice["static_power_parts"]["zero"] == ["small array", "other array"]
+    assert static_power_fields(parse_accelerator(core("small", sram=memory())).cores) == {}
 
 
 def test_static_power_without_a_clock_is_refused() -> None:

@@ -243,6 +243,8 @@ def test_ends_of_ranges_that_do_not_turn_the_order(runs: list[Ran]) -> None:
             first = min(gap(pair, one, Turn(row, at), at) for row in ranged for at in (row.low, row.high))
             assert gap(pair, one, one.nearest_end, end) == pytest.approx(first) == pytest.approx(one.left)
             count += 1
+            (line, _) = turn_lines((one,), by_time=True)
+            assert line.count("reverses the order") <= (1 if one.turn is None else 0), "said once"
     assert count >= 5
 
 

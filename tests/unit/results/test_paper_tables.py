@@ -364,3 +364,9 @@ def test_latex_compiles(tmp_path: Path) -> None:
     (tmp_path / "t.tex").write_text(f"{head}{table.latex()}\\end{{document}}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_the_use_of_the_array_has_words() -> None:
+    """A heading is no name of a column of the CSV file."""
+    found = PaperTable.of(pandas.DataFrame({"layer": ["a", "b"], "mac_utilization_with_offloading": [0.5, 0.25]}))
+    assert found.headings == ("layer", "use of the array [%]")

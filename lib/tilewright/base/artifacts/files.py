@@ -27,7 +27,19 @@ def existing_file(source: FilePath, what: str = "") -> Path:
         inside = [str(item) for item in sorted(path.iterdir()) if item.is_file() and not item.name.startswith(".")]
         allowed = f"a file, such as {some_of(inside)}" if inside else "a file"
         raise InputError([Problem("is a folder", str(path), allowed=allowed)])
-    raise InputError([Problem(" ".join(["no such", *what.split(), "file"]), str(path), nearest=nearest_file(path))])
+    message = " ".join(["no such", *what.split(), "file"])
+    nearest = _file_of_project(path, what) or nearest_file(path)
+    raise InputError([Problem(message, path=str(path), nearest=nearest)])
+
+
+def _file_of_project(path: Path, what: str) -> str:
+    """Path of the file that a bare name, such as `resnet18`, has in the folder of `config` for this kind of file. ''
+    for a path with a folder or a suffix, and if there is no such file.
+    """
+    if path.suffix or path.parent != Path() or not what.isalpha():
+        return ""
+    found = (file for file in Path("config", what).rglob("*") if file.stem == path.name and file.is_file())
+    return str(min(found, default=""))
 
 
 def nearest_file(path: Path) -> str:

@@ -399,7 +399,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
     steps = [f"{entry.name}: {entry.energy_pj:g} pJ a bit, {entry.area_um2:g} um2 a bit"]
     is_scaled = node_nm != entry.node_nm
     if is_scaled:
-        told = f"energy × {factors.energy:.4g}, area × {factors.area:.4g}; leakage is not scaled"
+        told = f"energy × {factors.energy:.4g}, area × {factors.area:.4g}; leakage is not known"
         steps.append(f"from {entry.node_nm:g} to {node_nm:g} nm by the law of {LAW}: {told}")
     steps.append(f"read of {shape.read_bits} bits, write of {shape.write_bits} bits, area of {shape.size_bits} bits")
     leakage = None if is_scaled else _as_in_cacti(shape.size_bits * entry.leakage_mw)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tilewright.base.errors import count_of
+from tilewright.base.profile import CORRECTED
 from tilewright.results.text_tables import share_text
 
 ERROR_BARS = "error_bars"
@@ -21,6 +22,12 @@ def bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         return
     yield f"error bars of {found['share']:.0%}, class {found['class']}: a machine takes {bar_text(found, summary)}"
     yield from source_lines(found)
+
+
+def no_bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Line on the option that makes error bars, if the summary of a run has none but could have them."""
+    if ERROR_BARS not in summary and summary.get("model") == CORRECTED.name and "clock_breakdown_ns" not in summary:
+        yield f"latency: no error bars; `--error-bars CLASS` makes them from measurements of machines ({PAGE})"
 
 
 def bar_text(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str:

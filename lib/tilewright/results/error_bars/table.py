@@ -17,20 +17,12 @@ import numpy.typing as npt
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.cost.waiting import WAITING_TERMS
 from tilewright.results.bottlenecks import ARRAY, CAUSE_OF_TERM, IDLE_UNITS, MOVING_DATA, WAITING
-from tilewright.search.options import MACHINE_CLASSES
+from tilewright.search.options import MACHINE_CLASSES, MACHINES
 
 Values = npt.NDArray[np.float64]
 TABLE = Path(__file__).with_name("errors.csv")
 """File with the table of errors."""
 HOST_DRIVEN, SEQUENCED, MANY_CORE, ROW_STATIONARY, ANY = MACHINE_CLASSES
-CLASSES: Mapping[str, str] = {
-    HOST_DRIVEN: "one array to which a host or driver sends each command, such as Gemmini",
-    SEQUENCED: "one large array with a program of a compiler, such as a TPU",
-    MANY_CORE: "many cores with arrays of their own that work on one layer, such as Tenstorrent and AMD XDNA",
-    ROW_STATIONARY: "one array with the row-stationary dataflow, such as Eyeriss",
-    ANY: "all machines with measurements, if none of the other classes fits",
-}
-"""Classes of machines: name -> the machines of the class, in words. The option --error-bars takes these names."""
 LIMITS = (ARRAY, MOVING_DATA, WAITING)
 """Kinds of causes that can limit a layer. They are those that `explain` names, but idle units count as ARRAY."""
 PROGRAM, MACHINE, OWN, WHOLE = "program", "machine", "row", "whole"
@@ -120,9 +112,9 @@ def has_waiting(layers: Iterable[Mapping[str, float]]) -> bool:
 
 def check_class(name: str, path: str = "--error-bars") -> str:
     """Name of a class of machines. Raises InputError if there is no such class."""
-    if name not in CLASSES:
-        nearest = nearest_name(name, list(CLASSES))
-        allowed = ", ".join(CLASSES)
+    if name not in MACHINES:
+        nearest = nearest_name(name, list(MACHINES))
+        allowed = ", ".join(MACHINES)
         raise InputError(
             [Problem("no such class of machines", path=path, value=name, allowed=allowed, nearest=nearest)]
         )

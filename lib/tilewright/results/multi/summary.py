@@ -13,7 +13,7 @@ from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import gap_to
 from tilewright.base.units import size_text
 from tilewright.cost.rates import rates
-from tilewright.hardware.static_power import system_clock_period_ns, system_power_mw
+from tilewright.hardware.static_power import static_power_fields, system_clock_period_ns, system_power_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.multicore.scheduling.bounds.lower_bounds import LatencyBounds, LowerBounds
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
@@ -196,9 +196,11 @@ def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
 
 
 def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_pj: float, mac_count: int) -> Summary:
-    """Summary fields with seconds, watts and operations per second; {} if the clock is not known."""
+    """Summary fields with seconds, watts and operations per second, and with the parts that have a static power; {} if
+    the clock is not known."""
     clock_ns, power_mw = system_clock_period_ns(accelerator), system_power_mw(accelerator)
-    return rates(clock_ns, latency_cycles, energy_pj, mac_count, power_mw, system_area(accelerator).mm2)
+    found = rates(clock_ns, latency_cycles, energy_pj, mac_count, power_mw, system_area(accelerator).mm2)
+    return found | (static_power_fields(accelerator.cores) if found else {})
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:

@@ -6,7 +6,8 @@ The rows are those of `summary.csv`, but their numbers have nine significant dig
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
+from tilewright.base.objectives import energy_delay_product
 from tilewright.hardware.system import lacks_unit
 from tilewright.results.columns import ABSENT, Column
 from tilewright.results.records import Summary
@@ -24,8 +25,15 @@ LIMITED_BY: Column[Summary] = Column(
     "limited_by", "Limit of the run, in words.", lambda _: ABSENT, "limited by", is_number=False
 )
 """Column of the page with the limit of the run. Its value comes from `bottlenecks.json`, not from the summary."""
+EDP_PJ_S = "edp_pj_s"
+EDP_IN_SECONDS: Column[Summary] = Column(
+    EDP_PJ_S, "Energy times latency in seconds.", lambda _: ABSENT, "EDP", "nJ s", 1e3, is_cost=True
+)
+"""Column of the page that takes the place of the EDP in J cycles if the clocks of all runs are known, so that the page
+has the same number as `compare`.
+"""
 FIRST = (
-    *("run", "workload", "hardware", "flow", "state", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES),
+    *("run", "workload", "hardware", "flow", "state", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES, EDP_PJ_S),
     *("mac_utilization", AREA_MM2, "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
     *("corrected_energy_pj", "corrected_latency_cycles", "costed_mac_share", "costed_operation_share", "layers"),
 )
@@ -35,13 +43,29 @@ ALWAYS = ("run", "workload", "hardware", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLE
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column[Summary], ...]:
-    """Columns for which at least one row has a value, and the columns in ALWAYS."""
-    return tuple(one for one in page_columns() if one.key in ALWAYS or any(_has(row, one) for row in rows))
+    """Columns for which at least one row has a value, and the columns in ALWAYS. There is one column with the EDP: in
+    seconds if all rows with an EDP have it in seconds, otherwise in cycles.
+    """
+    costed = [row for row in rows if row.get(EDP_PJ_CYCLES) not in (None, "")]
+    in_seconds = bool(costed) and all(_has(row, EDP_IN_SECONDS) for row in costed)
+    left_out = EDP_PJ_CYCLES if in_seconds else EDP_PJ_S
+    known = (one for one in page_columns() if one.key != left_out)
+    return tuple(one for one in known if one.key in ALWAYS or any(_has(row, one) for row in rows))
+
+
+def edp_in_seconds(row: Mapping[str, Any]) -> dict[str, float]:
+    """EDP of a run in pJ s, by its key; {} if the clock of the run is not known."""
+    seconds = row.get(LATENCY_S)
+    return {} if not seconds else {EDP_PJ_S: energy_delay_product(row[ENERGY_PJ], seconds)}
 
 
 def page_columns() -> tuple[Column[Summary], ...]:
     """Columns with a heading, in the order of the page."""
-    known = {one.key: one for one in (NAME, LIMITED_BY, *run_columns()) if isinstance(one, Column) and one.words}
+    known = {
+        one.key: one
+        for one in (NAME, LIMITED_BY, EDP_IN_SECONDS, *run_columns())
+        if isinstance(one, Column) and one.words
+    }
     return tuple(known[key] for key in dict.fromkeys((*FIRST, *known)))
 
 

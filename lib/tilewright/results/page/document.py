@@ -15,7 +15,7 @@ from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.harmless import html, html_data
 from tilewright.base.json_values import JsonObject
 from tilewright.results.multi.page import schedule_frame
-from tilewright.results.page.columns import LIMITED_BY, area_words, cause_text, cell, shown_columns
+from tilewright.results.page.columns import LIMITED_BY, area_words, cause_text, cell, edp_in_seconds, shown_columns
 from tilewright.results.pareto import ComparableRuns, compare
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import run_row
@@ -116,7 +116,8 @@ def page_data(
 
 
 def _row(run: PageRun) -> dict[str, Any]:
-    return run_row(run.name, run.summary) | {LIMITED_BY.key: run.limited_by or cause_text(run.verdict)}
+    row = run_row(run.name, run.summary)
+    return row | edp_in_seconds(row) | {LIMITED_BY.key: run.limited_by or cause_text(run.verdict)}
 
 
 def _title(runs: Sequence[PageRun]) -> str:

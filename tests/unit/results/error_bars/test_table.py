@@ -5,9 +5,9 @@ import csv
 import numpy as np
 import pytest
 from tilewright.base.errors import InputError
+from tilewright.cli.main import main
 from tilewright.results.error_bars.table import (
     ANY,
-    CLASSES,
     LATENCY,
     LEAST_ROWS,
     LEVELS,
@@ -26,6 +26,7 @@ from tilewright.results.error_bars.table import (
     table_of,
     table_rows,
 )
+from tilewright.search.options import MACHINES
 
 ARRAY, MOVING_DATA, WAITING = LIMITS
 
@@ -47,7 +48,7 @@ def test_quantiles_rise_with_their_level() -> None:
 def test_every_class_is_in_the_table() -> None:
     """Each class has errors of its own, and `any` has errors for every limit that a hardware file can have."""
     keys = error_table().cells.keys()
-    assert {key.device_class for key in keys} == set(CLASSES)
+    assert {key.device_class for key in keys} == set(MACHINES)
     limits = {(key.has_keys, key.limit) for key in keys if (key.device_class, key.quantity) == (ANY, LATENCY)}
     assert limits == {*((True, limit) for limit in LIMITS), (False, ARRAY), (False, MOVING_DATA)}
 
@@ -74,7 +75,7 @@ def test_few_rows_are_replaced_by_those_of_all_classes() -> None:
 
 def test_only_one_class_has_measured_power() -> None:
     """The power of Eyeriss is measured, and no other; it also stands for all classes."""
-    measured = {name: table.sets for name in CLASSES if (table := error_table().power(name)) is not None}
+    measured = {name: table.sets for name in MACHINES if (table := error_table().power(name)) is not None}
     assert measured == {ROW_STATIONARY: ("eyeriss_v1",), ANY: ("eyeriss_v1",)}
     assert error_table().power(ROW_STATIONARY).key.quantity == POWER  # type: ignore[union-attr]
 
@@ -97,7 +98,7 @@ def test_an_unknown_class_is_told_with_the_nearest() -> None:
     text = str(found.value)
     assert "--error-bars: no such class of machines, got many-cores" in text
     assert "did you mean 'many-core'" in text
-    assert all(name in text for name in CLASSES)
+    assert all(name in text for name in MACHINES)
 
 
 def test_a_table_is_read_by_its_headings() -> None:
@@ -107,3 +108,12 @@ def test_a_table_is_read_by_its_headings() -> None:
     (cell,) = table_of([row]).cells.values()
     assert (cell.sets, cell.machines, cell.programs, cell.rows) == (("one", "two"), 2, 3, 40)
     assert cell.quantile(OWN, 0.3) == pytest.approx(0.3)
+
+
+def test_the_help_of_each_verb_explains_the_classes(capsys: pytest.CaptureFixture[str]) -> None:
+    """`map`, `explore` and `compare` take the name of a class, so their help says which machines each class has."""
+    for verb in ("map", "explore", "compare"):
+        assert main([verb, "--help"]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        for name, words in MACHINES.items():
+            assert f"{name}: {words}" in told.replace("- ", "-"), (verb, name)

@@ -27,6 +27,8 @@ def test_bits_and_zeros_leave_the_structure(profile: str) -> None:
     assert len({structure_of_network(each) for each in (plain, wide, one)}) == 1
     count = sum(node.layer is not None for node in plain.nodes)
     assert difference_of(plain, wide).bits == f"{count} of {count} layers"
+    assert difference_of(plain, wide, {"first"}).bits == "1 of 1 layer", "layers that no core runs are not counted"
+    assert difference_of(plain, wide, ()).bits == ""
     assert difference_of(plain, one).bits == f"1 of {count} layers (second)"
     options = NetworkOptions(zeros=(("first.activations", 0.5),))
     sparse = read_onnx(network(), PROFILES[profile], options=options).workload
