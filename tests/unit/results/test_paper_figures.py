@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ import numpy as np
 import pandas
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator
 from tilewright.base.errors import InputError
@@ -59,6 +61,8 @@ from tests.unit.results.test_pareto import run as pareto_run
 from tests.unit.results.test_two_runs import run_of
 
 Network = Callable[..., Any]
+LEAST_GREY_STEP = 0.04
+"""Least difference of two greys that a reader tells apart, as a share of the step from black to white."""
 HARDWARE = Path(__file__).resolve().parents[3] / "config" / "hardware"
 
 
@@ -186,6 +190,25 @@ def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None
             _check_page(figure, COLUMN_INCHES, name)
             _check_axes(figure, name)
             _check_files(paths, figure.caption_title, name)
+            _check_greys(figure, name)
+
+
+def _check_greys(figure: NotedFigure, name: str) -> None:
+    """Any two boxes of a panel's legend differ in a print without colours: in their hatch or in their grey."""
+    boxes = [handle for handle in figure.handles if isinstance(handle, Patch)]
+    for panel in {_panel_of_label(box) for box in boxes}:
+        looks = [
+            (box.get_hatch(), float(np.dot(to_rgb(box.get_facecolor()), (0.299, 0.587, 0.114))))
+            for box in boxes
+            if _panel_of_label(box) == panel
+        ]
+        for (hatch, grey), (other_hatch, other_grey) in combinations(looks, 2):
+            assert hatch != other_hatch or abs(grey - other_grey) >= LEAST_GREY_STEP, f"{name}: {looks}"
+
+
+def _panel_of_label(box: Patch) -> str:
+    """Title of the panel before a label of a legend; '' if the figure has one kind of panel."""
+    return str(box.get_label()).rpartition(": ")[0]
 
 
 @pytest.mark.slow
