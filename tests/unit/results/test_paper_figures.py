@@ -411,7 +411,9 @@ def test_units_of_axes_are_not_torn(width: float) -> None:
 
 
 def test_a_column_names_causes_whole(make_network: Network) -> None:
-    """No cause is cut, and the peak of the array has its unit; the caption says what the discs are."""
+    """No cause is cut, and the peak of the array has its unit; the caption says what the discs are, and that a MAC is
+    not two operations as in TOP/s.
+    """
     with drawn_for("column"):
         figure = dict(_of_layers(make_network))["bottlenecks"]
         assert isinstance(figure, NotedFigure)
@@ -420,5 +422,7 @@ def test_a_column_names_causes_whole(make_network: Network) -> None:
     assert names
     assert not any("…" in name for name in names)
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
-    assert "peak of the array: 50 operations a cycle" in texts
+    assert "peak of the array: 50 MACs a cycle" in texts
     assert "disc: a layer; the larger the disc, the more cycles" in caption
+    assert "MACs: each counts once (in TOP/s, it counts as two operations)" in caption
+    assert not any("operations" in axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes)
