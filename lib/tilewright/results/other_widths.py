@@ -68,7 +68,7 @@ def remove_other_figures(figure: "NotedFigure", stem: Path) -> None:
     for width in other_widths():
         files = [stem.with_name(f"{stem.name}-{width}{end}") for end in FIGURE_ENDS]
         present = [file for file in files if file.is_file()]
-        if present and not (len(present) == len(files) and _is_alike(figure, *files[2:])):
+        if present and not (len(present) == len(files) and _is_alike(figure, files[2], files[-1])):
             remove_files(present)
 
 

@@ -17,7 +17,7 @@ COLUMN_INCHES, PAGE_INCHES = 3.4, 7.0
 figure over both columns.
 """
 WIDTHS_INCHES = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
-FIGURE_ENDS = (".pdf", ".svg", ".txt", ".csv")
+FIGURE_ENDS = (".pdf", ".svg", ".txt", "-caption.tex", ".csv")
 """Endings of the files of a figure for a paper, after the name of the width."""
 _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
@@ -47,8 +47,8 @@ def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
 
 def figure_suffixes() -> tuple[str, ...]:
     """Endings of the names of the files in which a figure is written, such as `.svg` or `-column.pdf`. For a report,
-    these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption and the numbers of the
-    figure.
+    these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption as text and as LaTeX, and the
+    numbers of the figure.
     """
     width = sheet_name()
     return tuple(f"-{width}{suffix}" for suffix in FIGURE_ENDS) if width else (".svg", ".png")

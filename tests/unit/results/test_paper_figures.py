@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -191,6 +193,19 @@ def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None
             _check_axes(figure, name)
             _check_files(paths, figure.caption_title, name)
             _check_greys(figure, name)
+    if shutil.which("pdflatex"):
+        _check_captions(tmp_path)
+
+
+def _check_captions(folder: Path) -> None:
+    """LaTeX prints the captions of all figures of a folder."""
+    names = [path.stem for path in sorted(folder.glob("*-column-caption.tex"))]
+    figures = "".join(f"\\begin{{figure}}\\input{{{name}}}\\end{{figure}}\\clearpage\n" for name in names)
+    text = f"\\documentclass{{article}}\\usepackage{{textcomp}}\\begin{{document}}\n{figures}\\end{{document}}\n"
+    (folder / "paper.tex").write_text(text)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def _check_greys(figure: NotedFigure, name: str) -> None:
@@ -361,7 +376,7 @@ def _check_files(paths: Sequence[Path], title: str, name: str) -> None:
     assert title not in re.sub(r"<[^>]*>", "", svg), (name, title)
     caption = paths[2].read_text()
     assert caption.startswith(title.rstrip(".")), name
-    assert len(pandas.read_csv(paths[3])) >= 1, name
+    assert len(pandas.read_csv(paths[-1])) >= 1, name
 
 
 @pytest.mark.parametrize("scale", ["log", "linear"])
