@@ -43,13 +43,13 @@ from tilewright.results.multi.system_figure import system_figure
 from tilewright.results.nest_figure import nest_figure
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_axis
-from tilewright.results.paper_figure import LEAST_POINTS, fit_to_sheet
+from tilewright.results.paper_figure import fit_to_sheet
 from tilewright.results.pareto import compare
 from tilewright.results.pareto_figure import pareto_figure
 from tilewright.results.port_limits import PortLimit, PortName, PortRoof, Roofline, RooflinePoint, Widened
 from tilewright.results.records import layers_in_order
 from tilewright.results.run_ledger import LATENCY, LedgerPlace, ledger_of_layers
-from tilewright.results.sheet import COLUMN_INCHES, PAGE_INCHES, PaperWidth, drawn_for, figure_suffixes
+from tilewright.results.sheet import COLUMN_INCHES, LEAST_POINTS, PAGE_INCHES, PaperWidth, drawn_for, figure_suffixes
 from tilewright.results.two_runs import compare_two
 from tilewright.results.two_runs_figure import comparison_figure
 from tilewright.tokens.figure import token_figure
