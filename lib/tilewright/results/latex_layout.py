@@ -118,8 +118,8 @@ def layout_of(
     sizes: Sequence[FontSize] = SIZES,
 ) -> TableLayout:
     """Layout with the largest font in which the table fits the width of `inches`. If it fits in no font, cells of text
-    columns get several lines, in one of the two smallest fonts of `sizes`; lines end within names only if this is needed. If the
-    table still does not fit, `does_fit` is false.
+    columns get several lines, in one of the two smallest fonts of `sizes`; lines end within names only if this is
+    needed. If the table still does not fit, `does_fit` is false.
     """
     columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
     room = inches * POINTS_AN_INCH

@@ -274,7 +274,10 @@ def write_table(
     units of this table, if its numbers are readable in these units. `below` are the notes that LaTeX prints.
     """
     write_csv(table, path)
-    return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn, usual, below))
+    return (
+        path,
+        *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn, usual, below),
+    )
 
 
 def write_in_paper(
@@ -323,7 +326,9 @@ def _write_files(table: PaperTable, text: str, stem: Path, inches: float) -> lis
     if further:
         rows = count_of(len(table.rows), "row")
         named = ", ".join(path.name for path in paths[1:])
-        note(f"{first.name}: {rows} and {len(table.headings)} columns need {len(contents)} tables of a {width}: {named}")
+        note(
+            f"{first.name}: {rows} and {len(table.headings)} columns need {len(contents)} tables of a {width}: {named}"
+        )
     for words in table.faults(inches):
         note(f"{first.name}: {words}")
     return paths
@@ -339,8 +344,8 @@ def paper_tables(
     """Pairs (end of the file name, table for a paper).
 
     A table with a column QUANTITY gives one table for each quantity. `columns` are the columns to keep; () keeps all
-    columns. Empty columns are left out. `notes` are sentences below each table, and LaTeX prints those in `below`. If there
-    are several quantities, a sentence in `below` begins with its quantity, such as `energy_pj: `.
+    columns. Empty columns are left out. `notes` are sentences below each table, and LaTeX prints those in `below`. If
+    there are several quantities, a sentence in `below` begins with its quantity, such as `energy_pj: `.
     """
     kept = table[[name for name in columns if name in table]] if columns else table
     if QUANTITY not in kept:

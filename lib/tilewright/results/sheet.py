@@ -52,8 +52,8 @@ def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
 
 def figure_suffixes() -> tuple[str, ...]:
     """Endings of the names of the files in which a figure is written, such as `.svg` or `-column.pdf`. For a report,
-    these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption as text and as LaTeX, and the
-    numbers of the figure.
+    these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption as text and as LaTeX, and
+    the numbers of the figure.
     """
     width = sheet_name()
     return tuple(f"-{width}{suffix}" for suffix in FIGURE_ENDS) if width else (".svg", ".png")

@@ -24,7 +24,18 @@ from tilewright.results.paper_notices import noting
 from tilewright.results.paper_tables import PaperTable, paper_tables, write_table
 from tilewright.results.sheet import LEAST_POINTS, drawn_for
 
-NAMES = ("a_b", "50% & more", "#1 {x} $y$", "~^\\end{tabular}", "[1ex]", "--", "<>|\"'`", "rf\u202e_2B", "µJ·m²", "10⁻⁶ ≤ Σ → 10³")
+NAMES = (
+    "a_b",
+    "50% & more",
+    "#1 {x} $y$",
+    "~^\\end{tabular}",
+    "[1ex]",
+    "--",
+    "<>|\"'`",
+    "rf\u202e_2B",
+    "µJ·m²",
+    "10⁻⁶ ≤ Σ → 10³",
+)
 TABLE = pandas.DataFrame(
     {
         "layer": NAMES[:3],
@@ -42,7 +53,13 @@ def read_latex(text: str) -> str:
     """Text that LaTeX prints for what `latex` made; raises ValueError for anything that is not known to be printed."""
     names = {"textbackslash": "\\", "textasciitilde": "~", "textasciicircum": "^", "textless": "<", "textgreater": ">"}
     names |= {"textbar": "|", "char34": '"', "textasciigrave": "`", "textquotesingle": "'"}
-    formulas = {r"\mu": "µ", **{f"^{digit}": sign for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}, r"\cdot": "·", r"\times": "×", "-": "−"}
+    formulas = {
+        r"\mu": "µ",
+        **{f"^{digit}": sign for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+        r"\cdot": "·",
+        r"\times": "×",
+        "-": "−",
+    }
     formulas |= {r"\leq": "≤", r"\geq": "≥", r"\rightarrow": "→", r"\Sigma": "Σ", "^-": "⁻"}
     text = re.sub(r"\\ensuremath\{(.*?)\}", lambda formula: formulas[formula[1]], text)
     found, place = "", 0
