@@ -276,7 +276,7 @@ class _EnergyBars:
         return f"{SUM}above the bars: energy of the layer, the sum of its bars, in {self.unit[1]}"
 
     @property
-    def styles(self) -> list[dict[str, Any]]:
+    def styles(self) -> list[dict[str, str | float]]:
         """Styles of the parts of a stacked bar: each part is darker than the part below it, and every second part is
         hatched, so that the parts also differ in a print without colours.
         """

@@ -34,7 +34,7 @@ class Grid:
 
     @property
     def numbered(self) -> "Grid":
-        """The same cells behind a column with the number of each row."""
+        """Grid with a column before the others that has the number of each row."""
         rows = tuple((str(number), *row) for number, row in enumerate(self.rows, 1))
         return Grid((ROW, *self.headings), (True, *self.are_numbers), rows)
 

@@ -225,14 +225,15 @@ def test_the_figure_of_a_front_for_a_paper_marks_the_choice(width: PaperWidth, t
     assert low < float(front.compared["energy_pj"].min()) / 1e6 < high
 
 
-def test_numbers_of_close_diamonds_lie_on_no_diamond() -> None:
+@pytest.mark.parametrize("energy_pj", [2.3e9, 2.6e9, 2.8e9])
+def test_numbers_of_close_diamonds_lie_on_no_diamond(energy_pj: float) -> None:
     """Named designs that are as close as the choice and the runner-up of a front: each number is beside all diamonds
     and all other numbers.
     """
     rows = [
         {"energy_pj": energy, "latency_cycles": latency, "area_mm2": area}
         for energy, latency, area in (
-            *((2.197e9, 3.914e6, 2.3), (2.378e9, 3.966e6, 1.4), (3.955e9, 3.913e6, 2.1), (3.822e9, 2.97e7, 0.13)),
+            *((2.197e9, 3.914e6, 2.3), (energy_pj, 4.3e6, 1.4), (3.955e9, 3.913e6, 2.1), (3.822e9, 2.97e7, 0.13)),
             *((2.0e10, 6.0e7, 1.0), (3.0e10, 4.0e7, 2.0)),
         )
     ]
