@@ -276,15 +276,14 @@ class _EnergyBars:
         return f"{SUM}above the bars: energy of the layer, the sum of its bars, in {self.unit[1]}"
 
     @property
-    def styles(self) -> list[dict[str, str | float]]:
-        """Styles of the parts of a stacked bar: each part is darker than the part below it, and every second part is
-        hatched, so that the parts also differ in a print without colours.
+    def styles(self) -> list[tuple[str, str, str]]:
+        """Triples (colour, colour of the edge, hatch) of the parts of a stacked bar. Each part is darker than the
+        part below it, and every second part is hatched, so that the parts also differ in a print without colours.
         """
         count = len(self.names)
         colours = [to_hex(colormaps["viridis"](0.95 - 0.85 * place / max(1, count - 1))) for place in range(count)]
         return [
-            {"facecolor": colour, "edgecolor": text_colour(colour), "hatch": hatch, "linewidth": 0.2}
-            for colour, hatch in zip(colours, cycle(STACK_HATCHES), strict=False)
+            (colour, text_colour(colour), hatch) for colour, hatch in zip(colours, cycle(STACK_HATCHES), strict=False)
         ]
 
     def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
@@ -300,7 +299,10 @@ class _EnergyBars:
         distance in inches from the top of the figure to the place for a further legend.
         """
         if self.is_stacked:
-            parts = [Patch(**style, label=text) for style, text in zip(self.styles, self.told, strict=True)]
+            parts = [
+                Patch(facecolor=face, edgecolor=edge, hatch=hatch, linewidth=0.2, label=text)
+                for (face, edge, hatch), text in zip(self.styles, self.told, strict=True)
+            ]
             return add_legend(figure, parts, "share of the energy", down_inches)
         terms = [
             Patch(color=colour, label=term_words(term))
@@ -344,9 +346,10 @@ class _EnergyBars:
         energies = [others.get(term, 0.0) for term in self.terms]
         energies += [sum(accesses.get(name, {}).values()) for name in self.memories]
         bottom = 0.0
-        for energy_pj, style in zip(energies, self.styles, strict=True):
+        for energy_pj, (face, edge, hatch) in zip(energies, self.styles, strict=True):
             height = energy_pj / self.unit[0]
             if height > 0:
+                style: dict[str, Any] = {"facecolor": face, "edgecolor": edge, "hatch": hatch, "linewidth": 0.2}
                 panel.bar(position, height, STACK_SHARE, bottom=bottom, **style)
                 bottom += height
         _total(panel, position, record.energy_pj, record.energy_pj, self.unit)
