@@ -327,7 +327,7 @@ def _write_files(table: PaperTable, text: str, stem: Path, inches: float) -> lis
         rows = count_of(len(table.rows), "row")
         named = ", ".join(path.name for path in paths[1:])
         note(
-            f"{first.name}: {rows} and {len(table.headings)} columns need {len(contents)} tables of a {width}: {named}"
+            f"{first.name}: {rows} and {len(table.headings)} columns do not fit one {width} and are in {len(contents)} files: {named}"
         )
     for words in table.faults(inches):
         note(f"{first.name}: {words}")

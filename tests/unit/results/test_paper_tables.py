@@ -295,7 +295,9 @@ def test_rows_beyond_a_page_are_in_further_files(tmp_path: Path) -> None:
         assert [path.name for path in paths] == ["t.csv", "t.md", "t-column.tex", "t-column-2.tex"]
         read = [row[0] for path in paths[2:] for row in rows_of(path.read_text())]
         assert read == frame["n"].tolist()
-        assert noted == ["t-column.tex: 100 rows and 2 columns need 2 tables of a column: t-column.tex, t-column-2.tex"]
+        assert noted == [
+            "t-column.tex: 100 rows and 2 columns do not fit one column and are in 2 files: t-column.tex, t-column-2.tex"
+        ]
         write_table(frame[:5], tmp_path / "t.csv")
         assert not paths[3].exists()
         write_table(pandas.concat([frame] * 9), tmp_path / "t.csv")
