@@ -324,11 +324,9 @@ def _write_files(table: PaperTable, text: str, stem: Path, inches: float) -> lis
     for path, content in zip(paths, (text, *contents), strict=True):
         write_atomically(path, content)
     if further:
-        rows = count_of(len(table.rows), "row")
+        cells = f"{count_of(len(table.rows), 'row')} and {len(table.headings)} columns"
         named = ", ".join(path.name for path in paths[1:])
-        note(
-            f"{first.name}: {rows} and {len(table.headings)} columns do not fit one {width} and are in {len(contents)} files: {named}"
-        )
+        note(f"{first.name}: {cells} need more than one {width}: {len(contents)} files, {named}")
     for words in table.faults(inches):
         note(f"{first.name}: {words}")
     return paths

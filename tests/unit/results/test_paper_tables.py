@@ -296,7 +296,7 @@ def test_rows_beyond_a_page_are_in_further_files(tmp_path: Path) -> None:
         read = [row[0] for path in paths[2:] for row in rows_of(path.read_text())]
         assert read == frame["n"].tolist()
         assert noted == [
-            "t-column.tex: 100 rows and 2 columns do not fit one column and are in 2 files: t-column.tex, t-column-2.tex"
+            "t-column.tex: 100 rows and 2 columns need more than one column: 2 files, t-column.tex, t-column-2.tex"
         ]
         write_table(frame[:5], tmp_path / "t.csv")
         assert not paths[3].exists()
