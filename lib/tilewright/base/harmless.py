@@ -49,11 +49,15 @@ _LATEX = {
     "]": "{]}",
     "-": "-{}",
     "µ": r"\ensuremath{\mu}",
-    "²": r"\ensuremath{^2}",
-    "³": r"\ensuremath{^3}",
     "·": r"\ensuremath{\cdot}",
     "×": r"\ensuremath{\times}",
     "−": r"\ensuremath{-}",
+    "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}",
+    "→": r"\ensuremath{\rightarrow}",
+    "Σ": r"\ensuremath{\Sigma}",
+    "⁻": r"\ensuremath{^-}",
+    **{sign: rf"\ensuremath{{^{digit}}}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 }
 """Character -> text that shows this character in LaTeX. The table has the characters of LaTeX commands, characters that
 LaTeX joins with their neighbours (`--`), and signs of units. The signs of units become formulas: in the text fonts of a

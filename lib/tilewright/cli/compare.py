@@ -231,5 +231,5 @@ def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     with writing(folder):
         rows = comparison_table(compared)
         shown, notes = large_differences(rows)
-        tables = write_table(rows, table, COLUMNS, shown, notes)
+        tables = write_table(rows, table, COLUMNS, shown, notes, below=notes)
         return [*tables, data, *write_comparison_figure(compared, folder / STEM)]

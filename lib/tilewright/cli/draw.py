@@ -12,7 +12,7 @@ from tilewright.results.sheet import PaperWidth
 
 OF_OUTPUT = (
     "SVG file to write; a PNG file with the same name is written beside it. With --paper column, the path core.svg"
-    " gives core-column.pdf, .svg, .txt and .csv instead."
+    " gives core-column.pdf, .svg, .txt, .csv and core-column-caption.tex instead."
 )
 
 

@@ -34,6 +34,7 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Named, parameter_option, parameter_options
 from tilewright.results.other_widths import noting_removed, removed_notice
+from tilewright.results.paper_notices import noting
 from tilewright.results.sheet import PaperOptions, drawn_for
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -235,9 +236,9 @@ def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterato
     given = [told.get(name) for name in marks[0].needed]
     flags = " or ".join("-o" if name == "output" else f"--{name.replace('_', '-')}" for name in marks[0].needed)
     refuse_paper(told.get("paper"), (flags, any(given) or not given))
-    with drawn_for(told.get("paper")), noting_removed() as removed:
+    with drawn_for(told.get("paper")), noting_removed() as removed, noting() as noted:
         yield
-    echo_notices([*filter(None, [removed_notice(removed)])])
+    echo_notices([*filter(None, [removed_notice(removed)]), *noted])
 
 
 def _writing_for_paper(function: Function, signature: inspect.Signature) -> Function:

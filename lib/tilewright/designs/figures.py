@@ -136,7 +136,9 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
             sizes = np.full(len(numbered), MARK_POINTS_SQUARED)
             # Diamonds have no filling, so that those that lie upon one another stay visible.
             axes.scatter(points[0], points[1], s=sizes, marker="D", facecolor="none", **DIAMOND, zorder=4)
-        figure.place_numbers = lambda: number_points(axes, points[0], points[1], sizes.tolist())
+        # The corners of a diamond are farther from its centre than the edge of a disc of the same size.
+        areas = sizes * 2 if sheet_inches() else sizes
+        figure.place_numbers = lambda: number_points(axes, points[0], points[1], areas.tolist())
         if not sheet_inches():
             figure.place_numbers()
         for number, row in enumerate(cells):

@@ -91,7 +91,8 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     columns = (*_columns_in_paper(answer), ON_FRONT)
     notes = (f"{order}.", *answer.assumptions)
     units = units_of(answer.exploration.measures)
-    written = write_table(table, stem.with_suffix(".csv"), columns, done, notes, usual=units)
+    below = notes[: 1 if left else 0]
+    written = write_table(table, stem.with_suffix(".csv"), columns, done, notes, usual=units, below=below)
     return (*written, _as_parquet(table, stem), *write_front_tables(answer, folder))
 
 
@@ -110,10 +111,12 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     parts = {network: spread(table[table["network"] == network], MOST_ROWS, named[network]) for network in told}
     shown = pandas.concat(parts.values()) if parts else table
     units = units_of(answer.exploration.measures)
-    written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes, usual=units)
+    left_out = {front.network: _left_out(front) for front in answer.fronts}
+    below = [words for network in told for words in left_out[network]]
+    written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes, usual=units, below=below)
     for network, note in told.items() if len(answer.fronts) > 1 else ():
-        path = folder / f"{FRONT_STEM}-{file_word(network)}.csv"
-        written += write_in_paper(parts[network], path, columns[1:], (note, *answer.assumptions), usual=units)
+        path, own = folder / f"{FRONT_STEM}-{file_word(network)}.csv", (note, *answer.assumptions)
+        written += write_in_paper(parts[network], path, columns[1:], own, usual=units, below=left_out[network])
     return (*written, _as_parquet(table, stem))
 
 
@@ -141,6 +144,12 @@ def _front_notes(answer: Answer) -> dict[str, str]:
 def _picked(count: int) -> str:
     """Words on the rows of a front in a table for a paper: '' if all `count` designs have a row."""
     return f", of which {MOST_ROWS} have a row: {STEPS}" if count > MOST_ROWS else ""
+
+
+def _left_out(front: Front) -> list[str]:
+    """Sentence that a table of a front has only some of its designs; [] if it has all."""
+    count = len(front.members)
+    return [f"{front.network}: {MOST_ROWS} of {count} designs on the front."] if count > MOST_ROWS else []
 
 
 def _as_parquet(table: pandas.DataFrame, stem: Path) -> Path:

@@ -327,19 +327,25 @@ def port_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
     """Pair (table for a paper with the limit of each layer, notes). The table words the limits like `explain`. If a
-    single port limits the layer, the row has the cycles of this port.
+    single port limits the layer, the row has the cycles of this port. Equal layers share a row, with sums of their
+    cycles.
     """
     import pandas
 
     rows = []
-    for layer, limit in found.limits.items():
-        row: dict[str, Any] = {"layer": layer, "limited_by": found.limited_by(layer)}
-        row[LATENCY_CYCLES] = limit.latency_cycles
+    shared = [layers for layers in found.equal_layers if layers[0] in found.limits]
+    for layers in shared or [(layer,) for layer in found.limits]:
+        layer, count = layers[0], len(layers)
+        limit = found.limits[layer]
+        name = f"{layer} x {count}" if count > 1 else layer
+        row: dict[str, Any] = {"layer": name, "limited_by": found.limited_by(layer)}
+        row[LATENCY_CYCLES] = count * limit.latency_cycles
         if limit.is_limited_by_one and limit.limiting is not None:
-            name = limit.limiting.ports[0]
-            use = next((one for one in found.uses.get(layer, ()) if (one.memory, one.port) == name), None)
-            row |= {} if use is None else {"busy_cycles": use.busy_cycles, "stall_cycles": use.stall_cycles}
-            row |= {"gain_cycles": limit.gain_cycles(limit.limiting)}
+            port = limit.limiting.ports[0]
+            use = next((one for one in found.uses.get(layer, ()) if (one.memory, one.port) == port), None)
+            if use is not None:
+                row |= {"busy_cycles": count * use.busy_cycles, "stall_cycles": count * use.stall_cycles}
+            row |= {"gain_cycles": count * limit.gain_cycles(limit.limiting)}
         rows.append(row)
     none = sum(not limit.is_limited_by_one for limit in found.limits.values())
     notes = [f"{LIMITING_RULE}."]
@@ -348,8 +354,12 @@ def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
             f"no single port limits {none} of {len(found.limits)} layers: the rows of these layers have no cycles of a"
             " port."
         )
+    if any(len(layers) > 1 for layers in shared):
+        notes.append("“x 2” after a name: sums over 2 equal layers, named by the first of them.")
     notes += [
-        "stall cycles below 0 are slack: the port has this many cycles to spare, and the array does not wait for it."
+        "stall cycles below 0 are slack: the port has this many cycles to spare, and the array does not wait for it.",
+        "gain: cycles that the layer saves if the port is twice as wide, also in on-loading and off-loading, which are"
+        " not in the stall cycles: a port without a stall can have a gain.",
     ]
     columns = ["layer", "limited_by", LATENCY_CYCLES, "busy_cycles", "stall_cycles", "gain_cycles"]
     return pandas.DataFrame(rows, columns=columns), notes

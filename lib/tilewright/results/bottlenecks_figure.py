@@ -30,6 +30,7 @@ WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2
 HEAD_INCHES, TITLE_INCHES, ROOF_INCHES = 0.35, 0.55, 2.7
 CYCLE_COLOUR, ROOF_COLOUR, POINT_COLOUR = OPERAND_COLOURS[5], "#4d4d4d", OPERAND_COLOURS[4]
 OF_ROOFS = "disc: a layer; the larger the disc, the more cycles; names where there is room"
+OF_MACS = "MACs: each counts once (in TOP/s, it counts as two operations); layers without MACs have their operations"
 Bar = tuple[str, dict[str, float]]
 """Pair (name of a bar, size of each stacked part of the bar by name of the part)."""
 
@@ -52,7 +53,7 @@ def bottlenecks_figure(found: Bottlenecks) -> Figure:
         title = f"Energy and cycles by cause: {title_of(found.run)}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
         figure.text(0.2, height - 0.4, _subtitle(found), fontsize=7.5, color=GREY, va="center", transform=inches)
-        told = [_subtitle(found), *([OF_ROOFS] if roofs else [])]
+        told = [_subtitle(found), *([OF_ROOFS, OF_MACS] if roofs else [])]
         figure.note(title, told, lambda: share_table(found))
         each = WIDTH_INCHES / max(1, len(panels))
         for place, (quantity, heading, bars) in enumerate(panels):
@@ -163,10 +164,10 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
     for axis in (panel.xaxis, panel.yaxis):
         number_axis(axis)
     panel.set_title(f"{roof.port}: {slope:g} B a cycle", fontsize=8, loc="left")
-    told = f"peak of the array: {peak:g} operations a cycle"
+    told = f"peak of the array: {peak:g} MACs a cycle"
     panel.text(high, peak * 1.1, told, fontsize=6.5, color=ROOF_COLOUR, ha="right", va="bottom")
-    panel.set_xlabel("operations per byte moved over the port", fontsize=7.5)
-    panel.set_ylabel("operations a cycle", fontsize=7.5)
+    panel.set_xlabel("MACs per byte moved over the port", fontsize=7.5)
+    panel.set_ylabel("MACs a cycle", fontsize=7.5)
 
 
 def _drawn(roof: PortRoof) -> list[RooflinePoint]:

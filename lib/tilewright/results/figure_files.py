@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
 from tilewright.base.artifacts.files import write_atomically
-from tilewright.base.harmless import svg
+from tilewright.base.harmless import latex, svg
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_all
 from tilewright.results.other_widths import remove_other_figures
@@ -116,13 +116,15 @@ def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DO
 
 
 def _save_for_paper(figure: NotedFigure, path_stem: Path, inches: float) -> tuple[Path, ...]:
-    """Write the PDF, the SVG, the caption and the numbers of a figure. Returns the paths."""
-    paths = pdf, svg_path, caption, numbers = [
+    """Write the PDF, the SVG, the caption (as text and as LaTeX) and the numbers of a figure. Returns the paths."""
+    paths = pdf, svg_path, caption, latex_caption, numbers = [
         path_stem.with_name(path_stem.name + suffix) for suffix in figure_suffixes()
     ]
     with figure_style(), matplotlib.rc_context(PAPER_STYLE):
         make_printable(figure)
-        write_atomically(caption, svg(fit_to_sheet(figure, inches)))
+        text = svg(fit_to_sheet(figure, inches))
+        write_atomically(caption, text)
+        write_atomically(latex_caption, _latex_caption(text))
         number_all(figure)
         for path, metadata in ((pdf, _PDF_METADATA), (svg_path, _SVG_METADATA)):
             drawn = io.BytesIO()
@@ -132,3 +134,13 @@ def _save_for_paper(figure: NotedFigure, path_stem: Path, inches: float) -> tupl
         return tuple(path for path in paths if path != numbers)
     write_csv(figure.numbers(), numbers)
     return tuple(paths)
+
+
+def _latex_caption(text: str) -> str:
+    """Caption as a LaTeX command, with its first line as the entry of a list of figures. Lines after the first empty
+    line of `text` become comments.
+    """
+    caption, _, further = text.partition("\n\n")
+    comments = [f"% {latex(line)}\n" for line in further.splitlines()]
+    title, *lines = [latex(line) for line in caption.splitlines()]
+    return "".join([*comments, rf"\caption[{title.removesuffix('.')}]{{%", "\n", "\n".join([title, *lines]), "%\n}\n"])

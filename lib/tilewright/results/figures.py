@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -34,6 +35,7 @@ from tilewright.results.figure_layout import (
     panel_grid,
     panel_inches,
     split_rows,
+    text_colour,
     three_digits,
     unit_for,
 )
@@ -68,6 +70,8 @@ or to the level above have a lighter colour.
 """
 DIRECTION_COLOUR = "#777777"
 """Colour of the directions in a legend: grey, because each operand has its own colour."""
+STACK_HATCHES = ("", "//////", "", r"\\\\\\")
+"""Hatches of the parts of a stacked bar, from the bottom; they repeat."""
 STACK_SHARE = 0.66
 """Width of a stacked bar as a share of the distance between two layers."""
 PART_STYLES = (
@@ -272,11 +276,15 @@ class _EnergyBars:
         return f"{SUM}above the bars: energy of the layer, the sum of its bars, in {self.unit[1]}"
 
     @property
-    def colours(self) -> list[Any]:
-        """Colours of the parts of a stacked bar. Those of the memories get darker from the array outwards."""
-        terms = [colour for _, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)]
-        last = max(1, len(self.memories) - 1)
-        return [*terms, *(colormaps["viridis"](0.95 - 0.75 * place / last) for place in range(len(self.memories)))]
+    def styles(self) -> list[tuple[str, str, str]]:
+        """Triples (colour, colour of the edge, hatch) of the parts of a stacked bar. Each part is darker than the
+        part below it, and every second part is hatched, so that the parts also differ in a print without colours.
+        """
+        count = len(self.names)
+        colours = [to_hex(colormaps["viridis"](0.95 - 0.85 * place / max(1, count - 1))) for place in range(count)]
+        return [
+            (colour, text_colour(colour), hatch) for colour, hatch in zip(colours, cycle(STACK_HATCHES), strict=False)
+        ]
 
     def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
         """Draw the bars of a row of layers, with their names if there is room."""
@@ -291,7 +299,10 @@ class _EnergyBars:
         distance in inches from the top of the figure to the place for a further legend.
         """
         if self.is_stacked:
-            parts = [Patch(color=colour, label=text) for colour, text in zip(self.colours, self.told, strict=True)]
+            parts = [
+                Patch(facecolor=face, edgecolor=edge, hatch=hatch, linewidth=0.2, label=text)
+                for (face, edge, hatch), text in zip(self.styles, self.told, strict=True)
+            ]
             return add_legend(figure, parts, "share of the energy", down_inches)
         terms = [
             Patch(color=colour, label=term_words(term))
@@ -335,10 +346,10 @@ class _EnergyBars:
         energies = [others.get(term, 0.0) for term in self.terms]
         energies += [sum(accesses.get(name, {}).values()) for name in self.memories]
         bottom = 0.0
-        for energy_pj, colour in zip(energies, self.colours, strict=True):
+        for energy_pj, (face, edge, hatch) in zip(energies, self.styles, strict=True):
             height = energy_pj / self.unit[0]
             if height > 0:
-                style: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.2}
+                style: dict[str, Any] = {"facecolor": face, "edgecolor": edge, "hatch": hatch, "linewidth": 0.2}
                 panel.bar(position, height, STACK_SHARE, bottom=bottom, **style)
                 bottom += height
         _total(panel, position, record.energy_pj, record.energy_pj, self.unit)

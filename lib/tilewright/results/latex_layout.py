@@ -13,7 +13,8 @@ from itertools import zip_longest
 
 POINTS_AN_INCH = 72.27
 """TeX points per inch."""
-_LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
+_LINE_SCALE = 1.2
+"""Distance of two lines, relative to the font size."""
 _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
 BREAKING_GAIN = 1.1
@@ -22,6 +23,8 @@ BREAKING_GAIN = 1.1
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
 """Pattern of a piece of text after which a line may end if names may be broken. A number like `-1.4%` is one piece."""
+_LETTERS = re.compile(r".{1,24}")
+"""Pattern of the parts of a piece that is too long for a line."""
 _WORD = re.compile(r"[^ ]* ?")
 """Pattern of a piece of text after which a line may end if names may not be broken."""
 _QUANTITY = re.compile(r"[\d.,]+ \S+")
@@ -79,22 +82,24 @@ class TableLayout:
         return list(reversed(list(turned)))
 
     def row_count(self, rows: Sequence[Sequence[str]]) -> int:
-        """Number of text lines that all rows have together. The estimate assumes that a line can end after any
-        character.
-        """
-        lines = 0
-        for row in rows:
-            most = 1
-            for cell, wrapped in zip(row, self.wrapped_points, strict=True):
-                if wrapped:
-                    most = max(most, -(-int(text_points(cell, self.size)) // int(wrapped)))
-            lines += most
+        """Number of text lines that all rows have together."""
+        places = [(place, wrapped) for place, wrapped in enumerate(self.wrapped_points) if wrapped]
+        return sum(max([1, *(self._line_count(row[place], wrapped) for place, wrapped in places)]) for row in rows)
+
+    def _line_count(self, cell: str, points: float) -> int:
+        """Number of lines of a cell that is `points` wide."""
+        lines, used = 1, 0.0
+        for piece in pieces(cell, self.break_names):
+            width = text_points(piece, self.size)
+            if used and used + width > points:
+                lines, used = lines + 1, 0.0
+            used += width
         return lines
 
-    def is_taller_than_page(self, rows: Sequence[Sequence[str]]) -> bool:
-        """True if the table is taller than a page."""
+    def height_points(self, rows: Sequence[Sequence[str]]) -> float:
+        """Height of the headings and of all rows, in TeX points."""
         lines = self.row_count(rows) + len(self.heading_rows)
-        return lines * self.size.points * _LINE_SCALE > _PAGE_POINTS
+        return lines * self.size.points * _LINE_SCALE
 
 
 def text_points(text: str, size: FontSize) -> float:
@@ -106,19 +111,23 @@ def text_points(text: str, size: FontSize) -> float:
 
 
 def layout_of(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], are_numbers: Sequence[bool], inches: float
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    are_numbers: Sequence[bool],
+    inches: float,
+    sizes: Sequence[FontSize] = SIZES,
 ) -> TableLayout:
     """Layout with the largest font in which the table fits the width of `inches`. If it fits in no font, cells of text
-    columns get several lines, in one of the two smallest fonts; lines end within names only if this is needed. If the
-    table still does not fit, `does_fit` is false.
+    columns get several lines, in one of the two smallest fonts of `sizes`; lines end within names only if this is
+    needed. If the table still does not fit, `does_fit` is false.
     """
     columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
     room = inches * POINTS_AN_INCH
-    for size in SIZES:
+    for size in sizes:
         lines, widths = _widths(headings, columns, size)
         if _total(widths, size) <= room:
             return TableLayout(size, lines, (None,) * len(headings))
-    for size, break_names in ((size, break_names) for break_names in (False, True) for size in SIZES[-2:]):
+    for size, break_names in ((size, break_names) for break_names in (False, True) for size in sizes[-2:]):
         lines, widths = _widths(headings, columns, size)
         texts = [place for place, is_number in enumerate(are_numbers) if not is_number]
         least = {place: _longest_piece(columns[place], lines[place], size, break_names) for place in texts}
@@ -157,7 +166,9 @@ def pieces(text: str, break_names: bool = True) -> list[str]:
     """Parts of a text after which a line may end: words, or also parts of names if `break_names` is true."""
     if _QUANTITY.fullmatch(text):
         return [text]
-    return [piece for piece in (_PIECE if break_names else _WORD).findall(text) if piece]
+    if not break_names:
+        return [piece for piece in _WORD.findall(text) if piece]
+    return [part for piece in _PIECE.findall(text) for part in _LETTERS.findall(piece)]
 
 
 def _widths(

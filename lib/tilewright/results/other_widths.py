@@ -5,6 +5,8 @@ one width, the files for the other width are out of date. The command removes th
 numbers stay.
 """
 
+import glob
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -68,7 +70,7 @@ def remove_other_figures(figure: "NotedFigure", stem: Path) -> None:
     for width in other_widths():
         files = [stem.with_name(f"{stem.name}-{width}{end}") for end in FIGURE_ENDS]
         present = [file for file in files if file.is_file()]
-        if present and not (len(present) == len(files) and _is_alike(figure, *files[2:])):
+        if present and not (len(present) == len(files) and _is_alike(figure, files[2], files[-1])):
             remove_files(present)
 
 
@@ -80,6 +82,15 @@ def _is_alike(figure: "NotedFigure", caption: Path, numbers: Path) -> bool:
     return all(line in told for line in lines) and numbers.read_bytes() == csv_text(figure.numbers()).encode()
 
 
+def latex_files(stem: Path, width: str) -> list[Path]:
+    """LaTeX files of the table `stem` for a width that exist: `<stem>-<width>.tex` and its parts, such as
+    `<stem>-<width>-2.tex`.
+    """
+    name = f"{stem.name}-{width}"
+    parts = (path for path in stem.parent.glob(f"{glob.escape(name)}*.tex"))
+    return [path for path in parts if re.fullmatch(r"(-\d+)?", path.stem.removeprefix(name))]
+
+
 def remove_other_tables(stem: Path, markdown: str) -> None:
     """Remove the LaTeX files of the table `stem` for other widths, if the text of its Markdown file is not `markdown`.
 
@@ -88,6 +99,6 @@ def remove_other_tables(stem: Path, markdown: str) -> None:
     text = stem.with_name(f"{stem.name}.md")
     if text.is_file() and text.read_bytes() == markdown.encode():
         return
-    stale = [stem.with_name(f"{stem.name}-{width}.tex") for width in other_widths()]
+    stale = [path for width in other_widths() for path in latex_files(stem, width)]
     stale += [] if sheet_name() else [text]
     remove_files(path for path in stale if path.is_file())

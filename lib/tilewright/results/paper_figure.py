@@ -26,14 +26,11 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.results.name_lines import MOST_LINES, break_names, names_inches
 from tilewright.results.noted_figure import NUMBER_TEXT, PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure
 from tilewright.results.number_axes import LEAST_LABELS, DistinctFormatter, labels, number_axis
-from tilewright.results.sheet import PAGE_INCHES
+from tilewright.results.sheet import LEAST_POINTS, PAGE_INCHES, SHEET_HEIGHT_INCHES
 
-LEAST_POINTS, MOST_POINTS, TICK_POINTS, LABEL_POINTS = 6.0, 7.5, 6.5, 7.0
-MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 7.0
-"""Sizes in inches: margin of the page, gap between panels, and intended largest height of a figure.
-
-The text of a page is 7.6 inches high in the LaTeX class article. A caption must fit below the figure.
-"""
+MOST_POINTS, TICK_POINTS, LABEL_POINTS = 7.5, 6.5, 7.0
+MARGIN_INCHES, GAP_INCHES = 0.04, 0.1
+"""Sizes in inches: margin of the page, and gap between panels."""
 LEAST_PLOT_INCHES, LEAST_NAMED_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.75, 0.3
 """Sizes in inches of a panel without its texts: smallest width of a panel beside another panel, smallest width beside
 names of rows, and smallest height.
@@ -306,7 +303,7 @@ def _place_once(figure: NotedFigure, panels: Sequence[_Panel], width: float, col
     above = [max(overhangs[panel][3] for panel in row) for row in rows]
     below = [max(overhangs[panel][2] for panel in row) for row in rows]
     legend = _legend(figure, width)
-    room = PAGE_HEIGHT_INCHES - sum(above) - sum(below) - GAP_INCHES * len(rows) - legend
+    room = SHEET_HEIGHT_INCHES - sum(above) - sum(below) - GAP_INCHES * len(rows) - legend
     shrunk = max(0.0, min(1.0, room / (sum(heights) or 1.0)))
     heights = [max(LEAST_HEIGHT_INCHES, height * shrunk) for height in heights]
     total = sum(heights) + sum(above) + sum(below) + GAP_INCHES * (len(rows) - 1) + legend + 2 * MARGIN_INCHES

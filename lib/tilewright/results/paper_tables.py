@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.errors import count_of
 from tilewright.base.harmless import latex, markdown
-from tilewright.results.latex_layout import SIZES, TableLayout, layout_of, pieces, scaled_layout_of
-from tilewright.results.other_widths import remove_other_tables
-from tilewright.results.sheet import PAGE_INCHES, sheet_inches, table_suffixes
+from tilewright.results.latex_layout import POINTS_AN_INCH, SIZES, TableLayout, layout_of, pieces, scaled_layout_of
+from tilewright.results.other_widths import latex_files, remove_other_tables
+from tilewright.results.paper_notices import note
+from tilewright.results.sheet import LEAST_POINTS, PAGE_INCHES, sheet_inches, sheet_name, table_suffixes
+from tilewright.results.table_parts import MOST_FILES, Grid, Part, column_parts, lowest_part, row_parts
 from tilewright.results.text_tables import NOTHING, write_csv
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 _SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 """LaTeX code that begins a box. The box is scaled down if it is too wide for the page."""
+NO_COLUMNS = "% no columns\n"
+"""LaTeX text of a table without columns."""
 QUANTITY = "quantity"
 """Name of the column with the quantity of each row. In a paper, a table with this column becomes one table for each
 quantity.
@@ -69,13 +74,23 @@ class PaperTable:
     `rows`.
     """
     notes: tuple[str, ...] = ()
-    """Sentences below the table, for example on the order of the rows or on the assumptions behind the numbers."""
+    """Sentences below the table, for example on the order of the rows or on the assumptions behind the numbers. In
+    LaTeX, they are comments.
+    """
+    below: tuple[str, ...] = ()
+    """Sentences that LaTeX prints below the rows: what a reader must know, for example that rows are left out."""
 
     @classmethod
-    def of(cls, table: "pandas.DataFrame", notes: Sequence[str] = (), usual: Units = USUAL_UNITS) -> "PaperTable":
+    def of(
+        cls,
+        table: "pandas.DataFrame",
+        notes: Sequence[str] = (),
+        usual: Units = USUAL_UNITS,
+        below: Sequence[str] = (),
+    ) -> "PaperTable":
         """Table in the units `usual`, or in other units if its numbers are not readable in these. All columns of one
         quantity, such as energies, have one unit, so that a reader can compare their numbers. `notes` are sentences
-        below the table.
+        below the table, and LaTeX prints those in `below`.
         """
         units, same = _units(table, usual), _same(table)
         table = table.drop(columns=list(same))
@@ -88,14 +103,14 @@ class PaperTable:
             numbers.append(is_number)
             columns.append(_number_cells(values, factor) if is_number else [*map(_text, values)])
         told = tuple(f"{_words(name)} {text}" for name, text in same.items())
-        return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)), told, tuple(notes))
+        return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)), told, tuple(notes), tuple(below))
 
     def markdown(self) -> str:
         """Table in Markdown."""
         aligned = "|".join("---:" if is_number else "---" for is_number in self.are_numbers)
         lines = [_joined(self.headings, markdown), f"|{aligned}|", *(_joined(row, markdown) for row in self.rows)]
-        for note in self._told:
-            lines += ["", markdown(note)]
+        for sentence in self._told:
+            lines += ["", markdown(sentence)]
         return _lines(lines)
 
     @property
@@ -126,48 +141,94 @@ class PaperTable:
         return scaled_layout_of(self.headings, self.rows, self.are_numbers, inches, PAGE_INCHES), False
 
     def latex(self, inches: float | None = None) -> str:
-        """Table in LaTeX, for the package booktabs.
+        """Table in LaTeX, for the package booktabs; the files of `latex_files`, one below the other. If no width is
+        given, the table has the size of the surrounding text.
+        """
+        if inches is not None:
+            return "\n".join(self.latex_files(inches))
+        plain = TableLayout(SIZES[0], tuple((one,) for one in self.headings), (None,) * len(self.headings))
+        return _lines(_tabular(Part(self._grid, plain))) if self.headings else NO_COLUMNS
 
-        If a width is given, the table has the largest font in which it fits. If it does not fit even in the smallest
-        font, cells with text get several lines. If it still does not fit, LaTeX scales the table down; its text is then
-        as large as possible.
+    @property
+    def _grid(self) -> Grid:
+        return Grid(self.headings, self.are_numbers, self.rows)
+
+    def _parts(self, inches: float) -> tuple[list[Part], bool]:
+        """Pair (parts of the columns for a width, whether the parts fit this width without scaling)."""
+        layout, does_fit = self._layout(inches)
+        if not does_fit and self.points(inches) < LEAST_POINTS and (parts := column_parts(self._grid, inches)):
+            return parts, True
+        return [lowest_part(self._grid, inches) if does_fit else Part(self._grid, layout)], does_fit
+
+    def faults(self, inches: float) -> list[str]:
+        """Sentences on a table of the given width whose text is too small or whose rows are too many for a paper."""
+        parts, does_fit = self._parts(inches)
+        found, points = [], self.points(inches)
+        if not does_fit and points < LEAST_POINTS:
+            found.append(f"its text has {points:.1f} points, because a name is too long for {inches:g} inches")
+        if not row_parts(parts):
+            found.append(f"{len(self.rows):,} rows are taller than {MOST_FILES} pages: leave out rows")
+        return found
+
+    def latex_files(self, inches: float) -> tuple[str, ...]:
+        """LaTeX files of a table of the given width.
+
+        The table has the largest font in which it fits. If it does not fit even in the smallest font, cells with text
+        get several lines. If it still does not fit, LaTeX scales the table down; its text is then as large as possible.
+        If this text had fewer than LEAST_POINTS points, the columns are divided into several tables, one below the
+        other. Rows that are taller than a sheet are divided into several files.
         """
         if not self.headings:
-            return "% no columns\n"
-        if inches is None:
-            plain = TableLayout(SIZES[0], tuple((one,) for one in self.headings), (None,) * len(self.headings))
-            return _lines(self._tabular(plain))
-        layout, does_fit = self._layout(inches)
-        lines = self._tabular(layout)
+            return (NO_COLUMNS,)
+        parts, does_fit = self._parts(inches)
+        files = row_parts(parts) or [parts]
+        told = [f"% {inches:g} inches wide", *(f"% {latex(sentence)}" for sentence in self._told)]
+        told += [f"% {latex(fault)}" for fault in self.faults(inches)]
         if not does_fit:
-            lines = [_SCALED, *lines, "}"]
             needed = f"% needs more than {inches:g} inches: place it in table*, or leave out columns; otherwise LaTeX"
             size = f"(package graphicx): its text then has {self.points(inches):.1f} points"
-            lines.insert(0, f"{needed} scales it down {size}")
-        if layout.is_taller_than_page(self.rows):
-            lines.insert(0, f"% {len(self.rows)} rows are taller than a page: leave out rows")
-        if layout.size.command:
-            gap = rf"\setlength{{\tabcolsep}}{{{layout.size.gap_points:g}pt}}"
-            lines = [rf"\begingroup{layout.size.command}{gap}", *lines, r"\endgroup"]
-        told = [f"% {latex(note)}" for note in self._told]
-        return _lines([f"% {inches:g} inches wide", *told, *lines])
+            told.append(f"{needed} scales it down {size}")
+        written = []
+        for number, file in enumerate(files, 1):
+            lines = [f"% part {number} of {len(files)}"] if len(files) > 1 else []
+            for part in file:
+                below = self.below if part is files[-1][-1] else ()
+                lines += [r"\par\medskip"] * (part is not file[0]) + _sized(part, does_fit, below)
+            written.append(_lines([*told, *lines]))
+        return tuple(written)
 
-    def _tabular(self, layout: TableLayout) -> list[str]:
-        """LaTeX lines of the table in a layout."""
-        kinds = ["r" if is_number else "l" for is_number in self.are_numbers]
-        places = [*zip(self.are_numbers, layout.wrapped_points, strict=True)]
-        body = [[_cell(cell, *place, layout) for cell, place in zip(row, places, strict=True)] for row in self.rows]
-        heads = [map(latex, row) for row in layout.heading_rows]
-        return [
-            r"% \usepackage{booktabs,textcomp}",
-            rf"\begin{{tabular}}{{{''.join(kinds)}}}",
-            r"\toprule",
-            *(" & ".join(row) + r" \\" for row in heads),
-            r"\midrule",
-            *(" & ".join(row) + r" \\" for row in body),
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
+
+def _sized(part: Part, does_fit: bool, below: Sequence[str]) -> list[str]:
+    """LaTeX lines of a part in its font. If it does not fit its sheet, LaTeX scales it down."""
+    lines, size = _tabular(part, below), part.layout.size
+    if not does_fit:
+        lines = [_SCALED, *lines, "}"]
+    if size.command:
+        gap = rf"\setlength{{\tabcolsep}}{{{size.gap_points:g}pt}}"
+        lines = [rf"\begingroup{size.command}{gap}", *lines, r"\endgroup"]
+    return lines
+
+
+def _tabular(part: Part, below: Sequence[str] = ()) -> list[str]:
+    """LaTeX lines of a part in its layout, with sentences that are printed below its rows."""
+    grid, layout = part.grid, part.layout
+    kinds = ["r" if is_number else "l" for is_number in grid.are_numbers]
+    places = [*zip(grid.are_numbers, layout.wrapped_points, strict=True)]
+    body = [[_cell(cell, *place, layout) for cell, place in zip(row, places, strict=True)] for row in grid.rows]
+    heads = [map(latex, row) for row in layout.heading_rows]
+    room = layout.inches(grid.headings, grid.rows) * POINTS_AN_INCH - 2 * layout.size.gap_points
+    told = [rf"\multicolumn{{{len(kinds)}}}{{l}}{{{_box(text, room, break_names=False)}}} \\" for text in below]
+    return [
+        r"% \usepackage{booktabs,textcomp}",
+        rf"\begin{{tabular}}{{{''.join(kinds)}}}",
+        r"\toprule",
+        *(" & ".join(row) + r" \\" for row in heads),
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in body),
+        r"\bottomrule",
+        *told,
+        r"\end{tabular}",
+    ]
 
 
 def _lines(lines: Sequence[str]) -> str:
@@ -202,6 +263,7 @@ def write_table(
     notes: Sequence[str] = (),
     may_turn: bool = False,
     usual: Units = USUAL_UNITS,
+    below: Sequence[str] = (),
 ) -> tuple[Path, ...]:
     """Write a table as CSV, and for a paper also as Markdown and LaTeX. Returns the paths.
 
@@ -209,10 +271,13 @@ def write_table(
 
     `for_paper` is the table for the paper; if it is None, the table of the CSV file is used. If `columns` are given,
     the table for the paper has only these columns. `notes` are sentences below the table for the paper. `usual` are the
-    units of this table, if its numbers are readable in these units.
+    units of this table, if its numbers are readable in these units. `below` are the notes that LaTeX prints.
     """
     write_csv(table, path)
-    return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn, usual))
+    return (
+        path,
+        *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn, usual, below),
+    )
 
 
 def write_in_paper(
@@ -222,6 +287,7 @@ def write_in_paper(
     notes: Sequence[str] = (),
     may_turn: bool = False,
     usual: Units = USUAL_UNITS,
+    below: Sequence[str] = (),
 ) -> tuple[Path, ...]:
     """Write a table for a paper as Markdown and LaTeX, beside `path` and with its name. Returns the paths; () if no
     files for a paper are made.
@@ -232,30 +298,56 @@ def write_in_paper(
     paths: list[Path] = []
     if sheet_inches() is None and not any(path.parent.glob(f"{glob.escape(path.stem)}*.md")):
         return ()
-    for end, shown in paper_tables(table, columns, notes, usual):
+    for end, shown in paper_tables(table, columns, notes, usual, below):
         stem, text = path.with_name(path.stem + end), shown.markdown()
         remove_other_tables(stem, text)
         inches = sheet_inches()
         if inches is not None and may_turn:
             shown = max(shown, shown.turned(), key=lambda one: one.points(inches))
-        contents = (text, shown.latex(inches)) if table_suffixes() else ()
-        for suffix, content in zip(table_suffixes(), contents, strict=True):
-            paths.append(stem.with_name(stem.name + suffix))
-            write_atomically(paths[-1], content)
+        if inches is not None:
+            paths += _write_files(shown, text, stem, inches)
     return tuple(paths)
 
 
+def _write_files(table: PaperTable, text: str, stem: Path, inches: float) -> list[Path]:
+    """Write the Markdown file with `text`, and the LaTeX files of a table. Files of the same width that an earlier
+    command has written and that are not written again are removed. Returns the paths. A notice of the command says if
+    there are several LaTeX files, or if LaTeX scales the text below LEAST_POINTS or the rows are taller than a sheet.
+    """
+    markdown_end, latex_end = table_suffixes()
+    contents, width = table.latex_files(inches), sheet_name()
+    first = stem.with_name(stem.name + latex_end)
+    further = [first.with_name(f"{first.stem}-{number}.tex") for number in range(2, len(contents) + 1)]
+    paths = [stem.with_name(stem.name + markdown_end), first, *further]
+    for old in {*latex_files(stem, width)} - {*paths}:
+        old.unlink()
+    for path, content in zip(paths, (text, *contents), strict=True):
+        write_atomically(path, content)
+    if further:
+        cells = f"{count_of(len(table.rows), 'row')} and {len(table.headings)} columns"
+        named = ", ".join(path.name for path in paths[1:])
+        note(f"{first.name}: {cells} need more than one {width}: {len(contents)} files, {named}")
+    for words in table.faults(inches):
+        note(f"{first.name}: {words}")
+    return paths
+
+
 def paper_tables(
-    table: "pandas.DataFrame", columns: Sequence[str] = (), notes: Sequence[str] = (), usual: Units = USUAL_UNITS
+    table: "pandas.DataFrame",
+    columns: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    usual: Units = USUAL_UNITS,
+    below: Sequence[str] = (),
 ) -> Iterator[tuple[str, PaperTable]]:
     """Pairs (end of the file name, table for a paper).
 
     A table with a column QUANTITY gives one table for each quantity. `columns` are the columns to keep; () keeps all
-    columns. Empty columns are left out. `notes` are sentences below each table.
+    columns. Empty columns are left out. `notes` are sentences below each table, and LaTeX prints those in `below`. If
+    there are several quantities, a sentence in `below` begins with its quantity, such as `energy_pj: `.
     """
     kept = table[[name for name in columns if name in table]] if columns else table
     if QUANTITY not in kept:
-        yield "", PaperTable.of(_with_content(kept), notes, usual)
+        yield "", PaperTable.of(_with_content(kept), notes, usual, below)
         return
     for quantity, part in kept.groupby(QUANTITY, sort=False):
         end = f"_{str(quantity).rpartition('_')[2]}"
@@ -263,7 +355,8 @@ def paper_tables(
         renamed = part.drop(columns=QUANTITY).rename(
             columns={name: name + end for name in numbers if not _is_share(str(name))}
         )
-        yield f"-{quantity}", PaperTable.of(_with_content(renamed), notes, usual)
+        own = [words.removeprefix(f"{quantity}: ") for words in below if words.startswith(f"{quantity}: ")]
+        yield f"-{quantity}", PaperTable.of(_with_content(renamed), notes, usual, own)
 
 
 def _same(table: "pandas.DataFrame") -> dict[str, str]:

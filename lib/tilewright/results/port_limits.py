@@ -276,7 +276,7 @@ class RooflinePoint(NamedTuple):
 
     layer: str
     operations_a_byte: float
-    """Operations per byte that the port moves. Unused bits of a word count as moved."""
+    """Operations per byte that the port moves; a MAC is one operation. Unused bits of a word count as moved."""
     operations_a_cycle: float
     """Operations per cycle that the layer achieves."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.base.artifacts.files import make_folder, write_atomically, writing
 from tilewright.base.report_files import ReportFile
-from tilewright.results.other_widths import remove_files
+from tilewright.results.other_widths import latex_files, remove_files
 from tilewright.results.sheet import FIGURE_ENDS, WIDTHS_INCHES
 
 
@@ -43,8 +43,9 @@ def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
     """
     if content is None:
         if file.of_some_runs:  # of an earlier run in this folder
-            widths = (f"-{width}{end}" for width in WIDTHS_INCHES for end in (*FIGURE_ENDS, ".tex"))
-            found = (path.with_name(path.stem + end) for end in (path.suffix, ".png", ".md", *widths))
+            widths = (f"-{width}{end}" for width in WIDTHS_INCHES for end in FIGURE_ENDS)
+            found = [path.with_name(path.stem + end) for end in (path.suffix, ".png", ".md", *widths)]
+            found += [file for width in WIDTHS_INCHES for file in latex_files(path.with_suffix(""), width)]
             remove_files(file for file in found if file.is_file())
         return ()
     if path.suffix == ".svg":

@@ -16,8 +16,13 @@ COLUMN_INCHES, PAGE_INCHES = 3.4, 7.0
 """Widths in inches of a figure in a paper with two columns: COLUMN_INCHES for a figure in one column, PAGE_INCHES for a
 figure over both columns.
 """
+LEAST_POINTS, SHEET_HEIGHT_INCHES = 6.0, 7.0
+"""Limits for a paper: smallest size of text in points, and largest height of a figure or table in inches.
+
+The text of a page is 7.6 inches high in the LaTeX class article. A caption must fit below the figure.
+"""
 WIDTHS_INCHES = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
-FIGURE_ENDS = (".pdf", ".svg", ".txt", ".csv")
+FIGURE_ENDS = (".pdf", ".svg", ".txt", "-caption.tex", ".csv")
 """Endings of the files of a figure for a paper, after the name of the width."""
 _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
@@ -47,8 +52,8 @@ def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
 
 def figure_suffixes() -> tuple[str, ...]:
     """Endings of the names of the files in which a figure is written, such as `.svg` or `-column.pdf`. For a report,
-    these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption and the numbers of the
-    figure.
+    these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption as text and as LaTeX, and
+    the numbers of the figure.
     """
     width = sheet_name()
     return tuple(f"-{width}{suffix}" for suffix in FIGURE_ENDS) if width else (".svg", ".png")

@@ -14,11 +14,18 @@ from tilewright.designs.decision import decision_of
 from tilewright.designs.effects import effects
 from tilewright.designs.effects_figure import effect_figure, most_effective
 from tilewright.designs.exploration import Exploration
-from tilewright.designs.figures import front_figure, marked_designs, write_all_figures, write_figures
+from tilewright.designs.figures import (
+    MARK_POINTS_SQUARED,
+    front_figure,
+    marked_designs,
+    write_all_figures,
+    write_figures,
+)
 from tilewright.results.figure_files import save_figure
-from tilewright.results.noted_figure import NUMBER_TEXT
+from tilewright.results.noted_figure import NUMBER_TEXT, NotedFigure
 from tilewright.results.other_widths import noting_removed
-from tilewright.results.sheet import PaperWidth, drawn_for
+from tilewright.results.paper_figure import fit_to_sheet
+from tilewright.results.sheet import COLUMN_INCHES, PaperWidth, drawn_for
 
 from tests.unit.designs.conftest import exploration, grid
 
@@ -216,3 +223,36 @@ def test_the_figure_of_a_front_for_a_paper_marks_the_choice(width: PaperWidth, t
     assert "[µJ]" in axes.get_ylabel()
     low, high = axes.get_ylim()
     assert low < float(front.compared["energy_pj"].min()) / 1e6 < high
+
+
+@pytest.mark.parametrize("energy_pj", [2.3e9, 2.6e9, 2.8e9])
+def test_numbers_of_close_diamonds_lie_on_no_diamond(energy_pj: float) -> None:
+    """Named designs that are as close as the choice and the runner-up of a front: each number is beside all diamonds
+    and all other numbers.
+    """
+    rows = [
+        {"energy_pj": energy, "latency_cycles": latency, "area_mm2": area}
+        for energy, latency, area in (
+            *((2.197e9, 3.914e6, 2.3), (energy_pj, 4.3e6, 1.4), (3.955e9, 3.913e6, 2.1), (3.822e9, 2.97e7, 0.13)),
+            *((2.0e10, 6.0e7, 1.0), (3.0e10, 4.0e7, 2.0)),
+        )
+    ]
+    answer = answer_of(exploration(rows))
+    with drawn_for("column"):
+        figure = front_figure(answer, answer.overall, answer.overall.rows)
+        assert isinstance(figure, NotedFigure)
+        fit_to_sheet(figure, COLUMN_INCHES)
+    panel, scale = figure.axes[0], 72 / figure.dpi
+    texts = [text for text in panel.texts if text.get_gid() == NUMBER_TEXT and text.get_visible()]
+    named = answer.overall.rows.set_index("design").loc[[*marked_designs(answer.overall)]]
+    assert [text.get_text() for text in texts] == [str(number) for number in range(1, len(named) + 1)]
+    diamonds = next(one for one in panel.collections if len(one.get_offsets()) == len(named) and one.get_zorder() == 4)
+    centres = panel.transData.transform(np.asarray(diamonds.get_offsets())) * scale
+    half = (MARK_POINTS_SQUARED / 2) ** 0.5
+    boxes = [np.array(text.get_window_extent().extents) * scale for text in texts]
+    for left, bottom, right, top in boxes:
+        for x, y in centres:
+            assert max(left - x, 0, x - right) + max(bottom - y, 0, y - top) >= half
+    for place, (left, bottom, right, top) in enumerate(boxes):
+        others = boxes[:place]
+        assert not any(left < one[2] and one[0] < right and bottom < one[3] and one[1] < top for one in others)

@@ -27,7 +27,9 @@ def test_named_designs_have_a_row() -> None:
 
 
 def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
-    """Rows of each front: at most MOST_ROWS, at equal steps along it. A note says so, and the CSV file has all."""
+    """Rows of each front: at most MOST_ROWS, at equal steps along it. A note says so, also in the printed
+    table, and the CSV file has all.
+    """
     count = 3 * MOST_ROWS + 1
     rows = [
         {"energy_pj": 1e6 + 1e4 * place, "latency_cycles": 1e6 - 1e3 * place, "area_mm2": 1.0}
@@ -48,6 +50,9 @@ def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
             " best designs, and others at equal steps along it"
         )
         assert any(note in line for line in lines)
+        latex = (tmp_path / f"front-{name}-column.tex").read_text().replace(r"\allowbreak{}", "")
+        printed = [line for line in latex.splitlines() if not line.startswith("%")]
+        assert any(f"{front.network}: {MOST_ROWS} of {count} designs on the front." in line for line in printed)
     told = answer_text(answer)
     assert all(name in told for name in marked_designs(answer.overall))
     assert sum(line.startswith("| ") for line in (tmp_path / "front.md").read_text().splitlines()) == 3 * MOST_ROWS + 1

@@ -175,10 +175,18 @@ def test_what_takes_most_cycles_limits() -> None:
 
 @pytest.mark.parametrize("bits", [8, 64])
 def test_a_paper_has_the_limits_of_the_terminal(bits: int) -> None:
-    """The words of `explain` for each layer; cycles of a port only if it alone limits the layer."""
+    """The words of `explain` for each layer; cycles of a port only if it alone limits the layer. Equal layers share a
+    row with the sums of their cycles, as in the terminal.
+    """
     found = explained(core_of(inputs=bits, weights=2 if bits == 8 else 64))
-    table, notes = limiting_table(found)
+    shared, sum_notes = limiting_table(found)
+    assert shared["layer"].tolist() == ["gemm x 2"]
+    assert any("sums over 2 equal layers" in note for note in sum_notes)
+    table, notes = limiting_table(replace(found, equal_layers=()))
     assert table["layer"].tolist() == list(found.limits)
+    numbers = ["latency_cycles", "busy_cycles", "stall_cycles", "gain_cycles"]
+    sums = table[numbers].sum(min_count=1).tolist()
+    assert [float(value) for value in shared[numbers].iloc[0]] == pytest.approx(sums, nan_ok=True)
     assert table["limited_by"].tolist() == [found.limited_by(layer) for layer in found.limits]
     for row, limit in zip(table.to_dict("records"), found.limits.values(), strict=True):
         assert (row["gain_cycles"] == row["gain_cycles"]) == limit.is_limited_by_one

@@ -8,7 +8,7 @@ from tilewright.results.figure_files import save_figure
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.other_widths import MOST_NAMED, noting_removed, removed_notice
 from tilewright.results.paper_tables import write_table
-from tilewright.results.sheet import PaperWidth, drawn_for
+from tilewright.results.sheet import FIGURE_ENDS, PaperWidth, drawn_for
 
 WIDTHS: tuple[PaperWidth | None, ...] = ("column", "page", None)
 
@@ -46,7 +46,7 @@ def test_other_numbers_and_assumptions_remove_what_is_not_written_again(
     save(tmp_path, "column")
     save(tmp_path, "page")
     others = [wide for wide in WIDTHS if wide not in (width, None)]
-    ends = [f"line-{wide}.{end}" for wide in others for end in ("csv", "pdf", "svg", "txt")]
+    ends = [f"line-{wide}{end}" for wide in others for end in FIGURE_ENDS]
     ends += [f"values-{wide}.tex" for wide in others] + ([] if width else ["values.md"])
     assert save(tmp_path, width, **change) == sorted(ends)  # type: ignore[arg-type]
     assert not any((tmp_path / name).exists() for name in ends)

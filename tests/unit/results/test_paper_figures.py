@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import numpy as np
 import pandas
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator
 from tilewright.base.errors import InputError
@@ -39,13 +43,13 @@ from tilewright.results.multi.system_figure import system_figure
 from tilewright.results.nest_figure import nest_figure
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_axis
-from tilewright.results.paper_figure import LEAST_POINTS, fit_to_sheet
+from tilewright.results.paper_figure import fit_to_sheet
 from tilewright.results.pareto import compare
 from tilewright.results.pareto_figure import pareto_figure
 from tilewright.results.port_limits import PortLimit, PortName, PortRoof, Roofline, RooflinePoint, Widened
 from tilewright.results.records import layers_in_order
 from tilewright.results.run_ledger import LATENCY, LedgerPlace, ledger_of_layers
-from tilewright.results.sheet import COLUMN_INCHES, PAGE_INCHES, PaperWidth, drawn_for, figure_suffixes
+from tilewright.results.sheet import COLUMN_INCHES, LEAST_POINTS, PAGE_INCHES, PaperWidth, drawn_for, figure_suffixes
 from tilewright.results.two_runs import compare_two
 from tilewright.results.two_runs_figure import comparison_figure
 from tilewright.tokens.figure import token_figure
@@ -59,6 +63,8 @@ from tests.unit.results.test_pareto import run as pareto_run
 from tests.unit.results.test_two_runs import run_of
 
 Network = Callable[..., Any]
+LEAST_GREY_STEP = 0.04
+"""Least difference of two greys that a reader tells apart, as a share of the step from black to white."""
 HARDWARE = Path(__file__).resolve().parents[3] / "config" / "hardware"
 
 
@@ -186,6 +192,38 @@ def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None
             _check_page(figure, COLUMN_INCHES, name)
             _check_axes(figure, name)
             _check_files(paths, figure.caption_title, name)
+            _check_greys(figure, name)
+    if shutil.which("pdflatex"):
+        _check_captions(tmp_path)
+
+
+def _check_captions(folder: Path) -> None:
+    """LaTeX prints the captions of all figures of a folder."""
+    names = [path.stem for path in sorted(folder.glob("*-column-caption.tex"))]
+    figures = "".join(f"\\begin{{figure}}\\input{{{name}}}\\end{{figure}}\\clearpage\n" for name in names)
+    text = f"\\documentclass{{article}}\\usepackage{{textcomp}}\\begin{{document}}\n{figures}\\end{{document}}\n"
+    (folder / "paper.tex").write_text(text)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def _check_greys(figure: NotedFigure, name: str) -> None:
+    """Any two boxes of a panel's legend differ in a print without colours: in their hatch or in their grey."""
+    boxes = [handle for handle in figure.handles if isinstance(handle, Patch)]
+    for panel in {_panel_of_label(box) for box in boxes}:
+        looks = [
+            (box.get_hatch(), float(np.dot(to_rgb(box.get_facecolor()), (0.299, 0.587, 0.114))))
+            for box in boxes
+            if _panel_of_label(box) == panel
+        ]
+        for (hatch, grey), (other_hatch, other_grey) in combinations(looks, 2):
+            assert hatch != other_hatch or abs(grey - other_grey) >= LEAST_GREY_STEP, f"{name}: {looks}"
+
+
+def _panel_of_label(box: Patch) -> str:
+    """Title of the panel before a label of a legend; '' if the figure has one kind of panel."""
+    return str(box.get_label()).rpartition(": ")[0]
 
 
 @pytest.mark.slow
@@ -338,7 +376,7 @@ def _check_files(paths: Sequence[Path], title: str, name: str) -> None:
     assert title not in re.sub(r"<[^>]*>", "", svg), (name, title)
     caption = paths[2].read_text()
     assert caption.startswith(title.rstrip(".")), name
-    assert len(pandas.read_csv(paths[3])) >= 1, name
+    assert len(pandas.read_csv(paths[-1])) >= 1, name
 
 
 @pytest.mark.parametrize("scale", ["log", "linear"])
@@ -388,7 +426,9 @@ def test_units_of_axes_are_not_torn(width: float) -> None:
 
 
 def test_a_column_names_causes_whole(make_network: Network) -> None:
-    """No cause is cut, and the peak of the array has its unit; the caption says what the discs are."""
+    """No cause is cut, and the peak of the array has its unit; the caption says what the discs are, and that a MAC is
+    not two operations as in TOP/s.
+    """
     with drawn_for("column"):
         figure = dict(_of_layers(make_network))["bottlenecks"]
         assert isinstance(figure, NotedFigure)
@@ -397,5 +437,7 @@ def test_a_column_names_causes_whole(make_network: Network) -> None:
     assert names
     assert not any("…" in name for name in names)
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
-    assert "peak of the array: 50 operations a cycle" in texts
+    assert "peak of the array: 50 MACs a cycle" in texts
     assert "disc: a layer; the larger the disc, the more cycles" in caption
+    assert "MACs: each counts once (in TOP/s, it counts as two operations)" in caption
+    assert not any("operations" in axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes)

@@ -20,10 +20,22 @@ from tilewright.results.latex_layout import (
     scaled_layout_of,
     text_points,
 )
+from tilewright.results.paper_notices import noting
 from tilewright.results.paper_tables import PaperTable, paper_tables, write_table
-from tilewright.results.sheet import drawn_for
+from tilewright.results.sheet import LEAST_POINTS, drawn_for
 
-NAMES = ("a_b", "50% & more", "#1 {x} $y$", "~^\\end{tabular}", "[1ex]", "--", "<>|\"'`", "rf\u202e_2B", "µJ·m²")
+NAMES = (
+    "a_b",
+    "50% & more",
+    "#1 {x} $y$",
+    "~^\\end{tabular}",
+    "[1ex]",
+    "--",
+    "<>|\"'`",
+    "rf\u202e_2B",
+    "µJ·m²",
+    "10⁻⁶ ≤ Σ → 10³",
+)
 TABLE = pandas.DataFrame(
     {
         "layer": NAMES[:3],
@@ -41,7 +53,14 @@ def read_latex(text: str) -> str:
     """Text that LaTeX prints for what `latex` made; raises ValueError for anything that is not known to be printed."""
     names = {"textbackslash": "\\", "textasciitilde": "~", "textasciicircum": "^", "textless": "<", "textgreater": ">"}
     names |= {"textbar": "|", "char34": '"', "textasciigrave": "`", "textquotesingle": "'"}
-    formulas = {r"\mu": "µ", "^2": "²", "^3": "³", r"\cdot": "·", r"\times": "×", "-": "−"}
+    formulas = {
+        r"\mu": "µ",
+        **{f"^{digit}": sign for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+        r"\cdot": "·",
+        r"\times": "×",
+        "-": "−",
+    }
+    formulas |= {r"\leq": "≤", r"\geq": "≥", r"\rightarrow": "→", r"\Sigma": "Σ", "^-": "⁻"}
     text = re.sub(r"\\ensuremath\{(.*?)\}", lambda formula: formulas[formula[1]], text)
     found, place = "", 0
     token = re.compile(r"\\([A-Za-z]+(?:34)?)\{\}|\\([{}_%&#$])|\{([\[\]])\}|(-)\{\}|([^\\{}_%&#$~^\[\]<>|\"'`-])")
@@ -231,13 +250,81 @@ def test_layouts_fit_their_width(inches: float) -> None:
     assert kinds == {(True, False), (True, True), (False, False)} or inches == 7.0
 
 
-def test_a_table_without_room_is_scaled() -> None:
-    """A comment says where it has its full size; a long table is told, too."""
-    numbers = {f"long_heading_of_column_{place}": [1.5e6, 2.0] for place in range(12)}
-    text = PaperTable.of(pandas.DataFrame({"name": ["a", "b"], **numbers})).latex(3.4)
-    assert "% needs more than 3.4 inches: place it in table*" in text
+def wide_table(rows: int, columns: int = 12) -> PaperTable:
+    """Table with a column of long names and many columns of numbers."""
+    names = [f"layer{place}.the_second_feature_pyramid_branch.downsample" for place in range(rows)]
+    numbers = {f"long_heading_of_column_{place}": [1.5e6 + place] * rows for place in range(columns)}
+    return PaperTable.of(pandas.DataFrame({"name": names, **numbers}), below=["half of the rows."])
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Cells of the rows of all tables in a LaTeX text, without headings and notes."""
+    bodies = re.findall(r"\\midrule\n(.*?)\\bottomrule", text, re.DOTALL)
+    return [line.removesuffix(r" \\").split(" & ") for body in bodies for line in body.splitlines()]
+
+
+def test_a_table_that_is_a_little_too_wide_is_scaled() -> None:
+    """A comment says where it has its full size."""
+    numbers = {f"x_{place}": [1.5e6, 2.0] for place in range(5)}
+    text = PaperTable.of(pandas.DataFrame({"name": ["a", "b"], **numbers})).latex(2.9)
+    assert "% needs more than 2.9 inches: place it in table*" in text
     assert r"\ifdim\width>\linewidth" in text
-    assert "% 200 rows are taller than a page" in PaperTable.of(pandas.DataFrame({"n": range(200)})).latex(3.4)
+    assert text.count(r"\begin{tabular}") == 1
+
+
+def test_columns_without_room_are_in_further_tables() -> None:
+    """Every column is in one table, and every table names its rows; the note is below the last one."""
+    table = wide_table(2, 8)
+    assert table.points(3.4) < LEAST_POINTS
+    (text,) = table.latex_files(3.4)
+    assert r"\resizebox" not in text
+    rows = rows_of(text)
+    assert len(rows) == 2 * text.count(r"\begin{tabular}")
+    assert sum(len(row) - 1 for row in rows) == 2 * 8
+    names = {row[0].replace(r"\allowbreak{}", "").partition(r"\strut ")[2].removesuffix(r"\strut}") for row in rows}
+    assert {read_latex(name) for name in names} == {row[0] for row in table.rows}
+    assert text.rindex("half ") > text.rindex(r"\bottomrule")
+    assert text.count(r"\multicolumn") == 1
+
+
+def test_rows_beyond_a_page_are_in_further_files(tmp_path: Path) -> None:
+    """All rows in their order; the command says so, removes files of longer tables, and says if there are too many."""
+    frame = pandas.DataFrame({"n": [f"name{place}" for place in range(100)], "energy_pj": np.arange(100.0)})
+    with drawn_for("column"), noting() as noted:
+        paths = write_table(frame, tmp_path / "t.csv")
+        assert [path.name for path in paths] == ["t.csv", "t.md", "t-column.tex", "t-column-2.tex"]
+        read = [row[0] for path in paths[2:] for row in rows_of(path.read_text())]
+        assert read == frame["n"].tolist()
+        assert noted == [
+            "t-column.tex: 100 rows and 2 columns need more than one column: 2 files, t-column.tex, t-column-2.tex"
+        ]
+        write_table(frame[:5], tmp_path / "t.csv")
+        assert not paths[3].exists()
+        write_table(pandas.concat([frame] * 9), tmp_path / "t.csv")
+    assert noted[1:] == ["t-column.tex: 900 rows are taller than 6 pages: leave out rows"]
+    assert len(rows_of(paths[2].read_text())) == 900
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
+def test_long_names_need_no_small_text(tmp_path: Path) -> None:
+    """LaTeX finds each table of long names as wide as a column and as high as a page at most, without scaling."""
+    word = "secondfeaturepyramidbranchofthenetwork"
+    tables = [wide_table(rows, columns) for rows in (2, 30, 70) for columns in (1, 4, 9)]
+    texts = {place: [f"{word}_{place}_{row}" for row in range(40)] for place in "abcd"}
+    tables += [PaperTable.of(pandas.DataFrame({**texts, "energy_pj": np.arange(40.0)}))]
+    tables += [PaperTable.of(pandas.DataFrame({"layer": [word * 2] * 3, "latency_cycles": range(3)}))]
+    files = [text for table in tables for text in table.latex_files(3.4)]
+    assert not any(table.faults(3.4) for table in tables)
+    assert not any(r"\resizebox" in text for text in files)
+    floats = "".join(f"\\begin{{table}}\\caption{{x}}{text}\\end{{table}}\\clearpage\n" for text in files)
+    head = "\\documentclass{article}\\usepackage{booktabs,graphicx,textcomp}\\begin{document}\n"
+    box = "\\setlength{\\textwidth}{3.4in}\\setlength{\\columnwidth}{3.4in}\\hsize=3.4in\\parindent=0pt\n"
+    (tmp_path / "t.tex").write_text(f"{head}{box}{floats}\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
+    assert "too large for page" not in done.stdout
 
 
 def test_the_text_of_a_scaled_table_is_as_large_as_possible() -> None:
@@ -266,10 +353,11 @@ def test_a_front_has_a_line_for_each_design() -> None:
     numbers = {"energy_pj": [2.6e9, 6e7, 9e8] * 3, "latency_s": [4.8e-3, 1.6e-4, 3e-3] * 3}
     rest = {"edp_pj_s": [1.2e7, 9e3, 2e6] * 3, "area_mm2": [2.585, 1.831, 0.632] * 3}
     shown = PaperTable.of(pandas.DataFrame({**texts, **axes, **numbers, **rest}))
-    text = shown.latex(3.4)
-    assert r"\resizebox" in text
+    (text,) = shown.latex_files(3.4)
+    assert text.count(r"\begin{tabular}") == 2
+    assert r"\resizebox" not in text
     assert "allowbreak" not in text
-    assert shown.points(3.4) > 5.5
+    assert len(rows_of(text)) == 2 * 9
 
 
 def decision_table(designs: int) -> PaperTable:
@@ -301,19 +389,19 @@ def test_a_decision_has_readable_text_in_a_column(designs: int) -> None:
 
 def test_the_comment_has_the_size_of_scaled_text() -> None:
     """The size that LaTeX makes of the size of the font."""
-    table = decision_table(5)
-    text = table.latex(2.0)
-    size = float(re.findall(r"its text then has ([\d.]+) points", text)[0])
-    layout = scaled_layout_of(table.headings, table.rows, table.are_numbers, 2.0, 7.0)
-    assert size == pytest.approx(layout.size.points * 2.0 / layout.inches(table.headings, table.rows), abs=0.05)
-    assert size < 7.0
+    numbers = {f"x_{place}": [1.5e6, 2.0] for place in range(5)}
+    table = PaperTable.of(pandas.DataFrame({"name": ["a", "b"], **numbers}))
+    size = float(re.findall(r"its text then has ([\d.]+) points", table.latex(2.9))[0])
+    layout = scaled_layout_of(table.headings, table.rows, table.are_numbers, 2.9, 7.0)
+    assert size == pytest.approx(layout.size.points * 2.9 / layout.inches(table.headings, table.rows), abs=0.05)
+    assert LEAST_POINTS <= size < 7.0
 
 
 def test_files_have_the_larger_text(tmp_path: Path) -> None:
     """Rows and columns are exchanged in LaTeX only, and only if asked."""
     frame = pandas.DataFrame({f"name_{place}": ["a long text", "b"] for place in range(20)})
     with drawn_for("column"):
-        for may_turn, columns in ((False, 20), (True, 3)):
+        for may_turn, columns in ((False, 7), (True, 3)):
             write_table(frame, tmp_path / "t.csv", may_turn=may_turn)
             rows = (tmp_path / "t-column.tex").read_text().splitlines()
             assert (

@@ -229,7 +229,7 @@ def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any]
     MOST_ROOFS ports are kept: those whose doubled width saves most cycles, the largest saving first. The roof of a port
     has a point for each layer that uses the port.
 
-    A point is a list [number of the layer, operations per byte, operations per cycle].
+    A point is a list [number of the layer, operations per byte, operations per cycle]; a MAC is one operation.
     """
     roofline = (verdicts or {}).get("roofline")
     if not roofline:

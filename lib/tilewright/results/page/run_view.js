@@ -93,20 +93,20 @@ function roofline(detail) {
     const ordered = [...port.points].sort((a, b) => latencies[b[0]] - latencies[a[0]]);
     const points = ordered.map(([layer, x, y]) => ({
       x, y, name: detail.layers[layer][0], size: 3.5 + 6 * Math.sqrt(latencies[layer] / longest),
-      told: `${detail.layers[layer][0]}: ${numberText(x)} operations a byte, ${numberText(y)} operations a cycle, ${numberText(latencies[layer])} cycles`,
+      told: `${detail.layers[layer][0]}: ${numberText(x)} MACs a byte, ${numberText(y)} MACs a cycle, ${numberText(latencies[layer])} cycles`,
     }));
     const low = Math.min(ridge, ...points.map((one) => one.x)) / 1.5, high = Math.max(ridge, ...points.map((one) => one.x)) * 1.5;
     const roof = [[low, low * port.bytes], [ridge, peak], [high, peak]];
-    const chart = new Scatter(`layers below the roof of ${name}`, points, { words: "operations per byte moved over the port", log: true }, { words: "operations a cycle", log: true },
+    const chart = new Scatter(`layers below the roof of ${name}`, points, { words: "MACs per byte moved over the port", log: true }, { words: "MACs a cycle", log: true },
       { lines: [roof], extra: [[low, Math.min(...points.map((one) => one.y))], [high, peak]] });
     place.replaceChildren(chart.node);
-    table.replaceChildren(plainTable("points of the roofline", ["layer", "operations a byte", "operations a cycle", "of what the roof allows"],
+    table.replaceChildren(plainTable("points of the roofline", ["layer", "MACs a byte", "MACs a cycle", "of what the roof allows"],
       ordered.map(([layer, x, y]) => [detail.layers[layer][0], x, y, shareText(y, Math.min(peak, x * port.bytes))]), [1, 2, 3]));
   };
   const pick = choice("port", roofs.ports.map((one) => [one.name, `${one.name}, ${numberText(one.bytes)} B a cycle`]), roofs.ports[0].name, draw);
   draw(roofs.ports[0].name);
   return section("Roofline", element("div", { class: "controls" }, pick),
-    element("p", { class: "faint" }, `The dashed line is the roof: the slope is the width of the port, the flat part the array, ${numberText(roofs.peak)} operations a cycle. Larger points are layers that take longer.`),
+    element("p", { class: "faint" }, `The dashed line is the roof: the slope is the width of the port, the flat part the array, ${numberText(roofs.peak)} MACs a cycle. Larger points are layers that take longer. Each MAC counts once (in TOP/s, it counts as two operations); layers without MACs have their operations.`),
     place, element("details", {}, element("summary", {}, "the points as a table"), table));
 }
 
