@@ -15,6 +15,7 @@ from tilewright.designs.axis_ends import axis_sentences
 from tilewright.designs.columns import energy_column
 from tilewright.designs.effects import best_first
 from tilewright.designs.exploration import Exploration
+from tilewright.designs.extrapolated_memories import extrapolated_sentences
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
 from tilewright.designs.plan_gaps import gap_sentences
@@ -123,12 +124,17 @@ class Answer:
         return tuple(slow_sentences(self.overall))
 
     @property
+    def extrapolation_notes(self) -> tuple[str, ...]:
+        """Sentence on the compared designs with extrapolated costs; () if there are none."""
+        return tuple(extrapolated_sentences(self.overall))
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """All sentences on the base, access times, axes, mappings, plans and error bars, in the order of the printed
-        summary.
+        """All sentences on the base, access times, extrapolated costs, axes, mappings, plans and error bars, in the
+        order of the printed summary.
         """
-        found = (*self.base_notes, *self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes)
-        return (*found, *self.error_notes)
+        found = (*self.base_notes, *self.access_notes, *self.extrapolation_notes, *self.axis_notes, *self.free_notes)
+        return (*found, *self.mapping_notes, *self.error_notes)
 
     @property
     def excluded(self) -> int:

@@ -24,6 +24,10 @@ ACCESS_NS, ACCESS_CYCLES, SLOW_MEMORIES = ACCESS = ("access_ns", "access_cycles"
 The first is the longest known access time of a memory in ns. The second is this time in clock cycles, if the clock is
 known. The third names the memories whose access takes longer than a cycle.
 """
+EXTRAPOLATED = "extrapolated_memories"
+"""Column with the names of the memories whose costs are extrapolated beyond the table of the library. Tables have it
+only if at least one design has such a memory.
+"""
 LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES)
 """Names of the results that constraints can use. The results are known only after the evaluation of a design."""
 POWER = "power_w"
@@ -60,7 +64,7 @@ OF_ALL = "_all_networks"
 """Suffix of the columns that describe all networks together."""
 
 _FIXED = {
-    *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *ACCESS, *RATES, *ODDS),
+    *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *ACCESS, EXTRAPOLATED, *RATES, *ODDS),
     *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES, MAPPING_GAP, *EXPECTED),
     *(*PLAN_BOUNDS, *PLAN_GAPS, SCHEDULES, START_DESIGN, DROPPED_BY),
 }

@@ -96,6 +96,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
     made = (
         _choice(decision, commands),
         *_slow_choice(decision, commands),
+        *_extrapolated(decision, commands),
         *_shares(decision, commands),
         *_alone(decision, commands),
         *_prices(decision, commands),
@@ -248,6 +249,18 @@ def _slow_runner_up(decision: Decision, commands: Commands) -> Iterator[Statemen
     second = None if decision.runner_up is None else decision.runner_up.design
     if second is not None and second.slow:
         yield Statement(RUNNER_UP, _slow_words(second), commands.validate(second.name))
+
+
+def _extrapolated(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Warnings that the chosen design or the runner-up has extrapolated costs, if the objective depends on costs."""
+    second = None if decision.runner_up is None else decision.runner_up.design
+    for topic, design in ((CHOICE, decision.choice), (RUNNER_UP, second)) if decision.depends_on_costs else ():
+        if design is not None and design.extrapolated:
+            text = (
+                f"Warning: in {design.name}, costs of memories are extrapolated beyond the table of the library"
+                f" ({design.extrapolated}). Ranges of costs do not cover the error of the extrapolation."
+            )
+            yield Statement(topic, text, commands.validate(design.name))
 
 
 def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:

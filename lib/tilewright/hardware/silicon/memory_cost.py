@@ -309,6 +309,11 @@ class CostSource:
     known range, they are (1.0, 1.0).
     """
 
+    @property
+    def extrapolations(self) -> tuple[str, ...]:
+        """Steps that extrapolate beyond the table of CACTI, such as `a word of 1,024 bits is beyond the table, ...`."""
+        return tuple(step for step in self.steps if _BEYOND in step)
+
 
 _NODE_OF_LAW = re.compile(r"(?:^| )([0-9.]+(?:e[+-]?[0-9]+)?) nm(?: |$)")
 
