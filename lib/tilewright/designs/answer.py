@@ -11,7 +11,7 @@ import pandas
 from tilewright.base.errors import count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ
-from tilewright.designs.axis_ends import axis_sentences
+from tilewright.designs.axis_ends import NO_FAILURES, Failures, axis_failures, axis_sentences
 from tilewright.designs.columns import energy_column
 from tilewright.designs.effects import best_first
 from tilewright.designs.exploration import Exploration
@@ -100,9 +100,22 @@ class Answer:
         missing_power = _missing_static_power(self.overall.compared, self.exploration.table)
         if missing_power and not self.overall.is_whole:
             missing_power = f"Of the designs on a front: {missing_power}"
-        further = filter(None, (self.exploration.clocks.note, missing_power))
+        further = filter(None, (self._failed, self.exploration.clocks.note, missing_power))
         summed = [SUMMED] if len(self.fronts) > 1 else []
         return (*([part] if missing else []), *self.exploration.assumptions, *summed, *further)
+
+    @property
+    def _failed(self) -> str:
+        """Sentence on the evaluated designs without results; '' if all have results."""
+        outcomes = self.exploration.outcomes
+        found = {status: {*outcomes.loc[outcomes["status"] == status, "index"]} for status in (INVALID, INFEASIBLE)}
+        failed = set().union(*found.values())
+        if not failed:
+            return ""
+        parts = ", ".join(f"{len(designs):,} {status}" for status, designs in found.items() if designs)
+        of = count_of(outcomes["index"].nunique(), "evaluated design")
+        verbs = ("has", "is") if len(failed) == 1 else ("have", "are")
+        return f"{len(failed):,} of {of} {verbs[0]} no results on some network and {verbs[1]} not compared ({parts})."
 
     @property
     def table_note(self) -> str:
@@ -110,11 +123,17 @@ class Answer:
         return EDP_SUMMED if len(self.fronts) > 1 else ""
 
     @property
+    def failures(self) -> Failures:
+        """Values of axes with which no design has results; {} if only some designs have rows."""
+        exploration = self.exploration
+        return axis_failures(exploration.table, exploration.axis_names) if exploration.others is None else NO_FAILURES
+
+    @property
     def axis_notes(self) -> tuple[str, ...]:
-        """Sentences on axes that end too early for the best design, with values to try next, and on axes that hardly
-        change any design.
+        """Sentences on axes that end too early for the best design, with values to try next or with the values that
+        fail, and on axes that hardly change any design.
         """
-        return axis_sentences(self.overall, self.exploration.axis_values)
+        return axis_sentences(self.overall, self.exploration.axis_values, self.failures)
 
     @property
     def access_notes(self) -> tuple[str, ...]:

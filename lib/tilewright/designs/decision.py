@@ -323,7 +323,7 @@ def decision_of(answer: Answer, objective: str) -> Decision:
         tuple(_price(rated, ordered, key, one) for one in known if one != key),
         None,
         None,
-        tuple(one for one in axis_ends(front, answer.exploration.axis_values) if one.measure == key),
+        tuple(one for one in axis_ends(front, answer.exploration.axis_values, answer.failures) if one.measure == key),
         _fast(rated, ordered, key),
         tuple(_alone(answer, key, int(chosen["index"]))),
         _barred(front, key, float(chosen[key])),
