@@ -148,11 +148,16 @@ class Answer:
         return tuple(extrapolated_sentences(self.overall))
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences without which the numbers of designs mislead: on access times and on extrapolated costs."""
+        return (*self.access_notes, *self.extrapolation_notes)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """All sentences on the base, access times, extrapolated costs, axes, mappings, plans and error bars, in the
         order of the printed summary.
         """
-        found = (*self.base_notes, *self.access_notes, *self.extrapolation_notes, *self.axis_notes, *self.free_notes)
+        found = (*self.base_notes, *self.warnings, *self.axis_notes, *self.free_notes)
         return (*found, *self.mapping_notes, *self.error_notes)
 
     @property
