@@ -12,7 +12,7 @@ from tilewright.base.errors import count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ
 from tilewright.designs.axis_ends import NO_FAILURES, Failures, axis_failures, axis_sentences
-from tilewright.designs.columns import energy_column
+from tilewright.designs.columns import UNMET_END, energy_column
 from tilewright.designs.effects import best_first
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.extrapolated_memories import extrapolated_sentences
@@ -236,7 +236,8 @@ def _causes(exploration: Exploration) -> Iterator[Cause]:
         yield Cause(EXCLUDED, text, designs, ())
     for status in (INVALID, INFEASIBLE, DROPPED):
         yield from _counted(status, table[table["status"] == status], "reason")
-    yield from _counted(UNMET, table[(table["status"] == OK) & (table["unmet"] != "")], "unmet")
+    unmet = table[(table["status"] == OK) & (table["unmet"] != "")]
+    yield from _counted(UNMET, unmet.assign(unmet=unmet["unmet"].str.split(UNMET_END)).explode("unmet"), "unmet")
 
 
 def _counted(status: str, rows: pandas.DataFrame, column: str) -> list[Cause]:

@@ -72,8 +72,8 @@ class DesignPoints:
 
     @cached_property
     def unmet(self) -> np.ndarray:
-        """Text of the first constraint that the results violate: object array of shape (rows, networks). '' if the
-        results meet all constraints, or if there are no results.
+        """Texts of the constraints that the results violate (`Space.unmet`), as an object array of shape (rows,
+        networks). '' if the results meet all constraints, or if there are no results.
         """
         found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:

@@ -37,6 +37,8 @@ ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "fro
 """Columns that tables have only if some costs have ranges."""
 INDEX, DESIGN, NETWORK = "index", "design", "network"
 STATUS, REASON, UNMET = "status", "reason", "unmet"
+UNMET_END = "; "
+"""Text between the constraints in the column UNMET. No constraint contains it."""
 ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
 LARGEST_ENERGY, LARGEST_LATENCY = "largest_energy_term", "largest_latency_part"
 COMPARED_BY, ASSUMES = "compared_by", "assumes"

@@ -352,8 +352,8 @@ def _constraints_in_cycles(space: Space, clocks: Clocks) -> Iterator[str]:
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """First constraint that the results in each row violate. '' for a row without results, and for a row whose results
-    meet all constraints.
+    """Constraints that the results in each row violate (`Space.unmet`). '' for a row without results, and for a row
+    whose results meet all constraints.
     """
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))
