@@ -28,11 +28,11 @@ EXTRAPOLATED = "extrapolated_memories"
 """Column with the names of the memories whose costs are extrapolated beyond the table of the library. Tables have it
 only if at least one design has such a memory.
 """
-LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES)
-"""Names of the results that constraints can use. The results are known only after the evaluation of a design."""
 POWER = "power_w"
 RATES = (LATENCY_S, EDP_PJ_S, POWER)
 """Columns that tables have only if the clock is known."""
+LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES, *RATES)
+"""Names of the results that constraints can use. The results are known only after the evaluation of a design."""
 ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "front_probability")
 """Columns that tables have only if some costs have ranges."""
 INDEX, DESIGN, NETWORK = "index", "design", "network"
