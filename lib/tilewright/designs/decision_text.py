@@ -13,7 +13,7 @@ from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
 from tilewright.designs.advice_text import excess_text, share
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.columns import ACCESS_CYCLES
-from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
+from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, CostOdds, Decision, Price, RatedDesign
 from tilewright.designs.held_costs import constant_shares, constant_text, varied_text
 from tilewright.designs.results import USE_MEASURES
 from tilewright.designs.slow_memories import EXCLUDING, PIPELINED
@@ -398,10 +398,17 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
         text = (
             f"If only the costs with a range vary ({varied_text(row, decision.objective)} of {name}), {name} has the"
             f" least {words}{_together(decision)} in {shares[0]} of {SAMPLES:,} samples, and {second} in {shares[1]}"
-            f"{tied}. {_constant(decision, row)}The {decision.held} stay the same in all samples, so this says nothing"
-            f" about better {decision.held}."
+            f"{tied}.{_more_probable(name, second, odds)} {_constant(decision, row)}The {decision.held} stay the same"
+            f" in all samples, so this says nothing about better {decision.held}."
         )
         yield Statement(CERTAINTY, text, (commands.explore(),))
+
+
+def _more_probable(name: str, second: str, odds: CostOdds) -> str:
+    """Sentence for a runner-up that is best in more samples than the choice `name`; '' for any other runner-up."""
+    if (odds.runner_up or 0.0) <= odds.choice:
+        return ""
+    return f" {name} is the choice at the nominal costs, but {second} is the best in more samples."
 
 
 def _constant(decision: Decision, row: Mapping[Any, Any]) -> str:

@@ -4,6 +4,7 @@ import html
 import math
 import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 from tilewright.base.artifacts.digests import canonical_text
@@ -11,6 +12,7 @@ from tilewright.base.errors import InputError
 from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import answer_of
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, decision_object, decision_of
+from tilewright.designs.decision_bounds import MappingBounds, bounds_statement
 from tilewright.designs.decision_page import decision_page
 from tilewright.designs.decision_text import (
     CERTAINTY,
@@ -199,6 +201,28 @@ def test_samples_of_costs() -> None:
     assert "do not vary, however uncertain they are: memories without a range 55.0%, MAC 25.0%." in said
     assert "such parts are 66.7% to 80.0% of the energy" in said
     assert "which are 66.7% to 80.0% of the energies of designs, do not vary" in answer_text(answer)
+
+
+@pytest.mark.parametrize(("low", "high", "is_turned"), [(0.95, 2.0, True), (0.5, 1.05, False), (0.9, 1.0, False)])
+def test_a_choice_that_is_not_the_most_probable_says_so(low: float, high: float, is_turned: bool) -> None:
+    """Only the choice has a cost with a range: mostly above the lead of 2 %, mostly below it, or never above it.
+    Statements on samples and on bounds agree with the shares of the samples.
+    """
+    parts = [CostPart("", "sram", energy, 0.0, low, high) for energy in (4.0, 0.0)]
+    rows = [
+        costs(energy, 10.0, 1.0) | part_columns((part,), 10.0) for energy, part in zip((5.0, 5.1), parts, strict=True)
+    ]
+    decision = decision_of(answer_of(exploration(rows)), "EDP")
+    assert decision.choice.name == "design-0"
+    assert decision.odds is not None
+    assert decision.odds.runner_up is not None
+    assert (decision.odds.runner_up > decision.odds.choice) == is_turned
+    said = "design-0 is the choice at the nominal costs, but design-1 is the best in more samples."
+    assert (said in texts(decision, CERTAINTY)[0]) == is_turned
+    bounds = bounds_statement(decision, MappingBounds(10.0, 20.0, 16.0), [(Path("a"), Path("b"))], "EDP").text
+    nominal = "certain at the nominal costs only: within the ranges of the costs, design-0 has the least EDP in"
+    assert (nominal in bounds) == (decision.odds.choice < 1)
+    assert (decision.odds.choice < 1) == (high > 1)
 
 
 @pytest.mark.parametrize(("seed", "objective"), CASES)
