@@ -76,12 +76,16 @@ class Commands:
         file = self.folder / SHOWN_DESIGNS / design / HARDWARE_OF_DESIGN
         return self.explore("--show", design), command_line("validate", file)
 
-    def compare(self, first: str, second: str) -> tuple[str, ...]:
-        """Commands that compare two designs, one for each network."""
+    def compare(self, objective: str, first: str, second: str) -> tuple[str, ...]:
+        """Commands that compare two designs. For several networks, the first command decides again, because only a
+        decision has the sums over the networks; the others compare the designs on each network.
+        """
         designs = [f"{self.folder}:{name}" for name in (first, second)]
         if len(self.networks) == 1 and not self.network:
             return (command_line("compare", *designs),)
-        return tuple(command_line("compare", *designs, "--network", network) for network in self.networks)
+        alone = (command_line("compare", *designs, "--network", network) for network in self.networks)
+        sums = (self.decide(objective, "--no-advice", "--no-write"),) if len(self.networks) > 1 else ()
+        return (*sums, *alone)
 
 
 def command_line(*words: object) -> str:
@@ -271,9 +275,11 @@ def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:
     ordered = sorted(decision.shares, key=lambda one: -one.share)
     told = ", ".join(f"{one.network} {samples_text(one.share)}" for one in ordered)
     text = f"The choice minimises the sum over the networks. Shares of this sum for {chosen}: {told}."
-    idle = [one.network for one in decision.shares if one.without == chosen]
-    for network in idle if len(idle) < len(decision.shares) else []:
-        text += f" Without {network}, the choice would be the same, so {network} does not influence it."
+    changed = [one for one in ordered if one.without != chosen]
+    for one in changed:
+        text += f" Without {one.network}, the choice would be {one.without}."
+    for one in ordered if changed else []:
+        text += f" Without {one.network}, the choice would be the same." if one.without == chosen else ""
     if weights is not None:
         mean = f"the least geometric mean of the {words} of the networks"
         if weights.design == chosen or not weights.excess:
@@ -352,7 +358,7 @@ def _runner_up(decision: Decision, commands: Commands) -> Statement:
         name = decision.choice.name
         text = f"There is no runner-up, because {name} is the only compared design."
         return Statement(RUNNER_UP, text, (commands.explore(),))
-    again = commands.compare(decision.choice.name, runner.design.name)
+    again = commands.compare(decision.objective_name, decision.choice.name, runner.design.name)
     if runner.equal:
         same, name = f"the same {words} as {decision.choice.name}", runner.design.name
         equal = f"{name} has {same}" if runner.equal == 1 else f"{runner.equal:,} others have {same}, among them {name}"
@@ -448,7 +454,7 @@ def _barred(decision: Decision, commands: Commands) -> Iterator[Statement]:
             f"{barred.name} has {share(barred.saving)} less {words} than {decision.choice.name}, but does not meet"
             f" {barred.unmet}. Of the designs that only constraints on results exclude, it has the least {words}."
         )
-        yield Statement(TURN, text, commands.compare(decision.choice.name, barred.name))
+        yield Statement(TURN, text, commands.compare(decision.objective_name, decision.choice.name, barred.name))
 
 
 def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]:
@@ -460,13 +466,15 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
             f" little {words} as {decision.choice.name}. No smaller change of one energy term makes another design as"
             f" good while the {decision.held} stay the same."
         )
-        yield Statement(TURN, text, commands.compare(decision.choice.name, turning.design))
+        yield Statement(TURN, text, commands.compare(decision.objective_name, decision.choice.name, turning.design))
     elif decision.depends_on_energy and decision.runner_up is not None and not decision.runner_up.equal:
         text = (
             f"No single energy term changes the choice, even if the term is multiplied or divided by up to"
             f" {LARGEST_FACTOR:g} in all designs, while the {decision.held} stay the same."
         )
-        yield Statement(TURN, text, commands.compare(decision.choice.name, decision.runner_up.design.name))
+        yield Statement(
+            TURN, text, commands.compare(decision.objective_name, decision.choice.name, decision.runner_up.design.name)
+        )
 
 
 def more_text(excess: float, words: str, other: str) -> str:
@@ -498,4 +506,4 @@ def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Sta
     if price.count > 1:
         which = f"Of the {price.count:,} designs with {least}, {price.nearest.name} has the least {goal}."
     text = f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss}. {which}"
-    yield Statement(TURN, text, commands.compare(decision.choice.name, price.nearest.name))
+    yield Statement(TURN, text, commands.compare(decision.objective_name, decision.choice.name, price.nearest.name))

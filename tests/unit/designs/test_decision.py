@@ -198,6 +198,9 @@ def test_samples_of_costs() -> None:
     # Of 5 pJ, 1 pJ has a range; of the others, 1.25 pJ are of the array. Of 6 pJ of the other design, 2 pJ have one.
     said = texts(decision, CERTAINTY)[0]
     assert "(sram: 20.0% of the energy of design-0)" in said
+    cells = {line.split()[0]: line.split()[-1] for line in answer_text(answer).splitlines() if "design-0" in line}
+    assert (cells["energy"], cells["EDP"], cells["latency"]) == ("100.0%", "100.0%", "-")
+    assert "-: latency does not depend on costs." in answer_text(answer)
     assert "do not vary, however uncertain they are: memories without a range 55.0%, MAC 25.0%." in said
     assert "such parts are 66.7% to 80.0% of the energy" in said
     assert "which are 66.7% to 80.0% of the energies of designs, do not vary" in answer_text(answer)
@@ -275,6 +278,11 @@ def test_networks_in_the_sum(seed: int, objective: str) -> None:
         is_same = own[name, other] <= min(own[design, other] for design in compared)
         others_same = own[name, one] <= min(own[design, one] for design in compared)
         assert (f"Without {one}, the choice would be the same" in text) == (is_same and not others_same)
+        if not is_same:
+            least = min(own[design, other] for design in compared)
+            named = re.search(rf"Without {one}, the choice would be ([^ ]+)\. ", text)
+            assert named is not None
+            assert own[named[1], other] == least
     means = {design: math.prod(own[design, network] for network in networks) ** 0.5 for design in compared}
     best = min(means, key=lambda design: means[design])
     if means[name] > means[best] * (1 + 1e-12):
@@ -282,6 +290,19 @@ def test_networks_in_the_sum(seed: int, objective: str) -> None:
         assert f"that of {name} is {share(means[name] / means[best] - 1)} larger." in text
     else:
         assert f"{name} also has the least geometric mean" in text
+
+
+@pytest.mark.parametrize("networks", [("one",), ("one", "two")])
+def test_a_command_reproduces_sums_over_networks(networks: tuple[str, ...]) -> None:
+    """With several networks, no comparison of two runs has the sums of a statement, so a decision comes first."""
+    rows = [costs(energy, 10.0, 1.0) for energy in (5.0, 2.0, 7.0, 4.0)]
+    decision = decision_of(answer_of(exploration(rows[: 2 * len(networks)], networks)), "energy")
+    told = [one.commands for one in made_of(decision) if any(" compare " in command for command in one.commands)]
+    assert told
+    for commands in told:
+        again = [command for command in commands if " compare " not in command]
+        assert again == ["tilewright decide out --objective energy --no-advice --no-write"] * (len(networks) > 1)
+        assert commands[: len(again)] == tuple(again)
 
 
 @pytest.mark.parametrize("networks", [("one",), ("one", "two")])
