@@ -416,6 +416,16 @@ class Space:
             positions.append(position)
         return tuple(reversed(positions))
 
+    def along(self, index: int, place: int) -> Iterator[tuple[Value, int]]:
+        """Pairs (value of the axis number `place`, index of a design): the other designs of the space that differ from
+        the design `index` only in this axis.
+        """
+        own = self.positions(index)
+        for position, value in enumerate(self.axes[place].values):
+            other = self.index_of((*own[:place], position, *own[place + 1 :]))
+            if position != own[place] and other is not None:
+                yield value, other
+
     def index_of(self, positions: tuple[int, ...]) -> int | None:
         """Index of the design with these indexes of axis values: the inverse of `positions`. None if the design sheet
         has no such design; of several equal rows, the first counts.

@@ -71,12 +71,9 @@ def _neighbours(space: Space) -> Iterator[tuple[str, Value, int]]:
     first = space.first_allowed()
     if first is None:
         return
-    positions = space.positions(first)
     for place, axis in enumerate(space.axes):
-        for number, value in enumerate(axis.values):
-            index = space.index_of((*positions[:place], number, *positions[place + 1 :]))
-            if index is not None and number != positions[place]:
-                yield axis.name, value, index
+        for value, index in space.along(first, place):
+            yield axis.name, value, index
 
 
 def _reason(space: Space, index: int) -> str:
