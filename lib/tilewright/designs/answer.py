@@ -77,6 +77,8 @@ class Answer:
     """Sentence on the design with the values of the hardware file (`base_design`)."""
     free_notes: tuple[str, ...] = ()
     """Sentences on axes that change no cost (`free_axes`)."""
+    proposal_notes: tuple[str, ...] = ()
+    """Notices on values that `axis_notes` proposes (`proposed_values`)."""
     mapping_notes: tuple[str, ...] = ()
     """Sentences on gaps of some designs: between their mappings and the best mappings (`mapping_gaps`), or between
     their plans and the best plans (`plan_gaps`).
@@ -157,8 +159,8 @@ class Answer:
         """All sentences on the base, access times, extrapolated costs, axes, mappings, plans and error bars, in the
         order of the printed summary.
         """
-        found = (*self.base_notes, *self.warnings, *self.axis_notes, *self.free_notes)
-        return (*found, *self.mapping_notes, *self.error_notes)
+        found = (*self.base_notes, *self.warnings, *self.axis_notes, *self.proposal_notes)
+        return (*found, *self.free_notes, *self.mapping_notes, *self.error_notes)
 
     @property
     def excluded(self) -> int:
