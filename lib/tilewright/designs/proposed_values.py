@@ -13,9 +13,14 @@ from tilewright.designs.space import Axis, Space, Value
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.text_edits import with_values
 
+_OF_COSTS = ".cost: "
+"""Text between the path and the message of a notice on the costs of a memory."""
+
 
 def with_proposed_values(space: Space, answer: Answer) -> Answer:
-    """Answer with sentences on proposed values for which the hardware file of a best design gets a new notice."""
+    """Answer with sentences on proposed values for which the hardware file of a best design gets a new notice on
+    costs.
+    """
     return replace(answer, proposal_notes=tuple(dict.fromkeys(_sentences(space, answer))))
 
 
@@ -41,10 +46,10 @@ def _settings(axis: Axis, value: Value) -> list[tuple[Any, Value]]:
 
 
 def _notices(hardware: dict[str, Any]) -> list[str]:
-    """Notices on the hardware file of a design, without remarks; [] if the file is not valid."""
+    """Notices on costs of memories in the hardware file of a design, without remarks; [] if the file is not valid."""
     notices: list[str] = []
     try:
         parse_accelerator(hardware, notices)
     except InputError:
         return []
-    return [notice for notice in notices if not isinstance(notice, Remark)]
+    return [notice for notice in notices if _OF_COSTS in notice and not isinstance(notice, Remark)]
