@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.base.errors import InputError, Remark
+from tilewright.base.json_values import JsonObject
 from tilewright.designs.answer import Answer
 from tilewright.designs.axis_ends import axis_ends
 from tilewright.designs.effects import best_designs
@@ -45,7 +46,7 @@ def _settings(axis: Axis, value: Value) -> list[tuple[Any, Value]]:
     return [(path, value) for path, _ in axis.settings[0]] if are_own else []
 
 
-def _notices(hardware: dict[str, Any]) -> list[str]:
+def _notices(hardware: JsonObject) -> list[str]:
     """Notices on costs of memories in the hardware file of a design, without remarks; [] if the file is not valid."""
     notices: list[str] = []
     try:
