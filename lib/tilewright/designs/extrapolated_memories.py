@@ -7,7 +7,7 @@ import pandas
 
 from tilewright.base.errors import count_of
 from tilewright.designs.columns import EXTRAPOLATED
-from tilewright.designs.effects import best_designs
+from tilewright.designs.effects import memories_and_best
 from tilewright.designs.front import Front
 
 
@@ -34,17 +34,8 @@ def extrapolated_sentences(front: Front) -> Iterator[str]:
     found = rows[rows[EXTRAPOLATED].fillna("") != ""] if EXTRAPOLATED in rows else rows.iloc[:0]
     if found.empty:
         return
-    memories = ", ".join(
-        f"{names} in {count_of(number, 'design')}"
-        for names, number in sorted(found[EXTRAPOLATED].value_counts().items(), key=lambda one: (-one[1], one[0]))
-    )
-    best = [
-        f"{row['design']} (least {front.measures[key].words})"
-        for key, row in best_designs(front)
-        if row["index"] in set(found["index"])
-    ]
+    memories, among = memories_and_best(front, found, EXTRAPOLATED)
     of = count_of(len(rows), "compared design" if front.is_whole else "design of a front")
-    among = f" Among them: {', '.join(best)}." if best else ""
     yield (
         f"In {len(found):,} of {of}, costs of a memory are extrapolated, because its size or the width of its words is"
         f" beyond the table of the library ({memories}).{among} The column {EXTRAPOLATED} names the memories of each"
