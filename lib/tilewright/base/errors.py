@@ -95,7 +95,8 @@ class Remark(str):
 
 
 class Caution(str):
-    """Notice that a number in a file is larger than in any real hardware part, although the file is valid.
+    """Notice that a value in a valid file is probably a mistake: a number is larger than in any real hardware part, or
+    a value of an axis makes a design invalid.
     `cli.options.echo_notices` prints it as a warning.
     """
 

@@ -146,7 +146,7 @@ def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
     constant = [name for name in decision.answer.exploration.axis_names if table[name].nunique() == 1]
     shown = table.assign(**{name: table[name].map(value_text) for name in constant})
     units = units_of(decision.answer.exploration.measures)
-    return write_table(table, path, for_paper=shown, may_turn=True, usual=units)
+    return write_table(table, path, for_paper=shown, notes=decision.answer.warnings, may_turn=True, usual=units)
 
 
 def _show(found: Decided, as_json: bool) -> None:

@@ -256,17 +256,18 @@ def _answered(
 
 
 def _annotated(space: "Space", found: "Exploration", error_bars: str | None) -> "Answer":
-    """Answer to an exploration, with three sentences that are made from the space: one on the gaps of mappings, one on
-    axes without a cost, and one on the base of the space. If `error_bars` is a class of machines, the answer also has
+    """Answer to an exploration, with sentences that are made from the space: on the gaps of mappings, on axes without a
+    cost, on the base of the space, and on proposed values. If `error_bars` is a class of machines, the answer also has
     error bars.
     """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.base_design import with_base_design
     from tilewright.designs.free_axes import with_free_axes
     from tilewright.designs.mapping_gaps import with_mapping_gaps
+    from tilewright.designs.proposed_values import with_proposed_values
 
     answer = with_free_axes(space, with_mapping_gaps(space, answer_of(found)))
-    answer = with_base_design(space, answer)
+    answer = with_proposed_values(space, with_base_design(space, answer))
     if not error_bars:
         return answer
     from tilewright.designs.error_bars import with_error_bars

@@ -69,7 +69,8 @@ def _row(file: Path, kind: str, found: Sequence[Problem], notices: Sequence[str]
 
     If FILES has one mapping file, and also one hardware file, one workload or both, the command also checks the mapping
     against them. It reports entries, loops and units of the array that are not used. A warning names a number that no
-    real part has. Warnings are not errors, so they leave the exit code at 0.
+    real part has, or values of an axis with which the first design of a space is invalid. Warnings are not errors, so
+    they leave the exit code at 0.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """,
@@ -213,10 +214,12 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
         _validate_workload(file, notices)
     elif kind == "space":
         from tilewright.designs.space_reader import read_space
+        from tilewright.designs.tried_values import value_cautions
         from tilewright.designs.unused_parts import unused_of_networks
 
         space = read_space(file, notices)
         notices += unused_of_networks(space)
+        notices += value_cautions(space)
         notices.append(f"{file}: {space.size_text()}")
     elif kind == "artifact":
         from tilewright.base.artifacts.envelope import read_artifact

@@ -11,10 +11,11 @@ import pandas
 from tilewright.base.errors import count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ
-from tilewright.designs.axis_ends import axis_sentences
-from tilewright.designs.columns import energy_column
+from tilewright.designs.axis_ends import NO_FAILURES, Failures, axis_failures, axis_sentences
+from tilewright.designs.columns import UNMET_END, energy_column
 from tilewright.designs.effects import best_first
 from tilewright.designs.exploration import Exploration
+from tilewright.designs.extrapolated_memories import extrapolated_sentences
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
 from tilewright.designs.plan_gaps import gap_sentences
@@ -76,6 +77,8 @@ class Answer:
     """Sentence on the design with the values of the hardware file (`base_design`)."""
     free_notes: tuple[str, ...] = ()
     """Sentences on axes that change no cost (`free_axes`)."""
+    proposal_notes: tuple[str, ...] = ()
+    """Notices on values that `axis_notes` proposes (`proposed_values`)."""
     mapping_notes: tuple[str, ...] = ()
     """Sentences on gaps of some designs: between their mappings and the best mappings (`mapping_gaps`), or between
     their plans and the best plans (`plan_gaps`).
@@ -99,9 +102,22 @@ class Answer:
         missing_power = _missing_static_power(self.overall.compared, self.exploration.table)
         if missing_power and not self.overall.is_whole:
             missing_power = f"Of the designs on a front: {missing_power}"
-        further = filter(None, (self.exploration.clocks.note, missing_power))
+        further = filter(None, (self._failed, self.exploration.clocks.note, missing_power))
         summed = [SUMMED] if len(self.fronts) > 1 else []
         return (*([part] if missing else []), *self.exploration.assumptions, *summed, *further)
+
+    @property
+    def _failed(self) -> str:
+        """Sentence on the evaluated designs without results; '' if all have results."""
+        outcomes = self.exploration.outcomes
+        found = {status: {*outcomes.loc[outcomes["status"] == status, "index"]} for status in (INVALID, INFEASIBLE)}
+        failed = set().union(*found.values())
+        if not failed:
+            return ""
+        parts = ", ".join(f"{len(designs):,} {status}" for status, designs in found.items() if designs)
+        of = count_of(outcomes["index"].nunique(), "evaluated design")
+        verbs = ("has", "is") if len(failed) == 1 else ("have", "are")
+        return f"{len(failed):,} of {of} {verbs[0]} no results on some network and {verbs[1]} not compared ({parts})."
 
     @property
     def table_note(self) -> str:
@@ -109,11 +125,17 @@ class Answer:
         return EDP_SUMMED if len(self.fronts) > 1 else ""
 
     @property
+    def failures(self) -> Failures:
+        """Values of axes with which no design has results; {} if only some designs have rows."""
+        exploration = self.exploration
+        return axis_failures(exploration.table, exploration.axis_names) if exploration.others is None else NO_FAILURES
+
+    @property
     def axis_notes(self) -> tuple[str, ...]:
-        """Sentences on axes that end too early for the best design, with values to try next, and on axes that hardly
-        change any design.
+        """Sentences on axes that end too early for the best design, with values to try next or with the values that
+        fail, and on axes that hardly change any design.
         """
-        return axis_sentences(self.overall, self.exploration.axis_values)
+        return axis_sentences(self.overall, self.exploration.axis_values, self.failures)
 
     @property
     def access_notes(self) -> tuple[str, ...]:
@@ -123,12 +145,22 @@ class Answer:
         return tuple(slow_sentences(self.overall))
 
     @property
+    def extrapolation_notes(self) -> tuple[str, ...]:
+        """Sentence on the compared designs with extrapolated costs; () if there are none."""
+        return tuple(extrapolated_sentences(self.overall))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences without which the numbers of designs mislead: on access times and on extrapolated costs."""
+        return (*self.access_notes, *self.extrapolation_notes)
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """All sentences on the base, access times, axes, mappings, plans and error bars, in the order of the printed
-        summary.
+        """All sentences on the base, access times, extrapolated costs, axes, mappings, plans and error bars, in the
+        order of the printed summary.
         """
-        found = (*self.base_notes, *self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes)
-        return (*found, *self.error_notes)
+        found = (*self.base_notes, *self.warnings, *self.axis_notes, *self.proposal_notes)
+        return (*found, *self.free_notes, *self.mapping_notes, *self.error_notes)
 
     @property
     def excluded(self) -> int:
@@ -206,7 +238,8 @@ def _causes(exploration: Exploration) -> Iterator[Cause]:
         yield Cause(EXCLUDED, text, designs, ())
     for status in (INVALID, INFEASIBLE, DROPPED):
         yield from _counted(status, table[table["status"] == status], "reason")
-    yield from _counted(UNMET, table[(table["status"] == OK) & (table["unmet"] != "")], "unmet")
+    unmet = table[(table["status"] == OK) & (table["unmet"] != "")]
+    yield from _counted(UNMET, unmet.assign(unmet=unmet["unmet"].str.split(UNMET_END)).explode("unmet"), "unmet")
 
 
 def _counted(status: str, rows: pandas.DataFrame, column: str) -> list[Cause]:

@@ -14,7 +14,7 @@ from tilewright.base.measures import AREA_MM2
 from tilewright.base.units import FieldError, parse_size_bits
 from tilewright.designs.effects import effects, known_measures
 from tilewright.designs.front import Front
-from tilewright.designs.results import value_text
+from tilewright.designs.results import INFEASIBLE, INVALID, value_text
 
 LEAST_GAIN = 0.001
 """Least share by which a measure at the end of an axis must be below its lowest value elsewhere on the axis. If the
@@ -47,6 +47,10 @@ class AxisEnd:
     """Share by which the least value of the measure falls from `before` to `value`."""
     following: tuple[Value, ...]
     """Values that would continue the axis beyond this end; () if no values are proposed."""
+    failed: tuple[Value, ...] = ()
+    """Values of the axis beyond `value`, the nearest first. No design with one of them has results."""
+    reason: str = ""
+    """Reason why the designs with the first value of `failed` have no results; '' if there are no such values."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +66,31 @@ class WeakAxis:
     """
 
 
-def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
+Failures = Mapping[str, Mapping[Fraction | None, str]]
+"""Values of each axis with which no design has results: number of the value -> reason. The keys are axes."""
+NO_FAILURES: Failures = {}
+
+
+def axis_failures(table: pandas.DataFrame, axis_names: Sequence[str]) -> Failures:
+    """Values of axes with which all designs are invalid or infeasible on some network. `table` has the rows of all
+    evaluated designs. The reason of a value is its most frequent one.
+    """
+    is_failed = table["status"].isin([INVALID, INFEASIBLE])
+    has_failed = is_failed.groupby(table["index"]).transform("any")
+    found: dict[str, dict[Fraction | None, str]] = {}
+    for axis in axis_names if bool(is_failed.any()) else ():
+        for value, places in table.groupby(axis, sort=False).groups.items():
+            if has_failed.loc[places].all():
+                rows = table.loc[places][is_failed.loc[places]]
+                told = (rows["status"] + ": " + rows["reason"]).value_counts(sort=True).index[0]
+                found.setdefault(axis, {})[_number(value)] = str(told)
+    return found
+
+
+def axis_ends(front: Front, values: AxisValues, failures: Failures = NO_FAILURES) -> Iterator[AxisEnd]:
     """Ends of axes at which a measure has its least value, sorted by axis, then by measure. At each of these ends, the
-    measure is clearly lower than at all other values of the axis (LEAST_GAIN).
+    measure is clearly lower than at all other values of the axis (LEAST_GAIN). A value is also an end if all further
+    values are in `failures`.
 
     The values of the axis must be all numbers, all sizes, or all quantities with the same unit. The area is not one of
     the measures. Nothing is yielded if the table has rows only for the designs on the front.
@@ -75,22 +101,29 @@ def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
             continue
         row_of = {_number(row["value"]): row for row in effect.table.to_dict("records")}
         places = [place for place, (number, _) in enumerate(ordered) if number in row_of]
+        failed = failures.get(effect.axis, {})
         for measure in (one for one in known_measures(front) if one != AREA_MM2):  # least area is at most ends
             best = {place: row_of[ordered[place][0]][f"best_{measure}"] for place in places}
             end = min((value, place) for place, value in best.items())[1]
-            if len(places) < 2 or end not in (0, len(ordered) - 1):
+            if len(places) < 2 or end not in (places[0], places[-1]):
                 continue
-            beside = places[1] if end == 0 else places[-2]
+            is_largest = end == places[-1]
+            beyond = ordered[end + 1 :] if is_largest else ordered[:end][::-1]
+            if any(number not in failed for number, _ in beyond):
+                continue
+            beside = places[-2] if is_largest else places[1]
             others = min(best[place] for place in places if place != end)
             if others > 0 and 1 - best[end] / others >= LEAST_GAIN:
                 yield AxisEnd(
                     effect.axis,
                     ordered[end][1],
-                    end > 0,
+                    is_largest,
                     measure,
                     ordered[beside][1],
                     1 - best[end] / best[beside],
-                    _following(ordered if end > 0 else ordered[::-1]),
+                    () if beyond else _following(ordered if is_largest else ordered[::-1]),
+                    tuple(value for _, value in beyond),
+                    failed[beyond[0][0]] if beyond else "",
                 )
 
 
@@ -113,12 +146,12 @@ def weak_axes(front: Front, axis_names: Sequence[str]) -> Iterator[WeakAxis]:
             yield WeakAxis(axis, tuple((one, float(changes[one])) for one in measures), int(is_varied.sum()))
 
 
-def axis_sentences(front: Front, values: AxisValues) -> tuple[str, ...]:
+def axis_sentences(front: Front, values: AxisValues, failures: Failures = NO_FAILURES) -> tuple[str, ...]:
     """Sentences on the ends of axes, and on axes that hardly change any design."""
     if front.compared.empty:
         return ()
     ends: dict[tuple[str, Value], list[AxisEnd]] = {}
-    for end in axis_ends(front, values):
+    for end in axis_ends(front, values, failures):
         ends.setdefault((end.axis, end.value), []).append(end)
     weak = (_weak_sentence(front, one) for one in weak_axes(front, tuple(values)))
     return (*(end_sentence(front, one) for one in ends.values()), *weak)
@@ -129,6 +162,8 @@ def end_sentence(front: Front, ends: Sequence[AxisEnd]) -> str:
     first = ends[0]
     which = "largest" if first.is_largest else "smallest"
     falls = ", ".join(f"the least {front.measures[one.measure].words} falls by {one.gain:.1%}" for one in ends)
+    if first.failed:
+        return f"{_failed_words(first, which)}: from {value_text(first.before)} to {value_text(first.value)}, {falls}."
     end = f"from {value_text(first.before)} to {value_text(first.value)}, its {which} value"
     told = f"Axis {first.axis} may end too early: {end}, {falls}."
     further = ", ".join(map(value_text, first.following))
@@ -136,6 +171,16 @@ def end_sentence(front: Front, ends: Sequence[AxisEnd]) -> str:
         why = "no larger value continues" if first.is_largest else "no smaller positive value continues"
         return f"{told} No value to try next: {why} the series of its values."
     return f"{told} Values to try next: {further}."
+
+
+def _failed_words(end: AxisEnd, which: str) -> str:
+    """Words on an end of an axis beyond which no design has results, with the values that fail."""
+    failed = ", ".join(map(value_text, end.failed))
+    nearest = f" (for {value_text(end.failed[0])}: {end.reason.rstrip('.')})"
+    return (
+        f"Axis {end.axis}: {value_text(end.value)} is the {which} value with results, because no design with {failed}"
+        f" has results{nearest}"
+    )
 
 
 def _weak_sentence(front: Front, weak: WeakAxis) -> str:

@@ -14,8 +14,9 @@ import pandas
 
 from tilewright.base.artifacts.digests import DIGEST_BYTES
 from tilewright.base.dominance import first_dominators, on_front
-from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.base.objectives import energy_delay_product
+from tilewright.cost.rates import time_and_power
 from tilewright.designs.clocks import Clocks, clocks_of, latency_s
 from tilewright.designs.family_costs import PERIOD, FamilyCosts, energy_column, latency_column
 from tilewright.designs.results import ALL_NETWORKS, OK
@@ -72,8 +73,8 @@ class DesignPoints:
 
     @cached_property
     def unmet(self) -> np.ndarray:
-        """Text of the first constraint that the results violate: object array of shape (rows, networks). '' if the
-        results meet all constraints, or if there are no results.
+        """Texts of the constraints that the results violate (`Space.unmet`), as an object array of shape (rows,
+        networks). '' if the results meet all constraints, or if there are no results.
         """
         found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:
@@ -107,10 +108,16 @@ class DesignPoints:
         return found
 
     def results(self, row: int, network: int) -> dict[str, float]:
-        """Results of a design on a network, by their names in constraints. The area is left out if it is not known."""
+        """Results of a design on a network, by their names in constraints. The area is left out if it is not known;
+        time, EDP in time and power are left out if the clock is not known.
+        """
         energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
         area = float(self.area_mm2[row])
         found = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: energy_delay_product(energy, latency)}
+        period = float(self.clock_period_ns[row])
+        if period == period:
+            found |= time_and_power(period, latency, energy)
+            found[EDP_PJ_S] = energy_delay_product(energy, found[LATENCY_S])
         return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:

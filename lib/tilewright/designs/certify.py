@@ -13,7 +13,7 @@ import numpy as np
 import pandas
 
 from tilewright.base.errors import Problem
-from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.designs.certificate import (
     Certificate,
     columns_of,
@@ -22,6 +22,7 @@ from tilewright.designs.certificate import (
     front_names,
     read_certificate,
 )
+from tilewright.designs.columns import POWER
 from tilewright.designs.explore import SpaceSource, working
 from tilewright.designs.families import Families
 from tilewright.designs.family_costs import PERIOD, FamilyCosts, energy_column, latency_column, make_costs
@@ -348,6 +349,10 @@ def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
         for network in networks:
             energy, latency = float(rows.energy_pj[place, network]), float(rows.latency_cycles[place, network])
             results = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: energy * latency}
+            if (period := float(rows.clock_period_ns[place])) == period:
+                seconds = latency * period * 1e-9
+                results |= {LATENCY_S: seconds, EDP_PJ_S: energy * seconds}
+                results[POWER] = energy * 1e-12 / seconds if seconds else 0.0
             if rows.area_mm2[place] == rows.area_mm2[place]:
                 results[AREA_MM2] = float(rows.area_mm2[place])
             found[place] |= bool(space.unmet(values, results))

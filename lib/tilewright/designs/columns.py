@@ -24,15 +24,21 @@ ACCESS_NS, ACCESS_CYCLES, SLOW_MEMORIES = ACCESS = ("access_ns", "access_cycles"
 The first is the longest known access time of a memory in ns. The second is this time in clock cycles, if the clock is
 known. The third names the memories whose access takes longer than a cycle.
 """
-LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES)
-"""Names of the results that constraints can use. The results are known only after the evaluation of a design."""
+EXTRAPOLATED = "extrapolated_memories"
+"""Column with the names of the memories whose costs are extrapolated beyond the table of the library. Tables have it
+only if at least one design has such a memory.
+"""
 POWER = "power_w"
 RATES = (LATENCY_S, EDP_PJ_S, POWER)
 """Columns that tables have only if the clock is known."""
+LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES, *RATES)
+"""Names of the results that constraints can use. The results are known only after the evaluation of a design."""
 ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "front_probability")
 """Columns that tables have only if some costs have ranges."""
 INDEX, DESIGN, NETWORK = "index", "design", "network"
 STATUS, REASON, UNMET = "status", "reason", "unmet"
+UNMET_END = "; "
+"""Text between the constraints in the column UNMET. No constraint contains it."""
 ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
 LARGEST_ENERGY, LARGEST_LATENCY = "largest_energy_term", "largest_latency_part"
 COMPARED_BY, ASSUMES = "compared_by", "assumes"
@@ -60,7 +66,7 @@ OF_ALL = "_all_networks"
 """Suffix of the columns that describe all networks together."""
 
 _FIXED = {
-    *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *ACCESS, *RATES, *ODDS),
+    *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *ACCESS, EXTRAPOLATED, *RATES, *ODDS),
     *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES, MAPPING_GAP, *EXPECTED),
     *(*PLAN_BOUNDS, *PLAN_GAPS, SCHEDULES, START_DESIGN, DROPPED_BY),
 }

@@ -21,6 +21,7 @@ from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.axis_ends import LEAST_GAIN, AxisEnd, axis_ends
 from tilewright.designs.columns import ACCESS_CYCLES, DOMINATED_BY, USES
 from tilewright.designs.effects import best_first, excess_over, known_measures
+from tilewright.designs.extrapolated_memories import extrapolated_note
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY, least_probability
 from tilewright.designs.results import Measure, energy_parts
@@ -46,6 +47,8 @@ class RatedDesign:
     """Memories whose access takes longer than a clock cycle, with the longest access time; '' if there are none."""
     access_cycles: float = np.nan
     """Longest known access time of a memory, in clock cycles; NaN if it is not known."""
+    extrapolated: str = ""
+    """Memories whose costs are extrapolated beyond the table of the library; '' if there are none."""
 
 
 @dataclass(frozen=True)
@@ -320,7 +323,7 @@ def decision_of(answer: Answer, objective: str) -> Decision:
         tuple(_price(rated, ordered, key, one) for one in known if one != key),
         None,
         None,
-        tuple(one for one in axis_ends(front, answer.exploration.axis_values) if one.measure == key),
+        tuple(one for one in axis_ends(front, answer.exploration.axis_values, answer.failures) if one.measure == key),
         _fast(rated, ordered, key),
         tuple(_alone(answer, key, int(chosen["index"]))),
         _barred(front, key, float(chosen[key])),
@@ -341,6 +344,7 @@ def decision_object(decision: Decision) -> JsonObject:
         "compared": decision.front.compared_count,
         "choice": {"design": decision.choice.name, **decision.choice.measures},
         "slow_memories": {one.name: one.slow for _, one in decision.named if one.slow},
+        "extrapolated_memories": {one.name: one.extrapolated for _, one in decision.named if one.extrapolated},
         "dominated_by": decision.dominated_by,
         "runner_up": None if runner is None else {"design": runner.design.name, "excess": _finite(runner.excess)},
         "alone": [
@@ -384,7 +388,8 @@ class _Rated:
         names = self.answer.exploration.value_names
         values = values_text({name: row[name] for name in names}, names)
         measures = {key: float(row[key]) for key in self.known}
-        return RatedDesign(str(row["design"]), values, measures, slow_note(row), float(row.get(ACCESS_CYCLES, np.nan)))
+        access_cycles = float(row.get(ACCESS_CYCLES, np.nan))
+        return RatedDesign(str(row["design"]), values, measures, slow_note(row), access_cycles, extrapolated_note(row))
 
 
 def _check(answer: Answer, key: str) -> None:

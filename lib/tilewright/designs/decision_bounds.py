@@ -10,6 +10,7 @@ from tilewright.designs.advice_text import share
 from tilewright.designs.decision import Decision
 from tilewright.designs.decision_text import CERTAINTY, Statement, command_line, number_text
 from tilewright.designs.known_gaps import below, largest_gap
+from tilewright.results.uncertainty import SAMPLES, samples_text
 
 AFTER_BOUNDS = "After a search with bounds (`best`)"
 """First words of each statement that is made from a search with bounds."""
@@ -56,6 +57,7 @@ def bounds_statement(
         text = (
             f"{searched} the order is certain for all mappings that the bounds cover: {first} is"
             f" {share(gap_to(bounds.choice, bounds.bound))} below the lower bound of {second}."
+            f"{_at_nominal_costs(decision)}"
         )
     else:
         text = (
@@ -66,6 +68,19 @@ def bounds_statement(
         text += " All of this is for the sums over all networks, not for each network."
     text += f" {_found_again(decision, bounds)}{_others(decision, bounds, goal)}"
     return Statement(CERTAINTY, text, again)
+
+
+def _at_nominal_costs(decision: Decision) -> str:
+    """Sentence which says that the order is certain only at the nominal costs; '' if the choice is the best in all
+    samples of the costs, or if no costs have ranges.
+    """
+    odds, words = decision.odds, decision.measure.words
+    if odds is None or odds.choice >= 1:
+        return ""
+    return (
+        f" This is certain at the nominal costs only: within the ranges of the costs, {decision.choice.name} has the"
+        f" least {words} in {samples_text(odds.choice)} of {SAMPLES:,} samples."
+    )
 
 
 def no_runner_up_statement(decision: Decision) -> Statement:

@@ -7,7 +7,7 @@ from tilewright.designs.advice_text import share
 from tilewright.designs.decision import Decision
 from tilewright.designs.decision_text import CERTAINTY, Commands, Statement, more_text, number_text
 from tilewright.designs.error_bars import can_have_bars
-from tilewright.designs.known_gaps import known_gap, needed_gap, own_gaps, within_gap
+from tilewright.designs.known_gaps import KnownGap, known_gap, largest_gap, needed_gap, own_gaps, within_gap
 from tilewright.designs.space import Space
 from tilewright.results.error_bars.bars_text import PAGE
 from tilewright.results.error_bars.table import ANY
@@ -56,10 +56,25 @@ def _gap_words(decision: Decision, space: Space) -> str:
         return (
             f"{margin} {known} Therefore the order is not proven, because {open_order}: with such a gap,"
             f" {number_text(count)} of {others}{tied if count else ''} could have less {words} than {first}."
+            f"{_larger_gap_words(decision, space, gap)}"
         )
     if gap.is_of_runner_up:
         return f"{margin} {known} Therefore no better {better} of {second} reverse the order."
     return f"{margin} {known} A gap of {second} up to this size would not reverse the order."
+
+
+def _larger_gap_words(decision: Decision, space: Space, gap: KnownGap) -> str:
+    """Sentence on the number of designs with the largest known gap, with which `explore` counts; '' if `gap` is this
+    gap.
+    """
+    largest = largest_gap(decision, space.options.objective)
+    if largest is None or largest.share <= gap.share:
+        return ""
+    count = within_gap(decision, largest.share)
+    return (
+        f" `explore` counts with the largest gap of any design on one network, {share(largest.share)}: with this gap,"
+        f" {number_text(count)} could."
+    )
 
 
 def _own_gap_words(decision: Decision, goal: str) -> str:

@@ -13,7 +13,7 @@ from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
 from tilewright.designs.advice_text import excess_text, share
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.columns import ACCESS_CYCLES
-from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
+from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, CostOdds, Decision, Price, RatedDesign
 from tilewright.designs.held_costs import constant_shares, constant_text, varied_text
 from tilewright.designs.results import USE_MEASURES
 from tilewright.designs.slow_memories import EXCLUDING, PIPELINED
@@ -76,12 +76,16 @@ class Commands:
         file = self.folder / SHOWN_DESIGNS / design / HARDWARE_OF_DESIGN
         return self.explore("--show", design), command_line("validate", file)
 
-    def compare(self, first: str, second: str) -> tuple[str, ...]:
-        """Commands that compare two designs, one for each network."""
+    def compare(self, objective: str, first: str, second: str) -> tuple[str, ...]:
+        """Commands that compare two designs. For several networks, the first command decides again, because only a
+        decision has the sums over the networks; the others compare the designs on each network.
+        """
         designs = [f"{self.folder}:{name}" for name in (first, second)]
         if len(self.networks) == 1 and not self.network:
             return (command_line("compare", *designs),)
-        return tuple(command_line("compare", *designs, "--network", network) for network in self.networks)
+        alone = (command_line("compare", *designs, "--network", network) for network in self.networks)
+        sums = (self.decide(objective, "--no-advice", "--no-write"),) if len(self.networks) > 1 else ()
+        return (*sums, *alone)
 
 
 def command_line(*words: object) -> str:
@@ -96,6 +100,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
     made = (
         _choice(decision, commands),
         *_slow_choice(decision, commands),
+        *_extrapolated(decision, commands),
         *_shares(decision, commands),
         *_alone(decision, commands),
         *_prices(decision, commands),
@@ -250,6 +255,18 @@ def _slow_runner_up(decision: Decision, commands: Commands) -> Iterator[Statemen
         yield Statement(RUNNER_UP, _slow_words(second), commands.validate(second.name))
 
 
+def _extrapolated(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Warnings that the chosen design or the runner-up has extrapolated costs, if the objective depends on costs."""
+    second = None if decision.runner_up is None else decision.runner_up.design
+    for topic, design in ((CHOICE, decision.choice), (RUNNER_UP, second)) if decision.depends_on_costs else ():
+        if design is not None and design.extrapolated:
+            text = (
+                f"Warning: in {design.name}, costs of memories are extrapolated beyond the table of the library"
+                f" ({design.extrapolated}). Ranges of costs do not cover the error of the extrapolation."
+            )
+            yield Statement(topic, text, commands.validate(design.name))
+
+
 def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:
     """Statement on the part of each network in the sum, and on the choice if each network counts equally."""
     if not decision.shares:
@@ -258,9 +275,11 @@ def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:
     ordered = sorted(decision.shares, key=lambda one: -one.share)
     told = ", ".join(f"{one.network} {samples_text(one.share)}" for one in ordered)
     text = f"The choice minimises the sum over the networks. Shares of this sum for {chosen}: {told}."
-    idle = [one.network for one in decision.shares if one.without == chosen]
-    for network in idle if len(idle) < len(decision.shares) else []:
-        text += f" Without {network}, the choice would be the same, so {network} does not influence it."
+    changed = [one for one in ordered if one.without != chosen]
+    for one in changed:
+        text += f" Without {one.network}, the choice would be {one.without}."
+    for one in ordered if changed else []:
+        text += f" Without {one.network}, the choice would be the same." if one.without == chosen else ""
     if weights is not None:
         mean = f"the least geometric mean of the {words} of the networks"
         if weights.design == chosen or not weights.excess:
@@ -339,7 +358,7 @@ def _runner_up(decision: Decision, commands: Commands) -> Statement:
         name = decision.choice.name
         text = f"There is no runner-up, because {name} is the only compared design."
         return Statement(RUNNER_UP, text, (commands.explore(),))
-    again = commands.compare(decision.choice.name, runner.design.name)
+    again = commands.compare(decision.objective_name, decision.choice.name, runner.design.name)
     if runner.equal:
         same, name = f"the same {words} as {decision.choice.name}", runner.design.name
         equal = f"{name} has {same}" if runner.equal == 1 else f"{runner.equal:,} others have {same}, among them {name}"
@@ -385,10 +404,17 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
         text = (
             f"If only the costs with a range vary ({varied_text(row, decision.objective)} of {name}), {name} has the"
             f" least {words}{_together(decision)} in {shares[0]} of {SAMPLES:,} samples, and {second} in {shares[1]}"
-            f"{tied}. {_constant(decision, row)}The {decision.held} stay the same in all samples, so this says nothing"
-            f" about better {decision.held}."
+            f"{tied}.{_more_probable(name, second, odds)} {_constant(decision, row)}The {decision.held} stay the same"
+            f" in all samples, so this says nothing about better {decision.held}."
         )
         yield Statement(CERTAINTY, text, (commands.explore(),))
+
+
+def _more_probable(name: str, second: str, odds: CostOdds) -> str:
+    """Sentence for a runner-up that is best in more samples than the choice `name`; '' for any other runner-up."""
+    if (odds.runner_up or 0.0) <= odds.choice:
+        return ""
+    return f" {name} is the choice at the nominal costs, but {second} is the best in more samples."
 
 
 def _constant(decision: Decision, row: Mapping[Any, Any]) -> str:
@@ -428,7 +454,7 @@ def _barred(decision: Decision, commands: Commands) -> Iterator[Statement]:
             f"{barred.name} has {share(barred.saving)} less {words} than {decision.choice.name}, but does not meet"
             f" {barred.unmet}. Of the designs that only constraints on results exclude, it has the least {words}."
         )
-        yield Statement(TURN, text, commands.compare(decision.choice.name, barred.name))
+        yield Statement(TURN, text, commands.compare(decision.objective_name, decision.choice.name, barred.name))
 
 
 def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]:
@@ -440,13 +466,15 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
             f" little {words} as {decision.choice.name}. No smaller change of one energy term makes another design as"
             f" good while the {decision.held} stay the same."
         )
-        yield Statement(TURN, text, commands.compare(decision.choice.name, turning.design))
+        yield Statement(TURN, text, commands.compare(decision.objective_name, decision.choice.name, turning.design))
     elif decision.depends_on_energy and decision.runner_up is not None and not decision.runner_up.equal:
         text = (
             f"No single energy term changes the choice, even if the term is multiplied or divided by up to"
             f" {LARGEST_FACTOR:g} in all designs, while the {decision.held} stay the same."
         )
-        yield Statement(TURN, text, commands.compare(decision.choice.name, decision.runner_up.design.name))
+        yield Statement(
+            TURN, text, commands.compare(decision.objective_name, decision.choice.name, decision.runner_up.design.name)
+        )
 
 
 def more_text(excess: float, words: str, other: str) -> str:
@@ -478,4 +506,4 @@ def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Sta
     if price.count > 1:
         which = f"Of the {price.count:,} designs with {least}, {price.nearest.name} has the least {goal}."
     text = f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss}. {which}"
-    yield Statement(TURN, text, commands.compare(decision.choice.name, price.nearest.name))
+    yield Statement(TURN, text, commands.compare(decision.objective_name, decision.choice.name, price.nearest.name))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas
 
+from tilewright.base.errors import count_of
 from tilewright.designs.front import Front
 from tilewright.designs.results import order_of_ties
 
@@ -61,6 +62,22 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
         (key, {str(name): value for name, value in best_first(front, key).iloc[0].items()})
         for key in _measures_of_best(front)
     )
+
+
+def memories_and_best(front: Front, rows: pandas.DataFrame, column: str) -> tuple[str, str]:
+    """Pair of texts on some compared designs of a front, which have `rows`: the memories that `column` names, with the
+    number of designs, and a sentence with the best designs among them. The sentence is '' if none of them is a best
+    design.
+    """
+    counts = sorted(rows[column].value_counts().items(), key=lambda one: (-one[1], one[0]))
+    memories = ", ".join(f"{names} in {count_of(number, 'design')}" for names, number in counts)
+    indexes = set(rows["index"])
+    best = [
+        f"{row['design']} (least {front.measures[key].words})"
+        for key, row in best_designs(front)
+        if row["index"] in indexes
+    ]
+    return memories, f" Among them: {', '.join(best)}." if best else ""
 
 
 def excess_over(value: float, least: float) -> float:

@@ -55,7 +55,9 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Note
     with figure_style():
         figure = titled_figure(width, height, f"{answer.exploration.name}: effect of each axis, {front.network}", lines)
         told = [SHOWN, *_left_out(found, shown)]
-        figure.note(figure.caption_title, told, lambda: _numbers(found), further=[assumed_line(answer)])
+        figure.note(
+            figure.caption_title, told, lambda: _numbers(found), further=[*answer.warnings, assumed_line(answer)]
+        )
         figure.shares_rows = is_for_paper
         panels = [(block, key) for block in blocks for key in measures]
         for row, (block, key) in enumerate(panels):

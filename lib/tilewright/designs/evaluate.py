@@ -23,10 +23,12 @@ from tilewright.cost.rates import time_and_power
 from tilewright.designs.access_columns import access_columns, access_texts
 from tilewright.designs.design_cost import DesignCost
 from tilewright.designs.design_evaluator import DesignEvaluator
+from tilewright.designs.extrapolated_memories import extrapolated_texts
 from tilewright.designs.layer_costs import CoreColumns, LayerCost, LayerCosts
 from tilewright.designs.results import OK
 from tilewright.hardware.access_times import core_access_times
 from tilewright.hardware.core import Accelerator, Core, single_core
+from tilewright.hardware.extrapolated_costs import core_extrapolated
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
@@ -305,5 +307,5 @@ def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> Desi
         dict(zip(parts, cycles, strict=True)),
         time_and_power(clock_period_ns(core), latency, energy) | access_columns(times),
         range_parts(core, memories, profile),
-        access_texts(times),
+        access_texts(times) | extrapolated_texts(core_extrapolated(core)),
     )

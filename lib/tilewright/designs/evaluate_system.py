@@ -19,9 +19,11 @@ from tilewright.designs.access_columns import access_columns, access_texts
 from tilewright.designs.columns import USES
 from tilewright.designs.design_cost import GRAPHS, TABLES, DesignCost, Sharing, reason_of
 from tilewright.designs.design_evaluator import DesignEvaluator
+from tilewright.designs.extrapolated_memories import extrapolated_texts
 from tilewright.designs.results import OK
 from tilewright.designs.space import SystemOptions
 from tilewright.hardware.access_times import system_access_times
+from tilewright.hardware.extrapolated_costs import system_extrapolated
 from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.mapping.source import MappingSource
@@ -213,7 +215,7 @@ def schedule_cost(
         | time_and_power(clock_ns, schedule.latency_cycles, schedule.energy_pj)
         | access_columns(times),
         cost_parts=schedule_cost_parts(made, costs, accelerator),
-        texts=access_texts(times),
+        texts=access_texts(times) | extrapolated_texts(system_extrapolated(accelerator)),
     )
 
 

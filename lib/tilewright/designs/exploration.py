@@ -32,8 +32,8 @@ class Exploration:
     """Table with one row per design and network, sorted by index of the design, then in the order of the networks.
 
     The columns are `index`, `design`, the values of axes and laws, `network`, `status`, `reason`, the columns of
-    MEASURES, `energy_<term>_pj`, `energy_memory_<memory>_pj`, `latency_<part>_cycles`, and `unmet`. `unmet` is the
-    constraint that the results violate, or ''.
+    MEASURES, `energy_<term>_pj`, `energy_memory_<memory>_pj`, `latency_<part>_cycles`, and `unmet`. `unmet` has
+    the constraints that the results violate (`Space.unmet`), or ''.
     """
     excluded: Mapping[str, int] = field(default_factory=dict)
     """Number of designs that each constraint excludes before evaluation, by constraint. These designs have no rows."""

@@ -330,21 +330,22 @@ def explored(
 
 
 def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = None) -> Exploration:
-    """Exploration with the results of shards. The column `unmet` of its table has, for each row, the first constraint
-    that the results violate.
+    """Exploration with the results of shards. The column `unmet` of its table has, for each row, the constraints that
+    the results violate.
 
     `clocks` is the relation between the clocks of all compared designs. It must be passed if the shards have only some
     of the designs.
     """
     axes = tuple(axis.name for axis in space.axes)
+    table = content.table.assign(unmet=list(_unmet(space, content.table)))
     found = Exploration(
         space.name,
         axes,
         tuple(name for name in space.value_names if name not in axes),
         space.objectives,
         tuple(network.name for network in space.networks),
-        (*assumptions(space), *slower_with_more_memory(space, content.table), *dropped_sentences(content.table)),
-        content.table.assign(unmet=list(_unmet(space, content.table))),
+        (*assumptions(space), *slower_with_more_memory(space, table), *dropped_sentences(table)),
+        table,
         dict(sorted(content.excluded.items())),
         axis_values={axis.name: axis.values for axis in space.axes},
         given_clocks=clocks,
@@ -363,8 +364,8 @@ def _constraints_in_cycles(space: Space, clocks: Clocks) -> Iterator[str]:
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """First constraint that the results in each row violate. '' for a row without results, and for a row whose results
-    meet all constraints.
+    """Constraints that the results in each row violate (`Space.unmet`). '' for a row without results, and for a row
+    whose results meet all constraints.
     """
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))

@@ -219,7 +219,8 @@ function drawFront() {
   at("about").textContent = `Designs that no compared design dominates in ${words}: ${rows.length.toLocaleString("en-US")}`
     + (rows.length < data.front ? ` of ${data.front.toLocaleString("en-US")} (filtered)` : "")
     + (rows.length > MOST_TABLE_ROWS ? `, the first ${MOST_TABLE_ROWS.toLocaleString("en-US")} below; front.csv has all` : "") + ".";
-  const columns = [...view.of("value"), ...view.of("measure")];
+  const access = view.of("use").filter((column) => column.key === "access_cycles" && view.values(column.key).some((value) => value > 1));
+  const columns = [...view.of("value"), ...view.of("measure"), ...access];
   const end = (column) => (column.levels ? "" : ' class="number"');
   const mark = (column) => (column.key === sortKey ? (turn > 0 ? " ▲" : " ▼") : "");
   const most = (kind, row) => { const part = view.parts(kind, row)[0]; return part ? `${plain(part.words)} ${(100 * part.share).toFixed(0)} %` : ""; };

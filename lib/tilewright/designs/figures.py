@@ -123,7 +123,7 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
         told = "; ".join(f"{number}: {name}, {roles}" for number, (name, roles) in enumerate(named.items(), 1))
         caption = [*_front_lines(front, len(drawn), len(front.members)), f"diamonds: {told}"]
         entries = _entries(front, drawn, x, y)
-        figure.note(figure.caption_title, caption, lambda: drawn, entries, [assumed_line(answer)])
+        figure.note(figure.caption_title, caption, lambda: drawn, entries, [*answer.warnings, assumed_line(answer)])
         _, height = figure.get_size_inches()
         plot_bottom = height - top - PLOT_INCHES[1]
         box = (LEFT_INCHES / width, plot_bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)

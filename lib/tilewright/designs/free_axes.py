@@ -41,7 +41,7 @@ def free_axes(space: Space, index: int) -> Iterator[FreeAxis]:
     if own is None or core_area(own).mm2 is None:
         return
     for place, axis in enumerate(space.axes):
-        found = [(value, other, _core(space, other)) for value, other in _along(space, index, place)]
+        found = [(value, other, _core(space, other)) for value, other in space.along(index, place)]
         others = [(value, other, core) for value, other, core in found if core is not None]
         if others and all(_cost_the_same(own, core) for _, _, core in others):
             value = axis.values[space.positions(index)[place]]
@@ -95,15 +95,6 @@ def with_free_axes(space: Space, answer: Answer) -> Answer:
     axes = free_axes(space, int(row["index"]))
     told = (free_sentence(axis, str(row["design"]), answer.overall, measure) for axis in axes)
     return replace(answer, free_notes=tuple(told))
-
-
-def _along(space: Space, index: int, place: int) -> Iterator[tuple[Value, int]]:
-    """Pairs (value of an axis, index of the design), for the other designs that differ only in this axis."""
-    own = space.positions(index)
-    for position, value in enumerate(space.axes[place].values):
-        other = space.index_of((*own[:place], position, *own[place + 1 :]))
-        if position != own[place] and other is not None:
-            yield value, other
 
 
 def _core(space: Space, index: int) -> Core | None:

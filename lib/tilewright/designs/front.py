@@ -9,7 +9,7 @@ import pandas
 
 from tilewright.base.dominance import first_dominators, on_front
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
-from tilewright.designs.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, POWER, USES
+from tilewright.designs.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, POWER, UNMET_END, USES
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front_odds import summed_columns, with_odds
 from tilewright.designs.plan_gaps import gaps_of_sums, summed_plan_columns
@@ -137,7 +137,8 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     }
     joined = unmet[:, 0].copy()
     for number in np.flatnonzero((unmet != "").any(axis=1)).tolist():
-        joined[number] = "; ".join(dict.fromkeys(text for text in unmet[number].tolist() if text))
+        texts = (text for own in unmet[number].tolist() if own for text in own.split(UNMET_END))
+        joined[number] = UNMET_END.join(dict.fromkeys(texts))
     power = {POWER: sums[ENERGY_PJ] * _JOULES_A_PJ / sums[LATENCY_S]} if {POWER, LATENCY_S} <= {*complete} else {}
     return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums, **uses, **power, **gaps_of_sums(sums))
 

@@ -105,9 +105,9 @@ def _lead(front: Front, options: SearchOptions, gap: float) -> str:
     told = f" The {words} of the second-best design, {second}, is {more}"
     within = int((values[1:] * (1 - gap) < values[0]).sum())
     if not within:
-        return f"{told}: with such a gap, no other design could be the best."
+        return f"{told}: with the largest gap, no other design could be the best."
     return (
-        f"{told}: with such a gap, {within:,} of {count_of(len(values) - 1, 'other design')} could be the best, so"
+        f"{told}: with the largest gap, {within:,} of {count_of(len(values) - 1, 'other design')} could be the best, so"
         " mappings can change which design is the best."
     )
 

@@ -44,9 +44,19 @@ def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[s
             yield (
                 f"Axis {axis} sets sizes of memories. Designs with neighbouring values of {axis} and equal values of"
                 f" all other axes were compared in pairs. In {len(worse):,} of {count_of(len(ratios), 'pair')}, the"
-                f" design with the larger value takes more cycles, by up to {worse.max() - 1:.2%}. This increase does"
+                f" design with the larger value takes more cycles, by up to {worse.max() - 1:.2%}.{_with_unmet(table)}"
+                " This increase does"
                 f" not show that the larger memory is worse: {_reason(space)}."
             )
+
+
+def _with_unmet(table: pandas.DataFrame) -> str:
+    """Sentence which says that pairs include designs that violate a constraint on results; '' without such designs."""
+    count = int(table.loc[(table["status"] == OK) & (table["unmet"] != ""), "index"].nunique())
+    if not count:
+        return ""
+    designs = count_of(count, "design")
+    return f" The pairs include the {designs} with results that {'do' if count > 1 else 'does'} not meet a constraint."
 
 
 def _reason(space: Space) -> str:

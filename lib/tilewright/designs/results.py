@@ -14,7 +14,16 @@ from tilewright.base.measures import AREA_MM2, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCL
 from tilewright.base.objectives import DECISIONS
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, number_text
 from tilewright.cost.ledger import ACCESSES, term_words
-from tilewright.designs.columns import ACCESS_CYCLES, ACCESS_NS, ODDS, PLAN_GAPS, RESULTS, SLOW_MEMORIES, USES
+from tilewright.designs.columns import (
+    ACCESS_CYCLES,
+    ACCESS_NS,
+    EXTRAPOLATED,
+    ODDS,
+    PLAN_GAPS,
+    RESULTS,
+    SLOW_MEMORIES,
+    USES,
+)
 from tilewright.designs.laws import LARGEST_WHOLE, value_word
 
 OK, INFEASIBLE, INVALID, DROPPED = "ok", "infeasible", "invalid", "dropped"
@@ -133,7 +142,7 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
     for name in value_names:
         given = table[name].tolist()
         changed[name] = numbers_or_words(given, given).to_numpy()
-    texts = ("reason", "unmet", *((SLOW_MEMORIES,) if SLOW_MEMORIES in table else ()))
+    texts = ("reason", "unmet", *(key for key in (SLOW_MEMORIES, EXTRAPOLATED) if key in table))
     changed |= {key: table[key].fillna("") for key in texts}
     return table.assign(**changed).reset_index(drop=True)
 

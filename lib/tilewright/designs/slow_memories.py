@@ -7,7 +7,7 @@ import pandas
 
 from tilewright.base.errors import count_of
 from tilewright.designs.columns import ACCESS, ACCESS_CYCLES, ACCESS_NS, SLOW_MEMORIES
-from tilewright.designs.effects import best_designs
+from tilewright.designs.effects import memories_and_best
 from tilewright.designs.front import Front
 from tilewright.hardware.access_times import access_note
 
@@ -47,18 +47,9 @@ def slow_sentences(front: Front) -> Iterator[str]:
     if not is_slow.any():
         return
     slow = rows[is_slow]
-    memories = ", ".join(
-        f"{names} in {count_of(number, 'design')}"
-        for names, number in sorted(slow[SLOW_MEMORIES].value_counts().items(), key=lambda one: (-one[1], one[0]))
-    )
+    memories, among = memories_and_best(front, slow, SLOW_MEMORIES)
     longest = slow.loc[slow[ACCESS_CYCLES].idxmax()]
-    best = [
-        f"{row['design']} (least {front.measures[key].words})"
-        for key, row in best_designs(front)
-        if row["index"] in set(slow["index"])
-    ]
     of = count_of(len(rows), "compared design" if front.is_whole else "design of a front")
-    among = f" Among them: {', '.join(best)}." if best else ""
     yield (
         f"In {len(slow):,} of {of}, an access of a memory takes longer than a clock cycle ({memories}). The longest is"
         f" in {longest['design']}: {slow_note(longest)}. {PIPELINED}.{among} The constraint `{EXCLUDING}` excludes"

@@ -13,7 +13,7 @@ from tilewright.base.errors import KeyPath, Problem, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import PositiveCount, parameters_of
 from tilewright.base.profile import CORRECTED
-from tilewright.designs.columns import ODDS, RESULTS, USES
+from tilewright.designs.columns import ODDS, RESULTS, UNMET_END, USES
 from tilewright.designs.laws import Expression, ExpressionError, Value
 from tilewright.hardware.text_edits import with_values
 from tilewright.multicore.allocation.options import AllocationParameters
@@ -343,22 +343,14 @@ class Space:
         return {**name, **hardware, **name} if hardware else {}
 
     def unmet(self, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
-        """First constraint that the results of a design on a network violate; '' if they meet all constraints.
+        """Constraints that the results of a design on a network violate, joined by UNMET_END; '' if they meet all
+        constraints.
 
         `values` are the values of the design. `results` has the results by their names in LIMITED (columns.py). A
         constraint on a missing result counts as violated.
         """
-        for constraint in self.constraints_after:
-            expression = constraint.expression
-            missing = next((name for name in expression.names if name not in values and name not in results), "")
-            if missing:
-                return f"{expression.text}: {missing} is not known"
-            try:
-                if not expression.value({**values, **results}):
-                    return expression.text
-            except ExpressionError as error:
-                return f"{expression.text}: {error}"
-        return ""
+        found = (_unmet_text(constraint.expression, values, results) for constraint in self.constraints_after)
+        return UNMET_END.join(filter(None, found))
 
     def count_allowed(self) -> int:
         """Number of allowed designs. An allowed design meets all constraints that are checked before evaluation, and
@@ -423,6 +415,16 @@ class Space:
             index, position = divmod(index, size)
             positions.append(position)
         return tuple(reversed(positions))
+
+    def along(self, index: int, place: int) -> Iterator[tuple[Value, int]]:
+        """Pairs (value of the axis number `place`, index of a design): the other designs of the space that differ from
+        the design `index` only in this axis.
+        """
+        own = self.positions(index)
+        for position, value in enumerate(self.axes[place].values):
+            other = self.index_of((*own[:place], position, *own[place + 1 :]))
+            if position != own[place] and other is not None:
+                yield value, other
 
     def index_of(self, positions: tuple[int, ...]) -> int | None:
         """Index of the design with these indexes of axis values: the inverse of `positions`. None if the design sheet
@@ -535,3 +537,16 @@ def _as_written(value: Value) -> Value:
 
 
 __all__ = ["ODDS", "RESULTS", "USES", "Axis", "Design", "Formula", "Law", "Network", "Space", "Value"]
+
+
+def _unmet_text(expression: Expression, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
+    """Constraint as text, if the values and results of a design violate it or do not suffice to check it; otherwise
+    ''.
+    """
+    missing = next((name for name in expression.names if name not in values and name not in results), "")
+    if missing:
+        return f"{expression.text}: {missing} is not known"
+    try:
+        return "" if expression.value({**values, **results}) else expression.text
+    except ExpressionError as error:
+        return f"{expression.text}: {error}"

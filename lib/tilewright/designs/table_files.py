@@ -9,6 +9,7 @@ from tilewright.base.errors import count_of
 from tilewright.base.unused import with_unused
 from tilewright.designs.answer import Answer
 from tilewright.designs.columns import (
+    ACCESS_CYCLES,
     ASSUMES,
     COMPARED_BY,
     DOMINATED_BY,
@@ -89,7 +90,7 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     if left := len(table) - len(done):
         order += f"; {left:,} without a result {'is' if left == 1 else 'are'} left out"
     columns = (*_columns_in_paper(answer), ON_FRONT)
-    notes = (f"{order}.", *answer.assumptions)
+    notes = (f"{order}.", *answer.warnings, *answer.assumptions)
     units = units_of(answer.exploration.measures)
     below = notes[: 1 if left else 0]
     written = write_table(table, stem.with_suffix(".csv"), columns, done, notes, usual=units, below=below)
@@ -101,12 +102,12 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
     For a paper, a table is also written as LaTeX and Markdown. It has the values of the axes, the compared measures,
     and the rows that the terminal shows: at most MOST_ROWS of each front. Notes below the table give the order of the
-    rows and the assumptions. If there are several networks, the front of each network and the front of all networks
-    also get tables of their own (`front-<network>`).
+    rows, the warnings and the assumptions. If there are several networks, the front of each network and the front of
+    all networks also get tables of their own (`front-<network>`).
     """
     table, stem = front_table(answer), folder / FRONT_STEM
     columns, told = _columns_in_paper(answer), _front_notes(answer)
-    notes = (*told.values(), *answer.assumptions)
+    notes = (*told.values(), *answer.warnings, *answer.assumptions)
     named = {front.network: [*marked_designs(front)] for front in answer.fronts}
     parts = {network: spread(table[table["network"] == network], MOST_ROWS, named[network]) for network in told}
     shown = pandas.concat(parts.values()) if parts else table
@@ -115,7 +116,7 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     below = [words for network in told for words in left_out[network]]
     written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes, usual=units, below=below)
     for network, note in told.items() if len(answer.fronts) > 1 else ():
-        path, own = folder / f"{FRONT_STEM}-{file_word(network)}.csv", (note, *answer.assumptions)
+        path, own = folder / f"{FRONT_STEM}-{file_word(network)}.csv", (note, *answer.warnings, *answer.assumptions)
         written += write_in_paper(parts[network], path, columns[1:], own, usual=units, below=left_out[network])
     return (*written, _as_parquet(table, stem))
 
@@ -126,8 +127,11 @@ def units_of(measures: Mapping[str, Measure]) -> dict[str, tuple[float, str]]:
 
 
 def _columns_in_paper(answer: Answer) -> tuple[str, ...]:
-    """Columns of the tables for a paper: names of network and design, values of the axes, and compared measures."""
-    return ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures)
+    """Columns of the tables for a paper: names of network and design, values of the axes, and compared measures. If an
+    access of a memory of a compared design takes longer than a cycle, the longest access in cycles is a further column.
+    """
+    access = (ACCESS_CYCLES,) if answer.access_notes else ()
+    return ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures, *access)
 
 
 def _front_notes(answer: Answer) -> dict[str, str]:

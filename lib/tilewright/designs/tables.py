@@ -25,6 +25,8 @@ from tilewright.results.uncertainty import SAMPLES, samples_text
 
 MOST_ROWS, MOST_CAUSES = 20, 4
 """Largest number of front rows in the text, and largest number of causes per status."""
+NOT_VARIED = "-"
+"""Cell of a measure that is the same in all samples of the costs."""
 
 
 def answer_text(answer: Answer) -> str:
@@ -77,14 +79,16 @@ def _best(answer: Answer) -> str:
     has_odds = FRONT_PROBABILITY in front.rows
     headings = (*_headings(front), *(("best in\nsamples",) if has_odds else ()))
     table = text_table(f"Best designs, {front.network}", ("least", "design", "values"), headings)
+    _, latency, _, _ = front.measures
     for key, row in best_designs(front):
         values = values_text(row, answer.exploration.value_names)
         measures = [measure.text(row[m]) for m, measure in front.measures.items()]
-        stays = [samples_text(best_probability(front, key))] if has_odds else []
+        stays = [samples_text(best_probability(front, key)) if key != latency else NOT_VARIED] if has_odds else []
         table.add_row(front.measures[key].words, row["design"], values, *measures, *stays)
     samples = (
         f"best in samples: share of {SAMPLES:,} samples of the costs with a range in which the design has the least"
         " value. Mappings stay the same in all samples, so this says nothing about better mappings."
+        f" {NOT_VARIED}: {front.measures[latency].words} does not depend on costs."
     )
     note = ended_lines(filter(None, [answer.table_note, samples if has_odds else ""]))
     return render(table) + note if table.row_count else ""

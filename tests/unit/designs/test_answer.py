@@ -176,3 +176,17 @@ def test_what_is_not_evaluated_yet_is_said() -> None:
     assert "112 designs: 12 excluded by constraints, 40 not evaluated yet, 60 evaluated" in text
     assert "assumed: Not evaluated yet: 40 designs. This answer covers only the evaluated designs." in text
     assert front_table(answer)["assumes"].str.startswith("Not evaluated yet: 40 designs").all()
+
+
+def test_each_unmet_constraint_has_its_count() -> None:
+    """Three designs that violate one or both of two constraints, on one or both of two networks: the text counts the
+    designs of each constraint, and the front of all networks names each constraint of a design once.
+    """
+    area, cycles = "area_mm2 <= 1", "latency_cycles <= 5"
+    unmet = [f"{area}; {cycles}", area, area, cycles, cycles, "", "", ""]
+    cost = {"energy_pj": 1.0, "latency_cycles": 1.0, "area_mm2": 1.0}
+    answer = answer_of(exploration([cost | {"unmet": text} for text in unmet], networks=("one", "two")))
+    found = {cause.text: cause.designs for cause in answer.causes}
+    assert found == {area: 2, cycles: 3}
+    assert answer.overall.rows["unmet"].tolist() == [f"{area}; {cycles}", f"{area}; {cycles}", cycles, ""]
+    assert "constraint on results not met: 3 x latency_cycles <= 5" in answer_text(answer)

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from tilewright.designs.answer import answer_of
 from tilewright.designs.axis_ends import LARGEST_CHANGE, LEAST_GAIN, axis_ends, axis_sentences, weak_axes
+from tilewright.designs.decision import decision_of
+from tilewright.designs.decision_text import TURN
 from tilewright.designs.front import fronts
 from tilewright.designs.page import explore_page
 from tilewright.designs.tables import answer_text
 
 from tests.unit.designs.conftest import exploration, grid
+from tests.unit.designs.decision_cases import texts
 
 AXES = {"rows": (8, 16, 32), "sram": ("32 KiB", "64 KiB", "128 KiB", "256 KiB")}
 SIZES = {"rows": (8, 16, 32, 64, 128), "sram": (32, 128, 512, 2048), "dram": ("LPDDR4", "HBM", "a<b>")}
@@ -69,6 +72,38 @@ def test_a_constraint_is_not_the_end_of_an_axis() -> None:
     """Where the largest value has no result, or is excluded before, the best design is not at the end."""
     made = space_of(lambda rows, sram: None if rows == 32 else (1000.0 / rows, 10.0))
     assert list(axis_ends(overall(made), AXES)) == []
+
+
+@pytest.mark.parametrize("status", ["invalid", "infeasible"])
+def test_values_that_fail_do_not_hide_the_end(status: str) -> None:
+    """Axis 8, 16, 32, 64, 128: no design with 64 or 128 has results, so 32 is an end. Its sentence names the values
+    that fail, and the reason for the nearest one. A constraint that excludes 64 does not make 32 an end.
+    """
+    axes: dict[str, tuple[Any, ...]] = {"rows": (8, 16, 32, 64, 128), "sram": ("32 KiB", "64 KiB")}
+    rows: list[dict[str, Any]] = []
+    for side, sram in product(*axes.values()):
+        row: dict[str, Any] = {"rows": side, "sram": sram, "area_mm2": 1.0}
+        if side > 32:
+            rows.append(row | {"status": status, "reason": f"{side} columns are too wide"})
+        else:
+            rows.append(row | {"energy_pj": 1000.0 / side, "latency_cycles": 10.0})
+    answer = answer_of(exploration(rows, axis_values=axes))
+    (sentence,) = (one for one in answer.axis_notes if "largest value" in one)
+    assert sentence == (
+        "Axis rows: 32 is the largest value with results, because no design with 64, 128 has results"
+        f" (for 64: {status}: 64 columns are too wide): from 16 to 32, the least energy falls by 50.0%, the least EDP"
+        " falls by 50.0%."
+    )
+    assert f"4 of 10 evaluated designs have no results on some network and are not compared (4 {status})." in (
+        answer.assumptions
+    )
+    decision = decision_of(answer, "EDP")
+    assert [one.failed for one in decision.ends] == [(64, 128)]
+    assert any("for 64" in one for one in texts(decision, TURN))
+    for row in rows:
+        row |= {"status": "ok", "reason": "", "energy_pj": 1000.0 / row["rows"], "latency_cycles": 10.0}
+        row["unmet"] = "rows <= 32" if row["rows"] > 32 else ""
+    assert not any("largest value" in one for one in answer_of(exploration(rows, axis_values=axes)).axis_notes)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from tilewright.search.cost_ranges import CostPart
 
 from tests.unit.designs.conftest import costs, exploration
 from tests.unit.designs.space_cases import BASE, ROOT
+from tests.unit.designs.test_slow_memories import answered
 
 IN_TIME = "Clocks of designs differ: latency and EDP are compared in time, not in cycles."
 IN_CYCLES = "Some designs have no clock: latencies are compared in cycles, not in seconds."
@@ -227,3 +228,33 @@ def test_explore_and_front_rank_by_time(tmp_path: Path) -> None:
     assert not certify(path, read_space(path), certificate, 9, 0, True, 1, lambda _: None).problems
     mhz = ledger_of_design(tmp_path / "explored", table["design"].iloc[-1]).run.clock_frequency_mhz
     assert f"at {mhz:g} MHz" == table["clock"].iloc[-1]
+
+
+@pytest.mark.parametrize("column", ["latency_s", "power_w", "edp_pj_s"])
+def test_a_constraint_limits_time_and_power(column: str) -> None:
+    """Designs at two clocks: a limit between the values of the column excludes the designs above it. Without a clock,
+    no design meets the limit, because its value is not known.
+    """
+    axes = {"clock": {"path": "clock_frequency", "values": ["100 MHz", "800 MHz"]}}
+    values = answered(axes=axes, laws={}).exploration.table[column]
+    limit = f"{column} <= {values.mean():.6g}"
+    table = answered(axes=axes, laws={}, constraints=[limit]).exploration.table
+    assert ((table["unmet"] == limit) == (table[column] > values.mean())).all()
+    assert table["unmet"].nunique() == 2
+    unknown = answered(clock=None, constraints=[limit]).exploration.table
+    assert {*unknown["unmet"]} == {f"{limit}: {column} is not known"}
+
+
+def test_complete_fronts_meet_limits_of_time_and_power(tmp_path: Path) -> None:
+    """`front` and its certificate compare the designs that `explore` compares, if constraints limit time and power."""
+    path = tmp_path / "clocks.yaml"
+    path.write_text(yaml.safe_dump(clock_space(1), sort_keys=False))
+    table = explore(path)
+    limits = [f"{column} <= {float(table[column].quantile(0.7))!r}" for column in ("latency_s", "power_w", "edp_pj_s")]
+    path.write_text(yaml.safe_dump(clock_space(1) | {"constraints": limits}, sort_keys=False))
+    limited = explore(path)
+    assert 0 < (limited["unmet"] == "").sum() < len(limited)
+    found = front(path, tmp_path / "front")
+    assert sorted(found["design"]) == sorted(limited["design"][limited["pareto"]])
+    certificate = tmp_path / "front" / "certificate.parquet"
+    assert not certify(path, read_space(path), certificate, 9, 0, True, 1, lambda _: None).problems

@@ -4,6 +4,7 @@ import html
 import math
 import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 from tilewright.base.artifacts.digests import canonical_text
@@ -11,6 +12,7 @@ from tilewright.base.errors import InputError
 from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import answer_of
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, decision_object, decision_of
+from tilewright.designs.decision_bounds import MappingBounds, bounds_statement
 from tilewright.designs.decision_page import decision_page
 from tilewright.designs.decision_text import (
     CERTAINTY,
@@ -196,9 +198,34 @@ def test_samples_of_costs() -> None:
     # Of 5 pJ, 1 pJ has a range; of the others, 1.25 pJ are of the array. Of 6 pJ of the other design, 2 pJ have one.
     said = texts(decision, CERTAINTY)[0]
     assert "(sram: 20.0% of the energy of design-0)" in said
+    cells = {line.split()[0]: line.split()[-1] for line in answer_text(answer).splitlines() if "design-0" in line}
+    assert (cells["energy"], cells["EDP"], cells["latency"]) == ("100.0%", "100.0%", "-")
+    assert "-: latency does not depend on costs." in answer_text(answer)
     assert "do not vary, however uncertain they are: memories without a range 55.0%, MAC 25.0%." in said
     assert "such parts are 66.7% to 80.0% of the energy" in said
     assert "which are 66.7% to 80.0% of the energies of designs, do not vary" in answer_text(answer)
+
+
+@pytest.mark.parametrize(("low", "high", "is_turned"), [(0.95, 2.0, True), (0.5, 1.05, False), (0.9, 1.0, False)])
+def test_a_choice_that_is_not_the_most_probable_says_so(low: float, high: float, is_turned: bool) -> None:
+    """Only the choice has a cost with a range: mostly above the lead of 2 %, mostly below it, or never above it.
+    Statements on samples and on bounds agree with the shares of the samples.
+    """
+    parts = [CostPart("", "sram", energy, 0.0, low, high) for energy in (4.0, 0.0)]
+    rows = [
+        costs(energy, 10.0, 1.0) | part_columns((part,), 10.0) for energy, part in zip((5.0, 5.1), parts, strict=True)
+    ]
+    decision = decision_of(answer_of(exploration(rows)), "EDP")
+    assert decision.choice.name == "design-0"
+    assert decision.odds is not None
+    assert decision.odds.runner_up is not None
+    assert (decision.odds.runner_up > decision.odds.choice) == is_turned
+    said = "design-0 is the choice at the nominal costs, but design-1 is the best in more samples."
+    assert (said in texts(decision, CERTAINTY)[0]) == is_turned
+    bounds = bounds_statement(decision, MappingBounds(10.0, 20.0, 16.0), [(Path("a"), Path("b"))], "EDP").text
+    nominal = "certain at the nominal costs only: within the ranges of the costs, design-0 has the least EDP in"
+    assert (nominal in bounds) == (decision.odds.choice < 1)
+    assert (decision.odds.choice < 1) == (high > 1)
 
 
 @pytest.mark.parametrize(("seed", "objective"), CASES)
@@ -251,6 +278,11 @@ def test_networks_in_the_sum(seed: int, objective: str) -> None:
         is_same = own[name, other] <= min(own[design, other] for design in compared)
         others_same = own[name, one] <= min(own[design, one] for design in compared)
         assert (f"Without {one}, the choice would be the same" in text) == (is_same and not others_same)
+        if not is_same:
+            least = min(own[design, other] for design in compared)
+            named = re.search(rf"Without {one}, the choice would be ([^ ]+)\. ", text)
+            assert named is not None
+            assert own[named[1], other] == least
     means = {design: math.prod(own[design, network] for network in networks) ** 0.5 for design in compared}
     best = min(means, key=lambda design: means[design])
     if means[name] > means[best] * (1 + 1e-12):
@@ -258,6 +290,19 @@ def test_networks_in_the_sum(seed: int, objective: str) -> None:
         assert f"that of {name} is {share(means[name] / means[best] - 1)} larger." in text
     else:
         assert f"{name} also has the least geometric mean" in text
+
+
+@pytest.mark.parametrize("networks", [("one",), ("one", "two")])
+def test_a_command_reproduces_sums_over_networks(networks: tuple[str, ...]) -> None:
+    """With several networks, no comparison of two runs has the sums of a statement, so a decision comes first."""
+    rows = [costs(energy, 10.0, 1.0) for energy in (5.0, 2.0, 7.0, 4.0)]
+    decision = decision_of(answer_of(exploration(rows[: 2 * len(networks)], networks)), "energy")
+    told = [one.commands for one in made_of(decision) if any(" compare " in command for command in one.commands)]
+    assert told
+    for commands in told:
+        again = [command for command in commands if " compare " not in command]
+        assert again == ["tilewright decide out --objective energy --no-advice --no-write"] * (len(networks) > 1)
+        assert commands[: len(again)] == tuple(again)
 
 
 @pytest.mark.parametrize("networks", [("one",), ("one", "two")])

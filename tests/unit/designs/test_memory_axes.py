@@ -22,7 +22,7 @@ def rows_of(*cycles: tuple[int, int, str, float]) -> pandas.DataFrame:
     """A table of designs: rows, KiB, size, cycles."""
     keys = ("rows", "kib", "size", "latency_cycles")
     found = [dict(zip(keys, row, strict=True)) | {"index": n, "status": "ok"} for n, row in enumerate(cycles)]
-    return pandas.DataFrame(found).assign(network="net")
+    return pandas.DataFrame(found).assign(network="net", unmet="")
 
 
 def test_axes_set_sizes_directly_and_by_laws() -> None:
@@ -41,6 +41,10 @@ def test_neighbouring_values_are_compared() -> None:
     assert "neighbouring values of kib and equal values of all other axes were compared" in sentence
     assert "In 1 of 3 pairs, the design with the larger value takes more cycles, by up to 10.00%" in sentence
     assert "minimises latency, and greedy allocation can" in sentence
+    assert "not meet a constraint" not in sentence
+    limited = table.assign(unmet=["", "area_mm2 <= 1", "area_mm2 <= 1", "", ""])
+    (told,) = slower_with_more_memory(of_one_core(), limited)
+    assert "The pairs include the 2 designs with results that do not meet a constraint." in told
     free = of_one_core(temporal_mapping_search_engine="exact", allocation="free")
     assert next(slower_with_more_memory(free, table)).endswith("the search minimises latency.")
 
@@ -63,6 +67,7 @@ def test_a_space_of_systems_names_the_rule_of_schedules() -> None:
             "index": [0, 1],
             "status": ["ok", "ok"],
             "network": ["bert", "bert"],
+            "unmet": ["", ""],
         }
     )
     (sentence,) = slower_with_more_memory(system_space(), table)

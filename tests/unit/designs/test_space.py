@@ -181,14 +181,14 @@ def test_whole_numbers_of_laws() -> None:
         ({"area_mm2": 2.0, "latency_cycles": 10}, ""),
         ({"area_mm2": 2.1, "latency_cycles": 10}, "area_mm2 <= 2"),
         ({"area_mm2": 2.0, "latency_cycles": 900}, "latency_cycles * rows < 5000"),
-        ({"area_mm2": 2.1, "latency_cycles": 900}, "area_mm2 <= 2"),
+        ({"area_mm2": 2.1, "latency_cycles": 900}, "area_mm2 <= 2; latency_cycles * rows < 5000"),
         ({"latency_cycles": 10}, "area_mm2 <= 2: area_mm2 is not known"),
         ({"area_mm2": float("nan"), "latency_cycles": 10}, "area_mm2 <= 2"),
         ({"area_mm2": 2.0, "latency_cycles": 10, "energy_pj": 0}, ""),
     ],
 )
 def test_constraints_on_results(results: dict[str, float], unmet: str) -> None:
-    """The first that is not met, with what the design has; a result that is not there meets nothing."""
+    """All that are not met, with what the design has; a result that is not there meets nothing."""
     space = space_of(
         axes={"rows": {"path": ROWS, "values": [8]}},
         constraints=["rows <= 8", "area_mm2 <= 2", "latency_cycles * rows < 5000"],

@@ -57,3 +57,27 @@ def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
     assert all(name in told for name in marked_designs(answer.overall))
     assert sum(line.startswith("| ") for line in (tmp_path / "front.md").read_text().splitlines()) == 3 * MOST_ROWS + 1
     assert len(pandas.read_csv(tmp_path / "front.csv")) == 3 * count
+
+
+def test_a_paper_has_the_warnings_of_the_terminal(tmp_path: Path) -> None:
+    """Slow memories, extrapolated costs: tables for a paper have the sentences of the terminal, and a column with the
+    longest access in cycles. Without such memories, there is neither.
+    """
+    slow = {"access_ns": 2.5, "access_cycles": 2.5, "slow_memories": "sram", "extrapolated_memories": "sram"}
+    fast = {"access_ns": 0.5, "access_cycles": 0.5, "slow_memories": "", "extrapolated_memories": ""}
+    for second in (slow, fast):
+        rows = [
+            {"energy_pj": 1e6, "latency_cycles": 2e6, "area_mm2": 1.0, **fast},
+            {"energy_pj": 2e6, "latency_cycles": 1e6, "area_mm2": 1.0, **second},
+        ]
+        answer, is_slow = answer_of(exploration(rows)), second is slow
+        assert len(answer.warnings) == 2 * is_slow
+        assert all(one in answer_text(answer).splitlines() for one in answer.warnings)
+        with drawn_for("column"):
+            write_front_tables(answer, tmp_path)
+        page, latex = (tmp_path / f"front{end}" for end in (".md", "-column.tex"))
+        for text in (page.read_text(), latex.read_text()):
+            assert ("Latencies are valid only if these memories are pipelined" in text) == is_slow
+            assert ("are extrapolated" in text) == is_slow
+        heads = page.read_text().splitlines()[0]
+        assert ("| access " in heads) == is_slow

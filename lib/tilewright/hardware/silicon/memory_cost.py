@@ -119,6 +119,11 @@ _LEAST_SMALLER = 0.02
 """Smallest share of the area that wider words must save for a remark to be given."""
 _BEYOND = "is beyond the table"
 """Words that mark a step as an extrapolation."""
+_MEAN = "weighted mean of the logarithms"
+_FILLED = "interpolated between its memories"
+_BETWEEN = "lies between"
+_INTERPOLATED = (_MEAN, _FILLED, _BETWEEN)
+"""Words that mark a step as an interpolation, unless another step is an extrapolation."""
 
 
 def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> SramCost:
@@ -159,14 +164,14 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
     widths = _around("word", width_bits, sorted({place.width_bits for place in known}), "bits", steps)
     corners = [(SramPlace(size, width), a * b) for size, a in sizes for width, b in widths]
     for place, weight in corners:
-        origin = "in the table" if place in own else "interpolated between its memories"
+        origin = "in the table" if place in own else _FILLED
         figures = known[place]
         told = (
             f"read {figures.read_energy_pj:g} pJ, write {figures.write_energy_pj:g} pJ, area {figures.area_mm2:g} mm2"
         )
         steps.append(f"{name}, {_place_name(*place)}: {told}, {origin}, weight {weight:.4g}")
     if len(corners) > 1:
-        steps.append("weighted mean of the logarithms")
+        steps.append(_MEAN)
     mean = _mean([(known[place], weight) for place, weight in corners])
     return _cost(mean, tuple(steps), False)
 
@@ -182,8 +187,11 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
         return [(int(value), 1.0)]
     least, most = known[0] / FURTHEST, known[-1] * FURTHEST
     if not least <= value <= most:
-        message = f"a {what} of {value:,.10g} {unit} is too far outside the table ({known[0]:,} to {known[-1]:,})"
-        raise NoCostError(message, f"{least:,.10g} to {most:,.10g} {unit}")
+        message = (
+            f"a {what} of {value:,.10g} {unit} is too far outside the table, which has {known[0]:,} to {known[-1]:,}"
+        )
+        allowed = f"{least:,.10g} to {most:,.10g} {unit}: costs are extrapolated to {FURTHEST} times the table"
+        raise NoCostError(message, allowed)
     if not known[0] < value < known[-1]:
         steps.append(f"a {what} of {value:,.10g} {unit} {_BEYOND}, so figures are extrapolated")
     place = min(max(bisect_left(known, value), 1), len(known) - 1)
@@ -222,9 +230,7 @@ def _between_nodes(found: Sequence[SramCost], nodes: Sequence[int], node_nm: flo
         a, b = map(figure, found)
         return _as_in_cacti(a * (b / a) ** share)
 
-    steps = [
-        f"{node_nm:g} nm lies between {low} and {high} nm: mean of logarithms, weights {1 - share:.4g}, {share:.4g}"
-    ]
+    steps = [f"{node_nm:g} nm {_BETWEEN} {low} and {high} nm: mean of logarithms, weights {1 - share:.4g}, {share:.4g}"]
     return SramCost(
         mean(lambda one: one.read_energy_pj),
         mean(lambda one: one.write_energy_pj),
@@ -308,6 +314,11 @@ class CostSource:
     CACTI_RANGE. For DRAM, they are the smallest and the largest published energy, divided by the energy used. Without a
     known range, they are (1.0, 1.0).
     """
+
+    @property
+    def extrapolations(self) -> tuple[str, ...]:
+        """Steps that extrapolate beyond the table of CACTI, such as `a word of 1,024 bits is beyond the table, ...`."""
+        return tuple(step for step in self.steps if _BEYOND in step)
 
 
 _NODE_OF_LAW = re.compile(r"(?:^| )([0-9.]+(?:e[+-]?[0-9]+)?) nm(?: |$)")
@@ -452,10 +463,10 @@ def _remarks(found: dict[int, SramCost]) -> tuple[str, ...]:
     """Remarks about figures that are not taken directly from the table."""
     told = []
     for cost in found.values():
-        if cost.is_in_table:
-            continue
         told += [step for step in cost.steps if _BEYOND in step or LAW in step]
-        told.append("figures are interpolated between memories of CACTI (docs/costs.md)")
+        is_interpolated = any(words in step for step in cost.steps for words in _INTERPOLATED)
+        if is_interpolated and not any(_BEYOND in step for step in cost.steps):
+            told.append("figures are interpolated between memories of CACTI (docs/costs.md)")
     return tuple(dict.fromkeys(told))
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tilewright.hardware.silicon.library import CACTI, FILLED, PLAIN, ZIGZAG_CALL, rows, sram_table
 from tilewright.hardware.silicon.memory_cost import (
     CELLS,
+    LAW,
     MemoryShape,
     NoCostError,
     known_nodes,
@@ -164,3 +165,32 @@ def test_scaling_is_there_and_back() -> None:
         assert np.allclose(back, 1)
     energies = [node_factors(45, node).energy for node in (7, 10, 14, 16, 20, 32, 45, 65, 90, 130, 180)]
     assert energies == sorted(energies)
+
+
+@pytest.mark.parametrize(
+    ("kib", "width", "node", "remarks"),
+    [
+        (32, 64, 22, ()),
+        (48, 64, 22, ("figures are interpolated",)),
+        (32, 64, 28, ("figures are interpolated",)),
+        (32, 1024, 22, ("figures are extrapolated",)),
+        (48, 1024, 22, ("figures are extrapolated",)),
+        (32, 64, 16, (LAW,)),
+        (48, 64, 16, (LAW, "figures are interpolated")),
+    ],
+)
+def test_remarks_name_one_origin(kib: int, width: int, node: float, remarks: tuple[str, ...]) -> None:
+    """Figures are from the table, interpolated, or extrapolated, but never two of these; scaling comes in addition."""
+    told = sram_memory(MemoryShape(kib * 8192, width, width), node, "hp").remarks
+    found = [one for one in told if not one.startswith("with words of")]
+    assert len(found) == len(remarks)
+    for words in remarks:
+        assert sum(words in one for one in found) == 1
+
+
+def test_a_size_that_is_refused_has_the_factor() -> None:
+    """The message has the limits of the table; the allowed values are twice as wide, and say so."""
+    with pytest.raises(NoCostError) as raised:
+        sram_cost(32 * 8192, 1280, 22, "hp")
+    assert raised.value.message == "a word of 1,280 bits is too far outside the table, which has 16 to 512"
+    assert raised.value.allowed == "8 to 1,024 bits: costs are extrapolated to 2 times the table"
