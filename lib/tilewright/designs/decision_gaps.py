@@ -73,7 +73,7 @@ def _own_gap_words(decision: Decision, goal: str) -> str:
 
 
 def latency_statements(decision: Decision, space: Space) -> Iterator[Statement]:
-    """Statement that the latencies have no error bars, and that names the option that makes them. None if the decision does not
+    """Statement that the latencies have no error bars, with the option that makes them. None if the decision does not
     depend on latencies, or if no errors of predictions for the designs are measured.
     """
     _, time, product, _ = decision.front.measures
