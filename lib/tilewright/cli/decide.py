@@ -82,7 +82,7 @@ def _decided(
     with drawn_for(None):  # the reports of the runs below are no part of a paper
         further = [*base_statements(decision, read, commands), *free_statements(decision, read, commands)]
         further += search_statements(decision, read, commands, objective)
-        further += latency_statements(decision, read, commands)
+        further += latency_statements(decision, read)
         if bounds and decision.runner_up is not None:
             decision, statement = _with_bounds(read, decision, folder, objective, jobs)
             further.append(statement)

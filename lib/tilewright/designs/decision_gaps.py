@@ -10,7 +10,6 @@ from tilewright.designs.error_bars import can_have_bars
 from tilewright.designs.known_gaps import KnownGap, known_gap, largest_gap, needed_gap, own_gaps, within_gap
 from tilewright.designs.space import Space
 from tilewright.results.error_bars.bars_text import PAGE
-from tilewright.results.error_bars.table import ANY
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
@@ -88,14 +87,17 @@ def _own_gap_words(decision: Decision, goal: str) -> str:
     return f"Better temporal mappings could give {name} itself at most {told} less {words}. "
 
 
-def latency_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
-    """Statement that the latencies have no error bars, with the command that makes them. None if the decision does not
+def latency_statements(decision: Decision, space: Space) -> Iterator[Statement]:
+    """Statement that the latencies have no error bars, with the option that makes them. None if the decision does not
     depend on latencies, or if no errors of predictions for the designs are measured.
     """
     _, time, product, _ = decision.front.measures
     if decision.objective in (time, product) and decision.runner_up is not None and can_have_bars(space):
-        text = f"The latencies are predictions without error bars. This command makes error bars ({PAGE})."
-        yield Statement(CERTAINTY, text, (commands.explore("--error-bars", ANY),))
+        text = (
+            "The latencies are predictions without error bars. The option `--error-bars CLASS` of `tilewright explore`"
+            f" makes error bars ({PAGE})."
+        )
+        yield Statement(CERTAINTY, text)
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
