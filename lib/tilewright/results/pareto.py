@@ -288,13 +288,14 @@ def _range_note(group: ComparableRuns) -> str:
         low, high = energy_range_pj(point.energy_pj, point.cost_parts)
         between = f"{energy_text(low)} to {energy_text(high)}" if point.cost_parts else "no range"
         varied = share_text(ranged_pj(uncertain_run(point)), point.energy_pj)
-        shares = group.front_probabilities
+        shares = group.front_probabilities if len(group.candidates) > 1 else ()
         front = f", on the front in {samples_text(shares[index])} of the samples" if shares else ""
         told.append(f"{run_label(point)} {between}{front} ({varied} of its energy varies)")
     if group.one_sided:
         energies = f"energies if costs vary within their ranges: {'; '.join(told)}"
         return f"{energies}. {NO_SAMPLES.capitalize()}: {group.one_sided}"
-    return f"energies if costs vary within their ranges ({SAMPLES:,} samples): {'; '.join(told)}"
+    samples = f" ({SAMPLES:,} samples)" if len(group.candidates) > 1 else ""
+    return f"energies if costs vary within their ranges{samples}: {'; '.join(told)}"
 
 
 def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[ComparableRuns, ...]:

@@ -109,6 +109,10 @@ def test_the_comparison_of_runs_tells_ranges_only_where_there_are_some() -> None
     assert "a 20 µJ to 80 µJ, on the front in" in " ".join(group.notes)
     table = pareto_table([group])
     assert table["energy_low_pj"].tolist() == [20e6, 40e6]
+    (alone,) = compare([ranged])
+    told = " ".join(alone.notes)
+    assert "a 20 µJ to 80 µJ (100.0% of its energy varies)" in told
+    assert "samples" not in told
     (plain,) = compare([candidate("a", 1, 1), candidate("b", 2, 1)])
     assert plain.front_probabilities == ()
     assert plain.notes == ()
