@@ -238,7 +238,7 @@ def _causes(exploration: Exploration) -> Iterator[Cause]:
         yield Cause(EXCLUDED, text, designs, ())
     for status in (INVALID, INFEASIBLE, DROPPED):
         yield from _counted(status, table[table["status"] == status], "reason")
-    unmet = table[(table["status"] == OK) & (table["unmet"] != "")]
+    unmet = table[(table["status"] == OK) & (table["unmet"] != "")].astype({"unmet": str})
     yield from _counted(UNMET, unmet.assign(unmet=unmet["unmet"].str.split(UNMET_END)).explode("unmet"), "unmet")
 
 

@@ -88,11 +88,10 @@ class OneCoreTables:
         return pandas.DataFrame(columns)
 
     def __repr__(self: _OfOneCore) -> str:
-        from tilewright.results.run_text import distinct_text
         from tilewright.results.shown import totals_text
 
         said = self.summary
-        counts = f"{said['layers']} layers, {distinct_text(said)}"
+        counts = f"{said['layers']} layers, {said['distinct_layers']} distinct"
         return terminal(f"<{said['workload']} on {said['hardware']}: {counts}; {totals_text(said)} ({said['model']})>")
 
     def _repr_html_(self) -> str:

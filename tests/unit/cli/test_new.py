@@ -124,7 +124,7 @@ def test_wrong_choices_are_told_at_once(tmp_path: Path) -> None:
     ("option", "value", "allowed"),
     [
         ("--sram", "384", "a size with a unit"),
-        ("--sram", "4 GiB", "bytes)"),
+        ("--sram", "4 GiB", "8,388,608 bytes"),
         ("--sram", "64 B", "a larger SRAM; its words have 512 bits"),
         ("--dram-bandwidth", "17", "12.8 GB/s or 64 b/cycle"),
         ("--clock", "700", "800 MHz"),

@@ -143,7 +143,7 @@ def test_files_of_the_other_width_go_only_with_their_numbers(
     )
     assert f"{out / 'space-column.tex'}" in told
     left = {path.name for path in out.iterdir()}
-    assert set(names - left) == {name for name in names if "-column." in name}
+    assert set(names - left) == {name for name in names if "-column." in name or "-column-caption." in name}
 
 
 def test_every_table_has_a_form_for_a_paper() -> None:
@@ -187,7 +187,7 @@ def test_draw_says_what_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
         told = capsys.readouterr().out.splitlines()
         assert sorted(told) == sorted(map(str, out.iterdir()))
         assert sorted(Path(path).name for path in told) == [
-            f"core-{width}.{end}" for end in ("csv", "pdf", "svg", "txt")
+            f"core-{width}{end}" for end in ("-caption.tex", ".csv", ".pdf", ".svg", ".txt")
         ]
 
 

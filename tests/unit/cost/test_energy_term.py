@@ -116,7 +116,7 @@ def test_what_is_no_energy_is_refused(value: object, monkeypatch: pytest.MonkeyP
         map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
     said = str(caught.value)
     assert f"plug-in refresh is not a valid energy for layer {LAYER.name} on {CORE.name}" in said
-    assert "allowed: finite numbers of at least 0" in said
+    assert "allowed: TermCost(fixed_pj, pj_a_cycle) with finite numbers of at least 0" in said
 
 
 @pytest.mark.parametrize("value", [-1.0, math.inf, "3"])

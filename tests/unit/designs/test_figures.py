@@ -180,7 +180,7 @@ def test_effects_fit_a_page(width: PaperWidth, axis_count: int, objective_count:
         beside = [other for other in figure.axes if other.get_position().y0 == axes.get_position().y0]
         assert len({other.get_ylim() for other in beside}) == 1
         assert bool(axes.get_ylabel()) == (axes is beside[0])
-    assert set(pandas.read_csv(paths[3])["axis"]) == set(answer.exploration.axis_names)
+    assert set(pandas.read_csv(paths[4])["axis"]) == set(answer.exploration.axis_names)
 
 
 def test_axes_of_equal_effect_stay_in_the_order_of_the_space() -> None:

@@ -77,4 +77,4 @@ def test_free_boundaries_and_even_mappings_exclude_each_other(capsys: pytest.Cap
     paths = ("--hardware", "x.yaml", "--workload", "x.onnx", "--mapping", "x.yaml")
     options = ("--temporal-mapping-search-engine", "exact", "--allocation", "free", "--temporal-mapping-type", "even")
     assert main(["map", *paths, *options]) == 2
-    assert "even mappings forbid" in capsys.readouterr().err
+    assert "all operands of an even mapping share theirs" in capsys.readouterr().err

@@ -16,7 +16,6 @@ from tilewright.cli.main import main
 from tilewright.results.error_bars.draws import LOW, faster_share, predicted_run, time_samples
 from tilewright.results.error_bars.table import (
     ANY,
-    CLASSES,
     LATENCY,
     LEVELS,
     LIMITS,
@@ -27,6 +26,7 @@ from tilewright.results.error_bars.table import (
     TABLE,
     ErrorTable,
 )
+from tilewright.search.options import MACHINE_CLASSES
 from tilewright_evidence.court import verb
 from tilewright_evidence.court.calibration import (
     ALL,
@@ -71,7 +71,7 @@ def test_rows_are_those_that_the_cost_model_predicts() -> None:
     """Readings, rows of uncertain work and rows near fitted ones are left out; the others have their court's error."""
     rows = rows_of(False)
     assert {row.set_name for row in rows} == set(CLASS_OF_SET) <= set(SETS)
-    assert {row.device_class for row in rows} == set(CLASSES) - {ANY}
+    assert {row.device_class for row in rows} == set(MACHINE_CLASSES) - {ANY}
     assert not [row for row in rows if "q or" in row.program or "traced" in row.program or "attention" in row.program]
     assert {(row.set_name, row.quantity) for row in rows if row.quantity != LATENCY} == {("eyeriss_v1", POWER)}
     assert {row.limit for row in rows if row.quantity == LATENCY} == set(LIMITS)

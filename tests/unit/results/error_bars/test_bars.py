@@ -13,7 +13,8 @@ from tilewright.cli.run_ledgers import ledger_at
 from tilewright.results.error_bars.bars_text import cycles_text
 from tilewright.results.error_bars.draws import ends, predicted_of_ledger, predicted_run, time_samples
 from tilewright.results.error_bars.faster import classes_of, faster_text
-from tilewright.results.error_bars.table import ANY, CLASSES, error_table
+from tilewright.results.error_bars.table import ANY, error_table
+from tilewright.search.options import MACHINE_CLASSES
 
 EXAMPLES = Path(__file__).parents[4] / "docs/examples"
 NAMES = {"hardware": "accelerator", "workload": "workload", "mapping": "mapping"}
@@ -156,7 +157,7 @@ def test_probabilities_are_not_more_certain_than_the_table() -> None:
 
 def test_every_class_has_a_bar() -> None:
     """Also for limits without rows of their own, with and without keys."""
-    for name in CLASSES:
+    for name in MACHINE_CLASSES:
         for terms in ({"ideal": 9.0}, {"temporal_stall": 9.0}, {"ideal": 1.0, "call_waiting": 9.0}):
             low, high = ends(time_samples(predicted_run("a", name, [terms])))
             assert 0 < low < high

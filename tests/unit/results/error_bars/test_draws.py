@@ -15,7 +15,8 @@ from tilewright.results.error_bars.draws import (
     predicted_run,
     time_samples,
 )
-from tilewright.results.error_bars.table import ANY, CLASSES, ErrorCell, ErrorTable, error_table
+from tilewright.results.error_bars.table import ANY, ErrorCell, ErrorTable, error_table
+from tilewright.search.options import MACHINE_CLASSES
 
 TERMS = st.fixed_dictionaries(
     {name: st.integers(1, 10**6) for name in ("ideal", "spatial_stall", "temporal_stall", "call_waiting")}
@@ -23,7 +24,7 @@ TERMS = st.fixed_dictionaries(
 RUNS = st.builds(
     predicted_run,
     st.sampled_from(("a", "b")),
-    st.sampled_from(sorted(CLASSES)),
+    st.sampled_from(sorted(MACHINE_CLASSES)),
     st.lists(TERMS, min_size=1, max_size=4),
 )
 

@@ -143,5 +143,5 @@ def test_what_cannot_be_costed_is_refused() -> None:
     """A core that runs no softmax; the model of the reference."""
     core = core_of()
     costs = costs_of(attention_of(described("decode", 1, 3)), replace(core, operator_types=("mac",)))
-    with pytest.raises(InputError, match="does not run all layers of an attention"):
+    with pytest.raises(InputError, match="cannot run all layers of an attention"):
         find_optimum(costs, Sizes())
