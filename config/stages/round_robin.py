@@ -11,7 +11,7 @@ class RoundRobin(CoreAllocation):
     """Assigns parts of layers to their allowed cores in turn. Each allocation begins the turns with another core."""
 
     starts: int = 0
-    """Number of cores with which the turns begin, one allocation for each; 0: all cores."""
+    """Number of allocations; each of them begins with another core. 0: one allocation for each core."""
 
     def allocations(self, problem: MultiCoreProblem) -> Iterator[tuple[int, ...]]:
         """Allocations, one for each core with which the turns begin."""

@@ -76,7 +76,7 @@ def compare_chips(
     steps: Annotated[
         bool,
         Help(
-            "Also compare the steps from the model stream-2023 to the default model; each step changes one more switch."
+            "Also compare models between stream-2023 and the default model, from one to the next by one switch."
         ),
     ] = False,
     jobs: int = 1,

@@ -187,7 +187,7 @@ def _missing_static_power(compared: pandas.DataFrame, table: pandas.DataFrame) -
     return (
         f"The energy of {without:,} of {rows['index'].nunique():,} designs has no static power, because their hardware"
         f" gives none, or gives 0. In the other designs, static power is {share.min():.1%} to {share.max():.1%} of the"
-        " energy. Energies with and without static power are comparable only if it is 0 where it is not given."
+        " energy. The energies of all designs are comparable only if a static power that is not given is really 0."
     )
 
 

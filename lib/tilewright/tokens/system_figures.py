@@ -340,8 +340,8 @@ def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[Step
 
 
 def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
-    """Run of a step in the pipeline whose slowest stage takes the least time. Each stage runs consecutive blocks on one
-    core.
+    """Run of a step in a pipeline. Each stage of the pipeline runs consecutive blocks on one core, and the blocks are
+    divided among the stages so that the slowest stage takes the least time.
 
     `found` has the figures of the step as an array [core, section, figure], with one core per stage.
     """

@@ -79,8 +79,8 @@ def test_static_power_of_some_designs_alone_is_told(terms: tuple[str, ...], monk
     ]
     told = (
         "The energy of 1 of 3 designs has no static power, because their hardware gives none, or gives 0. In the other"
-        " designs, static power is 25.0% to 100.0% of the energy. Energies with and without static power are comparable"
-        " only if it is 0 where it is not given."
+        " designs, static power is 25.0% to 100.0% of the energy. The energies of all designs are comparable"
+        " only if a static power that is not given is really 0."
     )
     assert answer_of(exploration(rows)).assumptions[-1] == told
     for alike in (rows[1:], [costs(1.0, 1.0, 1.0), costs(2.0, 0.5, 1.0)]):

@@ -172,7 +172,7 @@ def _together(
     returned part is the latency with the whole set doubled.
 
     For each size of the sets, the number of simulated sets has two limits: MOST_SETS_PLAYED, and `most` minus the
-    number of parts. If there are more sets of a size, only sets that contain every necessary part are simulated. The
+    number of parts. If a size has more sets, only its sets that contain every necessary part are simulated. The
     necessary parts are found by simulations of all sets that lack exactly one part.
     """
     latency, places = artifact.schedule.latency_cycles, range(len(played))

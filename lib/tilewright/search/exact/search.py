@@ -42,7 +42,8 @@ look should reach every spatial mapping, because the best mapping for a spatial 
 better.
 """
 LEFT_SHARE = 2
-"""Divisor of the effort. If the first look took more than the effort, wider rounds get effort / LEFT_SHARE."""
+"""Divisor of the effort of the rounds after the first look, if the first look has spent more than the effort: these
+rounds then get effort / LEFT_SHARE."""
 PROMISING = 4
 """Number of spatial mappings that are searched further before all others. They are those for which the first look found
 the best mappings.
