@@ -75,9 +75,7 @@ def compare_chips(
     ] = (),
     steps: Annotated[
         bool,
-        Help(
-            "Also compare models between stream-2023 and the default model, from one to the next by one switch."
-        ),
+        Help("Also compare models between stream-2023 and the default model, from one to the next by one switch."),
     ] = False,
     jobs: int = 1,
 ) -> "list[CaseComparison]":
