@@ -5,6 +5,7 @@ compared.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pandas
 
@@ -124,7 +125,7 @@ class Answer:
         """Note at tables with values for all networks together; '' if there is only one network."""
         return EDP_SUMMED if len(self.fronts) > 1 else ""
 
-    @property
+    @cached_property
     def failures(self) -> Failures:
         """Values of axes with which no design has results; {} if only some designs have rows."""
         exploration = self.exploration

@@ -8,7 +8,7 @@ from tilewright.base.errors import count_of
 from tilewright.base.proof import gap_to
 from tilewright.designs.advice_text import share
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, Statement, command_line, number_text
+from tilewright.designs.decision_text import CERTAINTY, Statement, command_line, count_or_none
 from tilewright.designs.known_gaps import below, largest_gap
 from tilewright.results.uncertainty import SAMPLES, samples_text
 
@@ -125,6 +125,6 @@ def _others(decision: Decision, bounds: MappingBounds, goal: str) -> str:
         return f"{told}, and how much this search would save for them is not known."
     number = below(decision, most, bounds.choice, searched)
     return (
-        f"{told}. If it saved {share(most)} for them ({source}), {number_text(number)} of them would"
+        f"{told}. If it saved {share(most)} for them ({source}), {count_or_none(number)} of them would"
         f" have less {words} than {first} after its new search."
     )

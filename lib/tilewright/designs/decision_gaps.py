@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tilewright.base.errors import count_of
 from tilewright.designs.advice_text import share
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, Commands, Statement, more_text, number_text
+from tilewright.designs.decision_text import CERTAINTY, Commands, Statement, count_or_none, more_text
 from tilewright.designs.error_bars import can_have_bars
 from tilewright.designs.known_gaps import KnownGap, known_gap, largest_gap, needed_gap, own_gaps, within_gap
 from tilewright.designs.space import Space
@@ -54,7 +54,7 @@ def _gap_words(decision: Decision, space: Space) -> str:
         open_order = "better mappings can break the tie" if equal else "a gap of this size could reverse it"
         return (
             f"{margin} {known} Therefore the order is not proven, because {open_order}: with such a gap,"
-            f" {number_text(count)} of {others}{tied if count else ''} could have less {words} than {first}."
+            f" {count_or_none(count)} of {others}{tied if count else ''} could have less {words} than {first}."
             f"{_larger_gap_words(decision, space, gap)}"
         )
     if gap.is_of_runner_up:
@@ -72,7 +72,7 @@ def _larger_gap_words(decision: Decision, space: Space, gap: KnownGap) -> str:
     count = within_gap(decision, largest.share)
     return (
         f" `explore` counts with the largest gap of any design on one network, {share(largest.share)}: with this gap,"
-        f" {number_text(count)} could."
+        f" {count_or_none(count)} could."
     )
 
 

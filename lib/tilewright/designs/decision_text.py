@@ -375,10 +375,10 @@ def _close(decision: Decision) -> str:
     assert decision.runner_up is not None
     close, others = decision.runner_up.close, decision.front.compared_count - 1
     verb = "are" if close > 1 else "is"
-    return f"Of {count_of(others, 'other design')}, {number_text(close)} {verb} within {CLOSE:.0%} of the choice."
+    return f"Of {count_of(others, 'other design')}, {count_or_none(close)} {verb} within {CLOSE:.0%} of the choice."
 
 
-def number_text(count: int) -> str:
+def count_or_none(count: int) -> str:
     """Number of designs as text: "none" for 0."""
     return f"{count:,}" if count else "none"
 

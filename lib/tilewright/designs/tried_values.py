@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tilewright.base.errors import Caution, InputError, count_of
+from tilewright.base.json_values import JsonObject
 from tilewright.designs.design_cost import reason_of
 from tilewright.designs.design_evaluator import accelerator_of
 from tilewright.designs.laws import Value, value_word
@@ -41,7 +42,7 @@ def tried_values(space: Space) -> TriedValues:
         if design.excluded_by:
             continue
         built += 1
-        if reason := design.problem or _reason(space, index):
+        if reason := design.problem or _reason(design.hardware, space.is_of_systems):
             failed.append(FailedValue(axis, value, reason))
     return TriedValues(built, tuple(failed))
 
@@ -76,10 +77,10 @@ def _neighbours(space: Space) -> Iterator[tuple[str, Value, int]]:
             yield axis.name, value, index
 
 
-def _reason(space: Space, index: int) -> str:
-    """Reason why a design is not a valid accelerator; '' if it is one."""
+def _reason(hardware: JsonObject, is_of_systems: bool) -> str:
+    """Reason why the hardware file of a design is not a valid accelerator; '' if it is one."""
     try:
-        accelerator_of(space.design(index).hardware, space.is_of_systems)
+        accelerator_of(hardware, is_of_systems)
     except InputError as error:
         return reason_of(error)
     return ""
