@@ -21,7 +21,7 @@ class ClockTree:
         return figure(CLOCK_TREE_ENERGY, array.figures) * array.unit_count
 
     def concerns(self, core):
-        """Only cores whose file has the key."""
+        """Cores whose file has the key, and no others."""
         return self.pj_a_cycle(core) > 0
 
     def cost(self, layer, core, unrolling):

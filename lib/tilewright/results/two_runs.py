@@ -243,7 +243,7 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs, with distinct names. If the folder of a run has only the name of the network, as for the full result
+    """Pair of runs with distinct names. If the folder of a run has only the name of the network, as for the full result
     of a design, the run also gets the name of the folder above. If the names are still equal, each run gets the end of
     its path in `places`, which the user wrote: from the last folder in which the paths differ.
     """

@@ -145,7 +145,7 @@ def test_wrong_numbers_are_those_of_options(
 
 
 def test_each_network_has_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With folders of their own, so that no run replaces another."""
+    """Commands of several networks have folders of their own, so that no run replaces another."""
     names = "resnet18", "mobilenetv2"
     assert main(["new", str(tmp_path / "mine"), *(word for name in names for word in ("--network", name))]) == 0
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("to map ")]

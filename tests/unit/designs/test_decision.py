@@ -208,7 +208,7 @@ def test_samples_of_costs() -> None:
 
 @pytest.mark.parametrize(("low", "high", "is_turned"), [(0.95, 2.0, True), (0.5, 1.05, False), (0.9, 1.0, False)])
 def test_a_choice_that_is_not_the_most_probable_says_so(low: float, high: float, is_turned: bool) -> None:
-    """Only the choice has a cost with a range: mostly above the lead of 2 %, mostly below it, or never above it.
+    """Choice alone with a range of its costs: mostly above the lead of 2 %, mostly below it, or never above it.
     Statements on samples and on bounds agree with the shares of the samples.
     """
     parts = [CostPart("", "sram", energy, 0.0, low, high) for energy in (4.0, 0.0)]
@@ -294,7 +294,7 @@ def test_networks_in_the_sum(seed: int, objective: str) -> None:
 
 @pytest.mark.parametrize("networks", [("one",), ("one", "two")])
 def test_a_command_reproduces_sums_over_networks(networks: tuple[str, ...]) -> None:
-    """With several networks, no comparison of two runs has the sums of a statement, so a decision comes first."""
+    """Sums over several networks are in no comparison of two runs, so a command of `decide` comes first."""
     rows = [costs(energy, 10.0, 1.0) for energy in (5.0, 2.0, 7.0, 4.0)]
     decision = decision_of(answer_of(exploration(rows[: 2 * len(networks)], networks)), "energy")
     told = [one.commands for one in made_of(decision) if any(" compare " in command for command in one.commands)]

@@ -42,7 +42,7 @@ def test_bounds_of_mappings(values: tuple[float, float, float | None], said: str
 
 
 def test_designs_that_bounds_leave_out() -> None:
-    """After a search with bounds, the other designs are counted that would pass the choice with as much saved."""
+    """Count of the other designs that would pass the choice after a search with bounds, with as much saved."""
     answer = answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0, 108.0, 140.0)]))
     for gap, saved, count in ((0.01, 0.2, 1), (0.5, 0.5, 2)):
         decision = with_gaps(answer, [gap, np.nan, np.nan, np.nan])

@@ -18,7 +18,7 @@ from tests.unit.designs.conftest import costs, exploration
 from tests.unit.designs.decision_cases import commands_of, texts, with_gaps
 
 SPACE: Any = SimpleNamespace(options=SimpleNamespace(objective="EDP"), is_of_systems=False)
-"""What the statements on gaps need of a space."""
+"""Part of a space that the statements on gaps need."""
 
 
 def gap_text(decision: Decision) -> str:

@@ -242,7 +242,7 @@ def test_families_with_zeros_and_rules_cost_what_their_members_cost() -> None:
 
 
 def test_a_rule_can_exclude_only_the_narrow_members_of_a_family() -> None:
-    """If no memory of the outputs may have loops over kernels, the port of their registers must serve all kernels."""
+    """Port of the output registers must serve all kernels if no memory of the outputs may have loops over them."""
     rule: dict[str, Any] = {
         f"memories.{name}.tile_dimensions": ["B", "C", "OY", "OX", "FY", "FX"]
         for name in ("sum_register", "sram", "dram")

@@ -71,7 +71,7 @@ def test_the_legend_of_energies_has_the_directions_of_the_table() -> None:
 
 
 def test_the_legend_of_layers_is_there_if_a_port_limits() -> None:
-    """Not if the limiting ports are unknown, or if no port limits any layer."""
+    """Legend is left out if the limiting ports are unknown, or if no port limits any layer."""
     limited, free = explained(core_of(inputs=8, weights=2)), explained(core_of(inputs=64, weights=64))
     assert LIMITED_BY in bottlenecks_text(limited)
     assert LIMITED_BY not in bottlenecks_text(free)

@@ -13,7 +13,7 @@ def test_assumed_bits_are_printed() -> None:
 
 
 def test_the_area_is_printed() -> None:
-    """With and without a clock; an unknown area has no line."""
+    """Lines of a run with and without a clock; an unknown area has no line."""
     told = [*power_lines({"area_mm2": 0.56651})]
     assert told[-1] == "area 0.5665 mm²"
     assert [*power_lines({"area_mm2": 2.0, "area_note": "without DRAM"})][-1] == "area 2 mm²: without DRAM"

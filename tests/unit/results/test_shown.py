@@ -35,7 +35,7 @@ MakeNetwork = Callable[[int], tuple[list[LayerRecord], dict[str, Any]]]
     ],
 )
 def test_numbers_have_four_digits_or_all_before_the_point(value: float, text: str) -> None:
-    """Without an exponent where a number is rounded up to a power of ten."""
+    """Texts have no exponent where a number is rounded up to a power of ten."""
     assert number_text(value) == text
     assert microjoules_text(value * 1e6) == text
     assert energy_text(value * 1e6) == f"{text} µJ"

@@ -131,7 +131,7 @@ def test_other_networks_are_refused(changed: dict[str, Any], reason: str) -> Non
 
 
 def test_plug_ins_that_differ_are_named() -> None:
-    """In place of the sentence that all inputs are equal: a package of one run only, and one with other code."""
+    """Sentence on a package of one run only, or with other code, replaces the one that all inputs are equal."""
     a = replace(
         run_of({LedgerPlace(ENERGY, "conv", "mac"): 5.0}),
         made_of={"workload": "1", "hardware": "h", "mapping": "m"},

@@ -68,7 +68,7 @@ def test_other_cases_have_no_keys(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny_keys")
 def test_keys_change_nothing_else(tmp_path: Path) -> None:
-    """Without keys, the accelerator that contains its cores has the cores and links of the files."""
+    """Accelerator that contains its cores has, without keys, the cores and links of the files."""
     hardware = write_case(tmp_path / "tiny") / "accelerator.yaml"
     plain, contained = parse_accelerator(hardware), parse_accelerator(hardware_with_keys(hardware, {}))
     assert plain == contained

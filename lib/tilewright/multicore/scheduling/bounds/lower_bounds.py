@@ -36,7 +36,7 @@ class LatencyBounds:
     must fit its length, and the stored data must fit the memories.
     """
     ordered_phases_cycles: int
-    """Like `phases_cycles`, but with the order of dependent work as well; 0 if it was not computed."""
+    """Bound like `phases_cycles`, with the order of dependent work as well; 0 if it was not computed."""
 
     @property
     def latency_cycles(self) -> int:
