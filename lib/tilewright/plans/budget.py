@@ -23,9 +23,10 @@ checking a plan) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call al
 of the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S is the
 time for other files, in seconds.
 """
-LARGER = 1.5
-"""Ratio of nodes: the reserved time is measured again if the best plan has more than LARGER times as many nodes as the
-plan of the last measurement.
+LARGER, MEASURED_SHARE, UNMEASURED_SHARE = 1.5, 0.1, 0.25
+"""Limits for a new measurement of the reserved time. It is made if the best plan has more than LARGER times as many
+nodes as the plan of the last measurement, and if it is expected to take at most MEASURED_SHARE of the time limit.
+Without a new measurement, the expected time is reserved, but at most UNMEASURED_SHARE of the time limit.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of a time limit that is reserved for measuring the benefits of cuts between stacks."""
@@ -93,6 +94,10 @@ class TimeLimit:
     """Seconds reserved for the end of the call, which computes the bounds, checks the result and writes files. The time
     for measuring the benefit of cuts is reserved separately. None until `SearchBudget.reserve` sets this value.
     """
+    measured_s: float = 0.0
+    """Seconds that bounds and check took in the last measurement."""
+    measured_s_a_node: float = 0.0
+    """Further seconds for each further node, from the last two measurements."""
     until_s: float = math.inf
     """Elapsed seconds at which a part of the search ends."""
 
@@ -164,19 +169,39 @@ class SearchBudget:
 
     def reserve(self, finish: Callable[[], object], nodes: int) -> None:
         """Reserve seconds for the end of the call. `finish` does the work of the end of the call for the best plan,
-        which has `nodes` nodes; the reserve is computed from the seconds that it takes. `finish` runs at the first
-        call, and later only if the plan has many more nodes than before. The reserve never becomes smaller.
+        which has `nodes` nodes.
+
+        The reserve is computed from the seconds that `finish` takes. It runs at the first call, and later only if the
+        plan has many more nodes than before and `finish` is expected to take a small share of each time limit.
+        Otherwise, the reserve grows and shrinks with the nodes of the best plan.
         """
         limits = self.time_limits
-        is_first = bool(limits) and limits[0].reserve_s is None
-        if not limits or not (is_first or nodes > LARGER * self.measured_nodes):
+        if not limits:
             return
-        self.measured_nodes = nodes
-        before = [limit.elapsed() for limit in limits]
+        is_larger = nodes > LARGER * self.measured_nodes
+        is_short = all(self._expected_s(limit, nodes) <= MEASURED_SHARE * limit.budget_s for limit in limits)
+        is_measured = limits[0].reserve_s is None or (is_larger and is_short)
+        if is_measured:
+            self._measure(finish, nodes)
+        for limit in limits:
+            reserve = self.finishes * self._expected_s(limit, nodes) + FILES_S
+            if not is_measured and nodes > self.measured_nodes:
+                reserve = min(reserve, max(UNMEASURED_SHARE * limit.budget_s, limit.measured_s))
+            limit.reserve_s = min(reserve, max(0.0, limit.budget_s - limit.elapsed()))
+
+    def _measure(self, finish: Callable[[], object], nodes: int) -> None:
+        """Run `finish` for a plan with `nodes` nodes, and keep the seconds that it takes."""
+        before = [limit.elapsed() for limit in self.time_limits]
         finish()
-        for limit, start in zip(limits, before, strict=True):
-            reserve = max(self.finishes * (limit.elapsed() - start) + FILES_S, limit.reserve_s or 0.0)
-            limit.reserve_s = min(reserve, max(0.0, limit.budget_s - start))
+        for limit, start in zip(self.time_limits, before, strict=True):
+            took_s = limit.elapsed() - start
+            limit.measured_s_a_node = max(0.0, took_s - limit.measured_s) / max(1, nodes - self.measured_nodes)
+            limit.measured_s = took_s
+        self.measured_nodes = nodes
+
+    def _expected_s(self, limit: TimeLimit, nodes: int) -> float:
+        """Expected seconds of the end of the call for a plan with `nodes` nodes."""
+        return max(0.0, limit.measured_s + limit.measured_s_a_node * (nodes - self.measured_nodes))
 
     def after(self, share: float) -> IsPast:
         """Function that returns True as soon as `share` of the remaining seconds, or of the remaining schedules, is

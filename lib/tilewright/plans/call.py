@@ -1,5 +1,6 @@
 """Call of the search for a plan: one search, parts of a search with islands, or several searches that share limits."""
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -162,6 +163,10 @@ class FusionCall:
             self._kept[:] = [self._fusion(found)]
             return self._kept[0].document
 
+        if budget.time_limits:
+            # These bounds do not depend on the plan, so that their time must not be part of the time for a plan.
+            with contextlib.suppress(InputError, MappingError):
+                self._any_plan()
         elapsed, starts = lambda: self.clock() - begin, (self.start, self.neighbours)
         return FusionSearch(work, self.space, self.options, budget, show, elapsed, *starts, finish)
 

@@ -31,6 +31,10 @@ UNIFORM_SHARE = 0.15
 """Largest share of the remaining seconds and schedules for plans in which one rule (`PartRule`) cuts all layers. The
 plans with the fewest and the most tiles are exempt. The limit on the number of plans does not apply here.
 """
+LAYER_BY_LAYER_SHARE = 0.1
+"""Largest share of the remaining seconds and schedules for layer-by-layer plans whose layers are cut into parts. The
+plans with whole layers are exempt, and so are networks of one layer.
+"""
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
 one part rule cuts all layers.
@@ -113,8 +117,12 @@ class Opening:
         if has_neighbours and neighbours is not None and self._best_value <= neighbours.enough:
             return
         alone = [] if has_neighbours else self._layer_by_layer()
-        first = 1 + FIRST_ALONE * len(self._selections) if self._is_cut_into_blocks_first else len(alone)
+        is_one = self._is_cut_into_blocks_first
+        first = 1 + (FIRST_ALONE if is_one else 1) * len(self._selections)
         self.trials.look_at(alone[:first], LAYER_BY_LAYER)
+        if not is_one:
+            self.trials.look_at(alone[first:], LAYER_BY_LAYER, self.trials.after(LAYER_BY_LAYER_SHARE))
+            first = len(alone)
         self._advancing()
         self.trials.look_at(list(passing_tasks(self.work.problem, self.space)), PASSING)
         self._blocks()

@@ -112,7 +112,9 @@ def test_cpu_seconds_of_children_count() -> None:
 
 
 def test_the_end_of_a_call_is_measured_again_for_a_larger_plan() -> None:
-    """A best plan with half as many nodes again needs more time; the reserve grows, and never shrinks."""
+    """The reserve is measured if the best plan has half as many nodes again, and if this takes a small share of the
+    limit. Otherwise, it follows the nodes of the best plan.
+    """
     now, takes = [0.0], [1.0]
     limit = TimeLimit("time_budget", 100.0, lambda: now[0])
     budget = SearchBudget(10, clock_limit=limit, finishes=FINISHES_WITH_FILES)
@@ -121,18 +123,36 @@ def test_the_end_of_a_call_is_measured_again_for_a_larger_plan() -> None:
         now[0] += takes[0]
 
     budget.reserve(finish, 100)
-    assert limit.reserve_s == 4.0
-    takes[0] = 6.0
-    budget.reserve(finish, 150)
-    assert limit.reserve_s == 4.0
-    budget.reserve(finish, 151)
-    assert limit.reserve_s == 19.0
+    assert limit.reserve_s == 3 * 1.0 + 1.0
     takes[0] = 2.0
-    budget.reserve(finish, 1000)
-    assert limit.reserve_s == 19.0
+    budget.reserve(finish, 150)
+    assert limit.reserve_s == 3 * 1.5 + 1.0
     budget.reserve(finish, 200)
-    assert now[0] == 1.0 + 6.0 + 2.0
-    assert budget.part(0, 2).measured_nodes == 1000
+    assert (limit.reserve_s, now[0]) == (3 * 2.0 + 1.0, 1.0 + 2.0)
+    budget.reserve(finish, 100)
+    assert (limit.reserve_s, now[0]) == (3 * 1.0 + 1.0, 1.0 + 2.0)
+    budget.reserve(finish, 600)
+    assert (limit.reserve_s, now[0]) == (3 * 2.0 + 1.0, 1.0 + 2.0 + 2.0)
+    assert budget.part(0, 2).measured_nodes == 600
+
+
+def test_a_large_plan_is_not_measured_if_this_takes_long() -> None:
+    """The expected time of the end of the call is reserved, at most a quarter of the limit."""
+    now = [0.0]
+    limit = TimeLimit("time_budget", 100.0, lambda: now[0])
+    budget = SearchBudget(10, clock_limit=limit)
+
+    def finish() -> None:
+        now[0] += 2.0
+
+    budget.reserve(finish, 100)
+    budget.reserve(finish, 800)
+    assert (limit.reserve_s, now[0]) == (2.0 * 8 + 1.0, 2.0)
+    budget.reserve(finish, 10_000)
+    assert (limit.reserve_s, now[0]) == (25.0, 2.0)
+    now[0] = 90.0
+    budget.reserve(finish, 10_000)
+    assert limit.reserve_s == 10.0
 
 
 def test_a_share_of_a_budget_is_one_of_each_limit() -> None:
@@ -146,7 +166,7 @@ def test_a_share_of_a_budget_is_one_of_each_limit() -> None:
 
     budget.reserve(finish, 100)
     assert limit.reserve_s == 4.0 + 1.0
-    budget.reserve(finish, 140)
+    budget.reserve(finish, 100)
     assert now[0] == 4.0
     assert limit.left_s == 100 - 10 - 5 - 4
     is_past = budget.after(0.5)

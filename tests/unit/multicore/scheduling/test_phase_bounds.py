@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.multicore.scheduling.bounds import phase_program
 from tilewright.multicore.scheduling.bounds.chains import chain_of
 from tilewright.multicore.scheduling.bounds.classes import cn_classes
 from tilewright.multicore.scheduling.bounds.limits import system_limits
@@ -153,6 +154,19 @@ def test_the_solver_finds_the_best_weights(seed: int) -> None:
         for _ in range(50):
             step = PhaseWeights(*(one * draw.uniform(0.9, 1.1, one.shape) for one in parts))
             assert bound_cycles(program, step) <= best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_both_solvers_give_the_same_bound(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS solves large programs, and GLOP small ones. Their bounds differ by rounding only."""
+    problem, _ = random_problem(2000 + seed, 25)
+    for program in (program_of(problem, 6), program_of(problem, 6, make=ordered_phase_problem)):
+        by_glop = bound_cycles(program, best_weights(program))
+        with monkeypatch.context() as patch:
+            patch.setattr(phase_program, "MANY_VARIABLES", 0)
+            by_highs = bound_cycles(program, best_weights(program))
+        assert by_highs > 0
+        assert abs(by_highs - by_glop) <= 1
 
 
 def test_what_streams_out_is_fetched_again() -> None:

@@ -200,6 +200,10 @@ def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floa
     return begun, done
 
 
+MANY_VARIABLES = 15_000
+"""Number of variables above which HiGHS solves a program, and not GLOP. For a program of 43,762 variables and 28,598
+rows, GLOP takes 7.5 CPU s and HiGHS 1.9 CPU s. GLOP is faster for small programs.
+"""
 MOST_REMEMBERED = 64
 """Largest number of programs whose bounds are cached."""
 _remembered: dict[Hashable, int] = {}
@@ -399,8 +403,12 @@ class _Primal:
         )
 
     def _prices(self) -> list[float] | None:
-        """Dual value of each row, by the number of the row; None if the solver finds no optimum. The solver gets the
-        whole program as one message, because a call of the solver for each factor takes longer than the solution.
+        """Dual value of each row, by the number of the row; None if the solver finds no optimum."""
+        return self._prices_by_highs() if self.variables > MANY_VARIABLES else self._prices_by_glop()
+
+    def _prices_by_glop(self) -> list[float] | None:
+        """Dual values that GLOP finds. The solver gets the whole program as one message, because a call of the solver
+        for each factor takes longer than the solution.
         """
         from ortools.linear_solver import linear_solver_pb2, pywraplp  # it takes a while to import
 
@@ -421,3 +429,33 @@ class _Primal:
         if solver.Solve() != pywraplp.Solver.OPTIMAL:
             return None
         return [constraint.dual_value() for constraint in solver.constraints()]
+
+    def _prices_by_highs(self) -> list[float] | None:
+        """Dual values that HiGHS finds by the simplex method. Equal programs have equal values, because this method
+        runs in one thread.
+        """
+        from ortools.math_opt import model_pb2  # it takes a while to import
+        from ortools.math_opt.python import mathopt
+
+        message, phases = model_pb2.ModelProto(), self.program.phases
+        variables, rows, matrix = message.variables, message.linear_constraints, message.linear_constraint_matrix
+        variables.ids.extend(range(self.variables))
+        variables.lower_bounds.extend([0.0] * self.variables)
+        variables.upper_bounds.extend([math.inf] * self.variables)
+        variables.integers.extend([False] * self.variables)
+        message.objective.linear_coefficients.ids.extend(range(phases))
+        message.objective.linear_coefficients.values.extend([1.0] * phases)
+        rows.ids.extend(range(len(self.rows)))
+        rows.lower_bounds.extend(row.lower for row in self.rows)
+        rows.upper_bounds.extend(row.upper for row in self.rows)
+        for row in self.rows:
+            ordered = sorted(row.factors.items())
+            matrix.row_ids.extend([row.number] * len(ordered))
+            matrix.column_ids.extend(variable for variable, _ in ordered)
+            matrix.coefficients.extend(factor for _, factor in ordered)
+        model = mathopt.Model.from_model_proto(message)
+        found = mathopt.solve(model, mathopt.SolverType.HIGHS)
+        if found.termination.reason is not mathopt.TerminationReason.OPTIMAL:
+            return None
+        prices = found.dual_values()
+        return [prices[constraint] for constraint in model.linear_constraints()]
