@@ -95,8 +95,8 @@ class Remark(str):
 
 
 class Caution(str):
-    """Notice that a value in a valid file is probably a mistake: a number is larger than in any real hardware part, or
-    a value of an axis makes a design invalid.
+    """Notice that a value in a valid file is probably a mistake: a number is outside of the range of real hardware parts,
+    or a value of an axis makes a design invalid.
     `cli.options.echo_notices` prints it as a warning.
     """
 
@@ -194,7 +194,7 @@ class Problems:
         self.notices.append(Remark(self._notice_text(path, message), self._place_of(path)[0]))
 
     def caution(self, path: KeyPath, message: str) -> None:
-        """Report a caution: the number at `path` is valid, but larger than in any real hardware part."""
+        """Report a caution: the number at `path` is valid, but outside of the range of real hardware parts."""
         self.notices.append(Caution(self._notice_text(path, message)))
 
     def _notice_text(self, path: KeyPath, message: str) -> str:

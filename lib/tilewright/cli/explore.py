@@ -76,6 +76,7 @@ def _run(
 ) -> Explored:
     from tilewright.designs.design_cost import Sharing
     from tilewright.designs.space_reader import read_space
+    from tilewright.designs.tried_values import number_cautions
 
     refuse_paper(paper, ("a front", shard is None and show is None))
     source = space if isinstance(space, dict) else Path(space)
@@ -84,6 +85,8 @@ def _run(
     notices += _unused(read, jobs, shard, gather, show, error_bars)
     refuse_unused(notices, strict)
     tell(unused_in(notices))
+    if shard is None and show is None:
+        tell(list(number_cautions(read)))
     folder = None if output is None else Path(output)
     if show is not None:
         return Explored(shown=tuple(shown_design(read, folder, show)))

@@ -22,19 +22,32 @@ class FailedValue(NamedTuple):
     reason: str
 
 
+class DoubtfulValue(NamedTuple):
+    """Value of an axis with which the first design of the space gets a caution, such as a clock of 0.7 MHz."""
+
+    axis: str
+    value: Value
+    caution: str
+
+
 class TriedValues(NamedTuple):
     """Outcome of the check of a space."""
 
     built: int
     """Number of designs that were built."""
     failed: tuple[FailedValue, ...]
+    doubtful: tuple[DoubtfulValue, ...] = ()
+    of_first: tuple[str, ...] = ()
+    """Cautions on the first design."""
 
 
 def tried_values(space: Space) -> TriedValues:
     """Outcome of building the designs that differ from the first allowed design in the value of one axis. Designs that
     constraints exclude, and designs that a design sheet does not have, are left out.
     """
-    built, failed = 0, []
+    built, failed, doubtful = 0, [], []
+    first = space.first_allowed()
+    of_first = () if first is None else _checked(space.design(first).hardware, space.is_of_systems).cautions
     for axis, value, index in _neighbours(space):
         if built == MOST_BUILT:
             break
@@ -42,14 +55,18 @@ def tried_values(space: Space) -> TriedValues:
         if design.excluded_by:
             continue
         built += 1
-        if reason := design.problem or _reason(design.hardware, space.is_of_systems):
+        reason, cautions = _checked(design.hardware, space.is_of_systems)
+        if reason := design.problem or reason:
             failed.append(FailedValue(axis, value, reason))
-    return TriedValues(built, tuple(failed))
+        doubtful += [DoubtfulValue(axis, value, one) for one in cautions if one not in of_first]
+    return TriedValues(built, tuple(failed), tuple(doubtful), of_first)
 
 
 def value_cautions(space: Space) -> Iterator[str]:
-    """Cautions on the values of each axis with which the first design is not valid, one for each axis."""
-    built, failed = tried_values(space)
+    """Cautions on the values of each axis with which the first design is not valid, one for each axis. Then cautions on
+    numbers (`number_cautions`)."""
+    found = tried_values(space)
+    built, failed = found.built, found.failed
     for axis in dict.fromkeys(one.axis for one in failed):
         own = [one for one in failed if one.axis == axis]
         values = ", ".join(value_word(one.value) for one in own)
@@ -59,6 +76,43 @@ def value_cautions(space: Space) -> Iterator[str]:
             f" {len(space):,} designs, the check built {count_of(built, 'design')} that {_differs(built)} from the"
             " first in one value"
         )
+    yield from number_cautions(space, found)
+
+
+def number_cautions(space: Space, found: TriedValues | None = None) -> Iterator[str]:
+    """Cautions on numbers of the first design, and on numbers that a value of an axis sets. `found` is the outcome of
+    the check of the space, if it is known already. If several values of an axis have a caution on the same number, only
+    the first caution is given, with the number of the other values."""
+    index = space.first_allowed()
+    if index is None:
+        return
+    if space.rows is not None:
+        yield from _cautions_of_rows(space)
+        return
+    found = found or tried_values(space)
+    for caution in found.of_first:
+        yield Caution(f"{space.file} design {space.design_name(index)}: {caution}")
+    groups: dict[tuple[str, str], list[DoubtfulValue]] = {}
+    for one in found.doubtful:
+        groups.setdefault((one.axis, one.caution.partition(": ")[0]), []).append(one)
+    for (axis, _), (first, *others) in groups.items():
+        values = dict.fromkeys(value_word(one.value) for one in others if one.value != first.value)
+        more = f" (and with {', '.join(values)})" if values else ""
+        yield Caution(f"{space.file} axes.{axis}: with {value_word(first.value)}{more}: {first.caution}")
+
+
+def _cautions_of_rows(space: Space) -> Iterator[str]:
+    """Cautions on numbers of the designs of a design sheet, in which designs can differ in several values. Each caution
+    names the first design with it, and the number of further designs."""
+    designs_of: dict[str, list[str]] = {}
+    for index in range(min(len(space), MOST_BUILT)):
+        design = space.design(index)
+        if not design.excluded_by and not design.problem:
+            for caution in _checked(design.hardware, space.is_of_systems).cautions:
+                designs_of.setdefault(caution, []).append(space.design_name(index))
+    for caution, (first, *others) in designs_of.items():
+        more = f" (and {count_of(len(others), 'other design')})" if others else ""
+        yield Caution(f"{space.file} design {first}{more}: {caution}")
 
 
 def _differs(count: int) -> str:
@@ -77,10 +131,19 @@ def _neighbours(space: Space) -> Iterator[tuple[str, Value, int]]:
             yield axis.name, value, index
 
 
-def _reason(hardware: JsonObject, is_of_systems: bool) -> str:
-    """Reason why the hardware file of a design is not a valid accelerator; '' if it is one."""
+class _Check(NamedTuple):
+    """Outcome of reading the hardware file of a design."""
+
+    reason: str
+    """Reason why the file is not a valid accelerator; '' if it is one."""
+    cautions: tuple[str, ...]
+
+
+def _checked(hardware: JsonObject, is_of_systems: bool) -> _Check:
+    """Outcome of reading the hardware file of a design."""
+    notices: list[str] = []
     try:
-        accelerator_of(hardware, is_of_systems)
+        accelerator_of(hardware, is_of_systems, notices)
     except InputError as error:
-        return reason_of(error)
-    return ""
+        return _Check(reason_of(error), ())
+    return _Check("", tuple(dict.fromkeys(one for one in notices if isinstance(one, Caution))))

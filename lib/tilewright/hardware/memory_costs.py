@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from tilewright.base.errors import WRITTEN, Problems
 from tilewright.base.validation import whole
+from tilewright.hardware.plausible_numbers import FAR
 from tilewright.hardware.silicon.library import entries
 from tilewright.hardware.silicon.memory_cost import (
     DRAM,
@@ -69,6 +70,11 @@ def check_library_cost(
     except NoCostError as error:
         problems.at((key,), error.message, allowed=error.allowed)
         return
+    factor = memory.cost.energy_factor if memory.cost is not None else None
+    if factor is not None and factor < 1 / FAR:
+        problems.caution(
+            ("cost", "energy_factor"), f"the energies are {1 / factor:,.4g} times below those of the library"
+        )
     clock = clock_mhz or common_clock_mhz
     for remark in cost.remarks:
         problems.remark((key,), remark)

@@ -25,6 +25,7 @@ from tilewright.hardware.core_paths import (
 )
 from tilewright.hardware.core_reader import clock_notes, core_entry, core_of, only_stores
 from tilewright.hardware.physical_rates import CLOCK_KEY, links_in_cycles, written_clock_mhz
+from tilewright.hardware.plausible_numbers import report_bit_of_link, report_clock
 from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ, missing_clock, static_power_mw
 from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
 from tilewright.hardware.system_checks import (
@@ -323,6 +324,7 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     ports = read_ports(problems, entry, ids, connections)
     _check_offchip_ports(problems, document, ids, files)
     named = core_files_of(document.data)
+    report_clock(problems, (CLOCK_KEY,), entry.clock_frequency)
     clock = read_clock(
         problems, entry, {named[core_id][0]: file.core for core_id, file in files.items() if core_id in named}
     )
@@ -332,6 +334,9 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
             note(problems, place, files[core_id].core)
     problems.finish()
     links = _links(entry, connections, ports, ids, files, sharing)
+    for energy_pj in dict.fromkeys(link.energy_pj_per_bit for link in links):
+        first = next(link.name for link in links if link.energy_pj_per_bit == energy_pj)
+        report_bit_of_link(problems, ("graph" if is_graph else "core_connectivity",), f"link {first}", energy_pj)
     if isinstance(entry, ConnectivityFile):
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)

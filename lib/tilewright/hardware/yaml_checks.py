@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from tilewright.base.errors import WRITTEN, Problems, count_of, nearest_name
+from tilewright.base.errors import WRITTEN, Caution, Problems, count_of, nearest_name
 from tilewright.base.operator_groups import ALL, MAC
 from tilewright.base.validation import TableModel, each, names_of, whole
 from tilewright.base.yamlfile import YamlDocument
@@ -24,8 +24,7 @@ from tilewright.hardware.core import DIGITAL, DIRECTIONS, IN_MEMORY, MEMORY_OPER
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
 from tilewright.hardware.physical_rates import CLOCK_KEY
-from tilewright.hardware.silicon.memory_cost import known_nodes
-from tilewright.hardware.silicon.multiplier import multiplier_energy_pj
+from tilewright.hardware.plausible_numbers import report_bit_of_memory, report_clock, report_operation
 from tilewright.hardware.static_power import missing_clock
 from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
@@ -276,7 +275,8 @@ def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
 
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
 """Uses of a core file: the only core of an accelerator, a computing core of an accelerator of several cores, a core
-that only stores data, and the off-chip core. Unusual values in the file of the off-chip core are not reported.
+that only stores data, and the off-chip core. Of unusual values in the file of the off-chip core, only those that are
+probably mistakes are reported.
 """
 LARGEST_ARRAY = 2**40
 """Largest allowed number of units of an array: a million times the number of units of the largest chip that exists."""
@@ -303,7 +303,10 @@ def check_hardware(
         dimensions = names_of(entry.operational_array.dimensions)
     memories = {name: memory for name, memory in (entry.memories or {}).items() if memory is not None}
     if entry.operational_array is not None:
-        _compare_unit_energy(problems.within("operational_array"), entry.operational_array, memories)
+        is_said = "operator_types" in entry.model_fields_set or use == ALONE
+        types = entry.operator_types if is_said else None
+        _check_unit_energy(problems.within("operational_array"), entry.operational_array, types, memories)
+    report_clock(problems, (CLOCK_KEY,), entry.clock_frequency)
     in_memory = entry.operational_array is not None and bool(entry.operational_array.is_imc)
     for name, memory in memories.items():
         own = problems.within("memories", name)
@@ -326,7 +329,7 @@ def check_hardware(
     if use == ALONE and not entry.clock_frequency and not problems.has(CLOCK_KEY):
         _check_clock(problems, entry, memories)
     if use == OFF_CHIP:
-        problems.notices.clear()
+        problems.notices[:] = [notice for notice in problems.notices if isinstance(notice, Caution)]
     _note_unmodelled_keys(problems, entry)
 
 
@@ -365,28 +368,15 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
         problems.at(("sizes",), "the array has more than 2^40 units", WRITTEN)
     problems.repeated(("dimensions",), array.dimensions or (), "the array dimension is given twice")
     _check_dimensions(problems, "systolic_dimensions", array.systolic_dimensions, names_of(array.dimensions))
-    if not array.is_imc and (array.unit_energy or 0.0) > LARGEST_REAL_ENERGY_PJ:
-        problems.caution(("unit_energy",), _too_much(array.unit_energy or 0.0, "operation"))
 
 
-def _compare_unit_energy(problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry]) -> None:
-    """Caution about an energy of an operation that is far above that of a multiply-accumulate in the library of costs,
-    such as an energy in fJ. The process node is that of the memories with costs from the library; without such a
-    memory, the energy is not compared.
-    """
-    least, most = known_nodes()
-    nodes = {memory.cost.node_nm for memory in memories.values() if memory.cost and memory.cost.node_nm}
-    nodes = {node_nm for node_nm in nodes if least <= node_nm <= most}
-    if array.is_imc or not array.unit_energy or not nodes:
-        return
-    node_nm = max(nodes)
-    known_pj = multiplier_energy_pj(node_nm)
-    if LARGEST_REAL_ENERGY_PJ >= array.unit_energy > FAR_ABOVE * known_pj:
-        problems.caution(
-            ("unit_energy",),
-            f"{array.unit_energy:,.4g} pJ are {array.unit_energy / known_pj:,.0f} times the energy of an 8-bit"
-            f" multiply-accumulate at {node_nm:g} nm in the library of costs ({known_pj:.4g} pJ)",
-        )
+def _check_unit_energy(
+    problems: Problems, array: ArrayEntry, types: list[str] | None, memories: Mapping[str, MemoryEntry]
+) -> None:
+    """Report an energy of an operation that is outside of the range of the library of costs."""
+    if not array.is_imc and array.unit_energy:
+        nodes = [memory.cost.node_nm for memory in memories.values() if memory.cost and memory.cost.node_nm]
+        report_operation(problems, ("unit_energy",), array.unit_energy, types, nodes)
 
 
 def array_kind(array: ArrayEntry) -> str:
@@ -419,14 +409,9 @@ def _check_memory(problems: Problems, memory: MemoryEntry, dimensions: list[str]
     _warn_of_memory(problems, memory)
 
 
-LARGEST_REAL_ENERGY_PJ = 1000.0
-"""Largest energy of an operation, in pJ, that causes no caution. The same limit holds for each bit of an access. The
-entries of the library of costs need much less (docs/costs.md).
-"""
-
-
 def _warn_of_memory(problems: Problems, memory: MemoryEntry) -> None:
-    """Report cautions for ports that are wider than the whole memory, and for an energy per bit that no part needs."""
+    """Report ports that are wider than the whole memory, and an energy per bit outside of the range of the library of
+    costs."""
     widths = [port.bandwidth_max for _, port in each(memory.ports) if port.bandwidth_max is not None]
     for index, port in each(memory.ports):
         if memory.size is not None and port.bandwidth_max is not None and port.bandwidth_max > memory.size:
@@ -436,18 +421,8 @@ def _warn_of_memory(problems: Problems, memory: MemoryEntry) -> None:
             problems.caution(("ports", index, "bandwidth_max"), told)
     for key in ("r_cost", "w_cost"):
         energy_pj = getattr(memory, key)
-        if energy_pj is not None and widths and energy_pj / max(widths) > LARGEST_REAL_ENERGY_PJ:
-            problems.caution((key,), _too_much(energy_pj / max(widths), "bit"))
-
-
-FAR_ABOVE = 100.0
-"""Smallest ratio of the energy of an operation to that of an 8-bit multiply-accumulate that causes a caution. A
-multiply-accumulate of 32-bit floating-point numbers needs less than 30 times the energy (docs/costs.md).
-"""
-
-
-def _too_much(energy_pj: float, unit: str) -> str:
-    return f"{energy_pj:,.4g} pJ for each {unit} are more than {LARGEST_REAL_ENERGY_PJ:,.0f} pJ, which no part needs"
+        if energy_pj is not None and widths:
+            report_bit_of_memory(problems, (key,), energy_pj / max(widths), memory.mem_type or "")
 
 
 def _check_ports(problems: Problems, memory: MemoryEntry) -> None:
