@@ -95,8 +95,8 @@ class Remark(str):
 
 
 class Caution(str):
-    """Notice that a value in a valid file is probably a mistake: a number is outside of the range of real hardware parts,
-    or a value of an axis makes a design invalid.
+    """Notice that a value in a valid file is probably a mistake: a number is outside of the range of real hardware
+    parts, or a value of an axis makes a design invalid.
     `cli.options.echo_notices` prints it as a warning.
     """
 

@@ -67,6 +67,7 @@ def _decided(
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
     from tilewright.designs.decision_trials import base_statements, free_statements
     from tilewright.designs.space_reader import read_space
+    from tilewright.designs.static_gaps import static_power_statements
 
     folder = Path(folder)
     path = _space_path(folder, None if space is None else Path(space))
@@ -83,6 +84,7 @@ def _decided(
         further = [*base_statements(decision, read, commands), *free_statements(decision, read, commands)]
         further += search_statements(decision, read, commands, objective)
         further += latency_statements(decision, read)
+        further += static_power_statements(decision, read, commands)
         if bounds and decision.runner_up is not None:
             decision, statement = _with_bounds(read, decision, folder, objective, jobs)
             further.append(statement)

@@ -39,6 +39,7 @@ FACE = (
     "sheet",
     "shown",
     "size_turn",
+    "static_parts",
     "text_tables",
     "uncertainty",
     "verdict",

@@ -24,6 +24,7 @@ from tilewright.results.part_costs import HardwareCosts
 from tilewright.results.records import Summary
 from tilewright.results.run_point import RunPoint, run_label
 from tilewright.results.run_text import NOT_SAID, area_text, assumption, bits_text, could_keep, setting_of, setting_text
+from tilewright.results.static_parts import static_parts_of
 from tilewright.results.text_tables import render, share_text, text_table
 from tilewright.results.uncertainty import (
     SAMPLES,
@@ -216,6 +217,7 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
         area_note=summary["area_note"],
         clock_frequency_mhz=summary.get("clock_frequency_mhz"),
         static_power_w=summary.get("static_power_w"),
+        static_parts=static_parts_of(summary),
         cost_parts=cost_parts(summary),
         bits=bits_text(summary) or "",
         free_work=_free_work(summary),

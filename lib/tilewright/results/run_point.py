@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tilewright.results.part_costs import HardwareCosts
+from tilewright.results.static_parts import NO_PARTS, StaticParts
 from tilewright.search.cost_ranges import CostPart
 
 SCHEDULED = "as scheduled"
@@ -48,6 +49,8 @@ class RunPoint:
     static_power_w: float | None = None
     """Static power in watts. If it is 0 or None, the hardware file gives none, and the energy excludes static energy.
     """
+    static_parts: StaticParts = NO_PARTS
+    """Parts with and without a static power; empty if they are not known, as for a design of a space."""
     objective_bound: float | None = None
     """Lower bound of the objective; None if the run's search gives no bound. A latency in the objective is in cycles.
     """

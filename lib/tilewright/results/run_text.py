@@ -5,7 +5,7 @@ that keep data between layers; and runs without a result.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tilewright.base.errors import count_of, some_of
+from tilewright.base.errors import count_of
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.units import energy_text, number_text
@@ -14,6 +14,7 @@ from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
 from tilewright.cost.ledger import energy_terms, term_words
 from tilewright.hardware.system import lacks_unit
 from tilewright.results.held_costs import held_lines
+from tilewright.results.static_parts import parts_text, static_parts_of
 
 SHOWN_ROWS = 6
 """Largest number of operator types that the terminal lists for each reason why operators have no costs. The summary
@@ -164,18 +165,10 @@ def _rate_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["static_power_w"]:
         static, power = summary["static_power_w"], summary["power_w"]
         share = f", {share_text(static / power)} of the energy" if power else ""
-        yield f"static power: {static:.4g} W{_parts_text(summary)}, drawn all the time{share}"
+        parts = f" ({text})" if (text := parts_text(static_parts_of(summary))) else ""
+        yield f"static power: {static:.4g} W{parts}, drawn all the time{share}"
     else:
         yield "static power: not given in the hardware file, therefore left out"
-
-
-def _parts_text(summary: Mapping[str, Any]) -> str:
-    """Text on the parts of the hardware with a static power and without one; '' if all parts have one, or if they are
-    not known, because the summary is older than the field.
-    """
-    parts = summary.get("static_power_parts", {})
-    zero = parts.get("zero")
-    return f" (of {some_of(parts['counted'])}; none, or 0, is given for {some_of(zero)})" if zero else ""
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tilewright.hardware.silicon.memory_cost import node_nm_of
 from tilewright.results.part_costs import BY_HAND, LIBRARY_SRAM, HardwareCosts, MemoryPart
 from tilewright.results.run_point import RunPoint, run_label
+from tilewright.results.static_parts import uneven_parts
 
 NODES, CLOCKS, STATIC_POWER, BITS = "process nodes", "clocks", "static power", "bits"
 MAC_ENERGY, MAC_OF_BITS, SOURCES = "MAC energy", "MAC energy of other bits", "sources"
@@ -107,13 +108,15 @@ def _clocks(runs: Sequence[RunPoint]) -> str:
 
 def _static_power(runs: Sequence[RunPoint]) -> str:
     without = dict.fromkeys(run_label(run) for run in runs if not run.static_power_w)
-    if not 0 < len(without) < len({run_label(run) for run in runs}):
-        return ""
     powers = dict.fromkeys(f"{run_label(run)} {run.static_power_w:.4g} W" for run in runs if run.static_power_w)
-    return (
-        f"static power is not given for {', '.join(without)}: only the energies of the other runs include it"
-        f" ({', '.join(powers)})"
-    )
+    if 0 < len(without) < len({run_label(run) for run in runs}):
+        return (
+            f"static power is not given for {', '.join(without)}: only the energies of the other runs include it"
+            f" ({', '.join(powers)})"
+        )
+    missing = uneven_parts({run_label(run): run.static_parts for run in runs})
+    listed = "; ".join(f"{', '.join(parts)} in {label}" for label, parts in missing)
+    return f"static power is given for these parts in some runs only; none, or 0, for {listed}" if listed else ""
 
 
 def _bits(runs: Sequence[RunPoint]) -> str:

@@ -74,6 +74,37 @@ def expected_in(statement: Statement, command: str) -> set[str]:
     return wanted
 
 
+@pytest.mark.parametrize(
+    ("axes", "array_nw", "told"),
+    [
+        ({}, 0, "No energy includes static power, because the hardware files of the named designs give none, or 0."),
+        ({}, 3, "The energies of all named designs include static power of array; none, or 0, is given for "),
+        (
+            {"nw": {"path": "operational_array.unit_leakage", "values": [0, "3 nW"]}},
+            0,
+            "no static power, because none, or 0, is given",
+        ),
+        (
+            {"mw": {"path": "memories.memory.leakage", "values": [0, "3 nW"]}},
+            3,
+            "Only some designs have a static power of these parts; none, or 0, is given for memory in ",
+        ),
+    ],
+)
+def test_parts_without_static_power_are_named(tmp_path: Path, axes: dict[str, Any], array_nw: int, told: str) -> None:
+    """In all designs, in some designs, and for a part of some designs; a decision by time has no such text."""
+    path = written(tmp_path, axes={"kib": {"values": [16, 32]}, **axes})
+    file = tmp_path / "hardware/wide.yaml"
+    data = yaml.safe_load(file.read_text()) | {"clock_frequency": "1 GHz"}
+    data["operational_array"]["unit_leakage"] = f"{array_nw} nW"
+    file.write_text(yaml.safe_dump(data))
+    assert main(["explore", str(path), "-o", str(tmp_path / "out")]) == 0
+    found = tilewright.decide(tmp_path / "out", advice=False)
+    assert any(told in one.text for one in found.statements if one.topic == CERTAINTY)
+    by_time = tilewright.decide(tmp_path / "out", objective="latency", advice=False, write=False)
+    assert not any("static power" in one.text for one in by_time.statements)
+
+
 @pytest.mark.slow
 def test_each_printed_command_reproduces_its_statement(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All commands run, and their outputs have what the statements say; then a second decision has the same bytes."""

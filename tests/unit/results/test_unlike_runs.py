@@ -7,6 +7,7 @@ from tilewright.hardware.silicon.memory_cost import node_nm_of
 from tilewright.results.pareto import compare, pareto_table, pareto_text
 from tilewright.results.part_costs import HardwareCosts, MemoryPart
 from tilewright.results.run_point import RunPoint
+from tilewright.results.static_parts import StaticParts
 from tilewright.results.unlike_runs import (
     BITS,
     CLOCKS,
@@ -53,6 +54,16 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
     unlike = replace(B, costs=replace(COSTS, unit_energy_pj=0.5))
     ((_, causes),) = causes_by_network((A, unlike, other))
     assert [cause.kind for cause in causes] == [MODELS, MAC_ENERGY]
+
+
+def test_static_power_of_some_parts_alone_is_told() -> None:
+    """A part counts for one run and is free for the other; parts that no run counts are told by each run."""
+    both = {"static_power_w": 0.02}
+    a = replace(A, **both, static_parts=StaticParts(("sram",), ("array", "dram")))
+    b = replace(B, **both, static_parts=StaticParts(("array", "sram"), ("dram",)))
+    told = "static power is given for these parts in some runs only; none, or 0, for array in a"
+    assert [(cause.kind, cause.text) for cause in unlike_causes((a, b))] == [(STATIC_POWER, told)]
+    assert unlike_causes((a, replace(b, static_parts=a.static_parts))) == ()
 
 
 @pytest.mark.parametrize(

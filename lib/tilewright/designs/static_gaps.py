@@ -1,0 +1,53 @@
+"""Statement of a decision on static power: the parts of the named designs that have none."""
+
+from collections.abc import Iterator
+
+from tilewright.base.errors import some_of
+from tilewright.designs.decision import Decision
+from tilewright.designs.decision_text import CERTAINTY, Commands, Statement
+from tilewright.designs.design_evaluator import accelerator_of
+from tilewright.designs.space import Space
+from tilewright.hardware.static_power import static_power_fields
+from tilewright.results.static_parts import StaticParts, parts_text, static_parts_of, uneven_parts
+
+
+def static_power_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
+    """Statement on the parts without a static power in the designs that the decision names; none if the objective does
+    not depend on the energy, if there is only one design, or if all parts have a static power.
+    """
+    if not decision.depends_on_energy or decision.runner_up is None:
+        return
+    indexes = decision.front.rows.set_index("design")["index"]
+    hardware = {design.name: space.design(int(indexes[design.name])).hardware for _, design in decision.named}
+    parts_of = {
+        name: static_parts_of(static_power_fields(accelerator_of(file, space.is_of_systems).cores))
+        for name, file in hardware.items()
+    }
+    if text := _text(parts_of):
+        yield Statement(CERTAINTY, text, commands.validate(decision.choice.name)[:1])
+
+
+def _text(parts_of: dict[str, StaticParts]) -> str:
+    """Sentences on the parts without a static power in designs; '' if all parts have one. `parts_of` has the parts by
+    name of the design."""
+    groups: dict[StaticParts, list[str]] = {}
+    for name, parts in parts_of.items():
+        groups.setdefault(parts, []).append(name)
+    told = {parts: names for parts, names in groups.items() if parts.zero or not parts.counted}
+    if not told:
+        return ""
+    if not any(parts.counted for parts in groups):
+        return "No energy includes static power, because the hardware files of the named designs give none, or 0."
+    texts = [
+        f"static power {parts_text(parts)}" if parts.counted else "no static power, because none, or 0, is given"
+        for parts in told
+    ]
+    if len(groups) == 1:
+        return f"The energies of all named designs include {texts[0]}."
+    listed = "; ".join(f"{some_of(names)}: {text}" for names, text in zip(told.values(), texts, strict=True))
+    uneven = [f"{', '.join(parts)} in {name}" for name, parts in uneven_parts(parts_of)]
+    missing = f" Only some designs have a static power of these parts; none, or 0, is given for {some_of(uneven)}."
+    return (
+        f"The named designs do not include the same static power. {listed}.{missing if uneven else ''} The order of the"
+        " designs is certain only if a static power that is not given is really 0."
+    )
