@@ -40,7 +40,10 @@ LEVELS_WITHIN = {
         ("harmless", "hashes", "json_values", "measures", "report_files"),
         ("bytecode", "errors", "noted_files", "operator_groups", "steps"),
         ("compiled", "registry"),
-        ("dominance", "parameters", "proof", "record_pointer", "remarks", "stage_table", "units", "unused", "yamlfile"),
+        (
+            *("dominance", "parameters", "proof", "record_pointer", "remarks", "stage_table"),
+            *("units", "unknown_keys", "unused", "yamlfile"),
+        ),
         ("objectives", "profile"),
         ("file_kinds", "processes", "validation"),
         ("artifacts", "entries"),

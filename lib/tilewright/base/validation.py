@@ -9,7 +9,7 @@ that the checks can run on all other values.
 import functools
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, Union
 
@@ -27,7 +27,7 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
-from tilewright.base.errors import KeyPath, Problems, nearest_name
+from tilewright.base.errors import KeyPath, Problems, nearest_name, some_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import field_docs
 from tilewright.base.units import (
@@ -48,8 +48,11 @@ from tilewright.base.units import (
     parse_size_bits,
     parse_written_area,
 )
+from tilewright.base.unknown_keys import TOP, unknown_key
 
 Item = TypeVar("Item")
+Tables = Mapping[str, Collection[str]]
+"""Place of a table in a file, in words -> its keys."""
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
 """Tags for the form of a value. Some fields take a table or a list of tables (TABLE_MARK, LIST_MARK). Others take a
 table or a single value (TABLE_MARK, VALUE_MARK)."""
@@ -75,6 +78,12 @@ _MESSAGES = {
     "greater_than_equal": "must not be less than {ge}",
     "less_than_equal": "must not be greater than {le}",
 }
+
+
+_ITEM = "[...]"
+"""Text for an item of a list in the place of a table."""
+_NO_TABLE = ("dict_type", "model_type", "model_attributes_type")
+"""Kinds of errors of a value that must be a table."""
 
 
 class TableModel(BaseModel):
@@ -137,9 +146,10 @@ class TextForm:
         return {"type": "string", "pattern": f"^{self.pattern}$"}
 
 
-def validate(model: Any, data: Any, problems: Problems) -> Any:
+def validate(model: Any, data: Any, problems: Problems, further: Tables | None = None) -> Any:
     """Object of the type `model` (any type that pydantic knows), made from data. Each invalid value is reported in
-    `problems`, and is None in the result.
+    `problems`, and is None in the result. `further` has the keys of tables that the model leaves open, for messages on
+    keys that belong to these tables.
     """
     try:
         return _adapter(model).validate_python(data)
@@ -149,7 +159,7 @@ def validate(model: Any, data: Any, problems: Problems) -> Any:
         for detail in details:
             # A misspelt key is reported with the key that was meant. The meant key is then not reported as missing.
             if detail["type"] != "missing" or _path_of(detail) not in misspelt:
-                _record(detail, model, problems)
+                _record(detail, model, problems, further or {})
         return _with_holes(model, data)
 
 
@@ -215,19 +225,21 @@ def json_schema(model: Any, title: str, description: str) -> dict[str, Any]:
     return head | _adapter(model).json_schema() | {"title": title, "description": description}
 
 
-def _record(detail: Any, model: Any, problems: Problems) -> None:
+def _record(detail: Any, model: Any, problems: Problems, further: Tables) -> None:
     path = _path_of(detail)
     context = detail.get("ctx", {})
     kind = detail["type"]
     if kind == "extra_forbidden":
         known = _keys_of(_type_at(model, path[:-1]))
-        nearest = nearest_name(str(path[-1]), known)
-        problems.at(path, "unknown key", allowed="" if nearest else ", ".join(known), nearest=nearest)
+        elsewhere = {place: keys for place, keys in {**tables_of(model), **further}.items() if keys != known}
+        found = unknown_key(str(path[-1]), known, elsewhere)
+        problems.at(path, found.message, None, found.allowed, found.nearest)
     elif kind == "missing":
         problems.at(path, _MESSAGES[kind])
     elif isinstance(context.get("error"), FieldError):
         error = context["error"]
-        problems.at(path, error.message, _given(detail), error.allowed, error.nearest)
+        told = error.message + (_misplaced(path, model, further) if detail["loc"][-1] == "[key]" else "")
+        problems.at(path, told, _given(detail), error.allowed, error.nearest)
     elif kind == "literal_error":
         known = list(typing.get_args(_type_at(model, path)))
         nearest = nearest_name(str(detail["input"]), known)
@@ -235,7 +247,54 @@ def _record(detail: Any, model: Any, problems: Problems) -> None:
     else:
         message = _MESSAGES.get(kind, detail["msg"]).format(**context)
         allowed = _length_allowed(context) if kind in ("too_short", "too_long") else ""
+        if kind in _NO_TABLE:
+            message += _misplaced(path, model, further)
         problems.at(path, message, _given(detail), allowed)
+
+
+def _misplaced(path: KeyPath, model: Any, further: Tables) -> str:
+    """Text on a value that stands in place of a named table, such as a memory, if its name is a key of another table;
+    '' otherwise."""
+    if not path or _is_model(_type_at(model, path[:-1])):
+        return ""
+    places = [place for place, keys in {**tables_of(model), **further}.items() if path[-1] in keys]
+    return f"; the key '{path[-1]}' belongs to {some_of(places)}" if places else ""
+
+
+@functools.cache
+def tables_of(model: Any) -> dict[str, list[str]]:
+    """Keys of each table of a kind of file, by the place of the table in words, such as `memories.NAME.ports[...]`."""
+    found: dict[str, list[str]] = {}
+    for path, kind in _walked(model, "", ()):
+        found.setdefault(_place_text(path), _keys_of(kind))
+    return found
+
+
+def _place_text(path: str) -> str:
+    """Words for the place of a table. `path` begins with _ITEM if the file is a list."""
+    if not path.startswith(_ITEM):
+        return f"`{path}`" if path else TOP
+    within = path.removeprefix(_ITEM).lstrip(".")
+    return f"`{within}` of an entry of the list" if within else "an entry of the list"
+
+
+def _walked(annotation: Any, path: str, above: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    """Pairs (path, pydantic model) of all tables in a type. `above` has the models that contain the type."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if _is_model(annotation):
+        if annotation not in above:
+            yield path, annotation
+            for name, field in annotation.model_fields.items():
+                yield from _walked(field.annotation, f"{path}.{name}".lstrip("."), (*above, annotation))
+    elif origin is Annotated:
+        yield from _walked(arguments[0], path, above)
+    elif origin in (Union, types.UnionType):
+        for one in arguments:
+            yield from _walked(one, path, above)
+    elif origin is list:
+        yield from _walked(arguments[0], path + _ITEM, above)
+    elif origin is dict:
+        yield from _walked(arguments[1], f"{path}.NAME".lstrip("."), above)
 
 
 def _given(detail: Any) -> object:

@@ -18,6 +18,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import DECISIONS
 from tilewright.base.parameters import Parameters, parameters_of
 from tilewright.base.steps import MULTI, NAME_PATTERN, SINGLE
+from tilewright.base.unknown_keys import TOP, unknown_key
 from tilewright.base.yamlfile import YamlDocument, load_yaml
 from tilewright.cli.config_files import (
     DESCRIPTIONS,
@@ -96,6 +97,7 @@ MANY_JOBS = 50
 """Limit on the number of jobs that make single-core runs, if `runs_per_job` is not given. If there are more runs than
 this limit, each job makes several runs.
 """
+_RUN = "a run (`runs.NAME`) or a sweep (`sweeps.NAME`)"
 TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, DECIDE, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
@@ -446,14 +448,17 @@ class _Reader:
 
     def _is_table(self, value: Any, path: tuple[str, ...]) -> bool:
         if not isinstance(value, Mapping):
-            self._note("must be a table of keys", path, value=repr(value)[:40])
+            is_of_run = len(path) == 2 and path[-1] in RUN_KEYS
+            belongs = f"; the key '{path[-1]}' belongs to {_RUN}" if is_of_run else ""
+            self._note(f"must be a table of keys{belongs}", path, value=repr(value)[:40])
         return isinstance(value, Mapping)
 
     def _check_keys(self, table: Mapping[str, Any], path: tuple[str, ...], known: tuple[str, ...]) -> bool:
         unknown = [str(key) for key in table if key not in known]
+        tables = {TOP: TOP_KEYS, _RUN: RUN_KEYS}
         for key in unknown:
-            near = nearest_name(key, known)
-            self._note("unknown key", (*path, key), allowed="" if near else ", ".join(known), nearest=near)
+            found = unknown_key(key, known, {place: keys for place, keys in tables.items() if keys != known})
+            self._note(found.message, (*path, key), allowed=found.allowed, nearest=found.nearest)
         return not unknown
 
     def _note(self, message: str, path: tuple[str, ...], value: str = "", allowed: str = "", nearest: str = "") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilewright.base.errors import InputError, KeyPath, Problem, Problems, Unused, nearest_name
 from tilewright.base.file_kinds import HARDWARE, SPACE, refuse_other_kind
-from tilewright.base.parameters import made_of
+from tilewright.base.parameters import made_of, parameters_of
 from tilewright.base.units import FieldError
 from tilewright.base.unused import unused_in
 from tilewright.base.validation import validate
@@ -143,7 +143,8 @@ def space_of(document: YamlDocument, notices: list[str] | None = None) -> Space:
     problems = Problems(document)
     for path in document.repeated:
         problems.at(path, "the key is given twice: rename or remove one")
-    entry: SpaceFile = validate(SpaceFile, document.data, problems)
+    options = [parameter.name for kind in DEFAULTS for parameter in parameters_of(kind)]
+    entry: SpaceFile = validate(SpaceFile, document.data, problems, {"`options`": options})
     space = _Reader(document, entry, problems).space()
     problems.finish(notices)
     assert space is not None

@@ -350,7 +350,16 @@ def _draws(owner: Owner, entry: TableModel) -> bool:
 
 
 def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:
-    """Report as unused the keys of Stream 2.1 that change no number in results."""
+    """Report as unused the keys of ZigZag and of Stream 2.1 that change no number in results."""
+    for name, memory in (entry.memories or {}).items():
+        if memory is not None and memory.latency and memory.latency > 1:
+            problems.unused(
+                ("memories", name, "latency"), "not modelled: in the model, an access takes one cycle", WRITTEN
+            )
+    array = entry.operational_array
+    if array is not None and array.input_precision and not array.is_imc:
+        path = ("operational_array", "input_precision")
+        problems.unused(path, "not used: only in-memory arrays have this key; the workload gives the bits of operands")
     if entry.operand_precision is not None and entry.operand_precision.model_fields_set:
         accumulator = entry.operand_precision.accumulator
         ours = "widths of operands and of partial sums come from the workload"

@@ -6,6 +6,7 @@ A file describes an accelerator of one core or of several cores.
 from pathlib import Path
 from typing import Any
 
+from tilewright.base.errors import Problems
 from tilewright.base.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml, table
 from tilewright.hardware.core import Accelerator
@@ -31,6 +32,11 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
         refuse_other_kind(document, HARDWARE)
         return multi_core_of(document, notices)
     entry = core_entry(document, notices)
+    if entry.dataflows and notices is not None:
+        problems = Problems(document)
+        why = "has no effect on a single core: the mapping file, or a search, gives the spatial mapping"
+        problems.unused(("dataflows",), why)
+        problems.finish(notices)
     return Accelerator(entry.name, (core_of(entry),))
 
 

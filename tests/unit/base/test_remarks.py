@@ -57,7 +57,11 @@ def test_only_validate_prints_each_remark(tmp_path: Path, capsys: pytest.Capture
 
 
 IMPOSSIBLE = (
-    ("unit_energy: 0.1", "unit_energy: 80 mJ", "unit_energy: 8e+10 pJ for each operation are 1.6e+09 times above what is known"),
+    (
+        "unit_energy: 0.1",
+        "unit_energy: 80 mJ",
+        "unit_energy: 8e+10 pJ for each operation are 1.6e+09 times above what is known",
+    ),
     ("size: 64 B", "size: 4 B", "bandwidth_max: a word has 64 bits, but the memory holds 32 bits"),
     (
         "cost: {from: register_file, node_nm: 40}",

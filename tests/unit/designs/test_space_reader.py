@@ -327,7 +327,8 @@ def test_what_axes_set_is_checked_beside_other_mistakes(tmp_path: Path) -> None:
     """
     found = told(tmp_path, text)
     assert [int(message.partition(" ")[0]) for message in found] == [1, 3, 4, 5, 6, 7]
-    assert "axes.room.path: memories.sram.sizes: unknown key (did you mean 'size'?)" in found[2]
+    sizes = "memories.sram.sizes: unknown key here: 'sizes' belongs to `operational_array` (did you mean 'size'?)"
+    assert f"axes.room.path: {sizes}" in found[2]
     assert "axes.clock.path: clock_frequency: unknown unit 'MHzz'" in found[3]
     assert "memories.sram.sise: unknown key (did you mean 'size'?)" in found[4]
 
