@@ -68,6 +68,14 @@ def away(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+def test_the_copies_give_the_same_run(away: Path) -> None:
+    """The paths of the files are not recorded, and not needed: a run of the copies has the same bytes."""
+    copies = [f"--{kind}=map/{file}" for kind, file in zip(("hardware", "workload", "mapping"), OLDER, strict=True)]
+    assert main(["map", "--preset", "zigzag", *copies, "--lpf-limit", "3", "--no-store", "-o", "again"]) == 0
+    for name in ("layers.jsonl", "summary.json"):
+        assert (away / "again" / name).read_bytes() == (away / "map" / name).read_bytes()
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_the_folder_is_enough(name: str, away: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is missing, and everything is checked."""
