@@ -136,7 +136,7 @@ def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
     """
     from tilewright.base.harmless import csv_text
     from tilewright.designs.results import value_text
-    from tilewright.designs.table_files import units_of
+    from tilewright.designs.table_files import units_in_paper
     from tilewright.results.other_widths import remove_files
     from tilewright.results.paper_tables import write_table
 
@@ -147,7 +147,7 @@ def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
         return ()
     constant = [name for name in decision.answer.exploration.axis_names if table[name].nunique() == 1]
     shown = table.assign(**{name: table[name].map(value_text) for name in constant})
-    units = units_of(decision.answer.exploration.measures)
+    units = units_in_paper(decision.answer)
     return write_table(table, path, for_paper=shown, notes=decision.answer.warnings, may_turn=True, usual=units)
 
 

@@ -24,7 +24,7 @@ from tilewright.designs.front import STEPS, Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY
 from tilewright.designs.results import ALL_NETWORKS, OK, Measure, file_word
 from tilewright.designs.tables import MOST_ROWS
-from tilewright.results.paper_tables import unit_end, write_in_paper, write_table
+from tilewright.results.paper_tables import CommonUnits, common_units, unit_end, write_in_paper, write_table
 from tilewright.results.text_tables import write_parquet
 
 SPACE_STEM, FRONT_STEM = "space", "front"
@@ -91,7 +91,7 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
         order += f"; {left:,} without a result {'is' if left == 1 else 'are'} left out"
     columns = (*_columns_in_paper(answer), ON_FRONT)
     notes = (f"{order}.", *answer.warnings, *answer.assumptions)
-    units = units_of(answer.exploration.measures)
+    units = units_in_paper(answer)
     below = notes[: 1 if left else 0]
     written = write_table(table, stem.with_suffix(".csv"), columns, done, notes, usual=units, below=below)
     return (*written, _as_parquet(table, stem), *write_front_tables(answer, folder))
@@ -111,7 +111,7 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     named = {front.network: [*marked_designs(front)] for front in answer.fronts}
     parts = {network: spread(table[table["network"] == network], MOST_ROWS, named[network]) for network in told}
     shown = pandas.concat(parts.values()) if parts else table
-    units = units_of(answer.exploration.measures)
+    units = units_in_paper(answer)
     left_out = {front.network: _left_out(front) for front in answer.fronts}
     below = [words for network in told for words in left_out[network]]
     written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes, usual=units, below=below)
@@ -121,8 +121,19 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     return (*written, _as_parquet(table, stem))
 
 
-def units_of(measures: Mapping[str, Measure]) -> dict[str, tuple[float, str]]:
-    """Units of measures, which tables for a paper share with the terminal: ending of the column -> (divisor, unit)."""
+def units_in_paper(answer: Answer) -> CommonUnits:
+    """Units of all tables of a space for a paper: of the designs, of each front, and of a decision. They are those of
+    the terminal if the largest number of a measure is readable in them."""
+    columns = tuple(answer.exploration.measures)
+    table = answer.exploration.table
+    return common_units(
+        [(table[table["status"] == OK], columns), *((front.members, columns) for front in answer.fronts)],
+        _units_of(answer.exploration.measures),
+    )
+
+
+def _units_of(measures: Mapping[str, Measure]) -> dict[str, tuple[float, str]]:
+    """Units of measures in the terminal: ending of the column -> (divisor, unit)."""
     return {end: (measure.scale, measure.unit) for key, measure in measures.items() if (end := unit_end(key))}
 
 

@@ -9,7 +9,7 @@ numbers.
 import glob
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,13 @@ Units = Mapping[str, tuple[float, str]]
 USUAL_UNITS: Units = {"_pj": (1e6, "µJ"), "_pj_cycles": (1e12, "J cycles")}
 """Units of the terminal and of the figures. A table for a paper has the same units if its numbers are readable in them.
 """
+
+
+class CommonUnits(dict[str, tuple[float, str]]):
+    """Units of all tables of one report, so that a reader can compare their numbers. A table has these units even if
+    its own numbers are more readable in other units."""
+
+
 MOST_UNITS = 1e5
 """Upper limit for readable numbers: in a readable unit, the largest number of the column is below this limit."""
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
@@ -88,9 +95,9 @@ class PaperTable:
         usual: Units = USUAL_UNITS,
         below: Sequence[str] = (),
     ) -> "PaperTable":
-        """Table in the units `usual`, or in other units if its numbers are not readable in these. All columns of one
-        quantity, such as energies, have one unit, so that a reader can compare their numbers. `notes` are sentences
-        below the table, and LaTeX prints those in `below`.
+        """Table in the units `usual`, or in other units if its numbers are not readable in these and these are not
+        `CommonUnits`. All columns of one quantity, such as energies, have one unit, so that a reader can compare their
+        numbers. `notes` are sentences below the table, and LaTeX prints those in `below`.
         """
         units, same = _units(table, usual), _same(table)
         table = table.drop(columns=list(same))
@@ -345,9 +352,21 @@ def paper_tables(
     columns. Empty columns are left out. `notes` are sentences below each table, and LaTeX prints those in `below`. If
     there are several quantities, a sentence in `below` begins with its quantity, such as `energy_pj: `.
     """
+    for end, quantity, part in _by_quantity(table, columns):
+        own = below
+        if quantity:
+            own = [words.removeprefix(f"{quantity}: ") for words in below if words.startswith(f"{quantity}: ")]
+        yield end, PaperTable.of(part, notes, usual, own)
+
+
+def _by_quantity(
+    table: "pandas.DataFrame", columns: Sequence[str] = ()
+) -> "Iterator[tuple[str, str, pandas.DataFrame]]":
+    """Triples (end of the file name, quantity, table): one for each quantity of a table with a column QUANTITY, with
+    the unit in the names of its columns. For any other table, one triple with '' for the quantity."""
     kept = table[[name for name in columns if name in table]] if columns else table
     if QUANTITY not in kept:
-        yield "", PaperTable.of(_with_content(kept), notes, usual, below)
+        yield "", "", _with_content(kept)
         return
     for quantity, part in kept.groupby(QUANTITY, sort=False):
         end = f"_{str(quantity).rpartition('_')[2]}"
@@ -355,8 +374,29 @@ def paper_tables(
         renamed = part.drop(columns=QUANTITY).rename(
             columns={name: name + end for name in numbers if not _is_share(str(name))}
         )
-        own = [words.removeprefix(f"{quantity}: ") for words in below if words.startswith(f"{quantity}: ")]
-        yield f"-{quantity}", PaperTable.of(_with_content(renamed), notes, usual, own)
+        yield f"-{quantity}", str(quantity), _with_content(renamed)
+
+
+def common_units(tables: "Iterable[tuple[pandas.DataFrame, Sequence[str]]]", usual: Units = USUAL_UNITS) -> CommonUnits:
+    """Units for all tables of a report, chosen from the numbers of all its tables. `tables` has pairs (table, columns
+    that it has in a paper; () for all columns).
+
+    The unit in `usual` is taken if the largest number is at least 1 and below MOST_UNITS in this unit; otherwise, the
+    unit is that of `readable_unit`. The small numbers of one table therefore do not change the unit of all others.
+    """
+    found: dict[str, list[float]] = {}
+    for table, columns in tables:
+        for _, _, part in _by_quantity(table, columns):
+            for end, values in _values(part).items():
+                found.setdefault(end, []).extend(values)
+    return CommonUnits(
+        {
+            end: own
+            if (own := usual.get(end)) and own[0] <= max(values, default=0.0) < MOST_UNITS * own[0]
+            else readable_unit(UNITS[end], values, own)
+            for end, values in found.items()
+        }
+    )
 
 
 def _same(table: "pandas.DataFrame") -> dict[str, str]:
@@ -400,13 +440,23 @@ def unit_end(name: str) -> str:
 
 def _units(table: "pandas.DataFrame", usual: Units) -> dict[str, tuple[float, str]]:
     """Units for the columns of a table: ending of the column names (a key of UNITS) -> (factor, unit). All columns with
-    the same ending get the same unit, that of `readable_unit`.
+    the same ending get the same unit, that of `readable_unit`, or that in `usual` if these are `CommonUnits`.
     """
+    common = usual if isinstance(usual, CommonUnits) else {}
+    return {
+        end: common.get(end) or readable_unit(UNITS[end], values, usual.get(end))
+        for end, values in _values(table).items()
+    }
+
+
+def _values(table: "pandas.DataFrame") -> dict[str, list[float]]:
+    """Absolute values of the numbers in the columns of a table, by ending of the column names (a key of UNITS)."""
     found: dict[str, list[float]] = {}
     for name in map(str, table.columns):
-        values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
-        found.setdefault(unit_end(name), []).extend(values)
-    return {end: readable_unit(UNITS[end], values, usual.get(end)) for end, values in found.items() if end}
+        if end := unit_end(name):
+            values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
+            found.setdefault(end, []).extend(values)
+    return found
 
 
 def readable_unit(

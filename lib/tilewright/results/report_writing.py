@@ -3,7 +3,7 @@
 Each file is described by a row in `base/report_files.py`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,29 @@ def write_report(files: Iterable[ReportFile], run: object, folder: Path) -> list
     """
     make_folder(folder)
     paths: list[Path] = []
+    made = [file for file in files if file.made_by]
+    tables = {file.name: _maker(file)(run) for file in made if file.name.endswith(".csv")}
+    units = _common_units([file for file in made if tables.get(file.name) is not None], tables)
     with writing(folder):
-        for file in files:
-            if file.made_by:
-                paths += _written(file, _maker(file)(run), folder / file.name)
+        for file in made:
+            content = tables[file.name] if file.name in tables else _maker(file)(run)
+            paths += _written(file, content, folder / file.name, units)
     return paths
+
+
+def _common_units(files: Sequence[ReportFile], tables: Mapping[str, Any]) -> Any:
+    """Units of all tables of the report for a paper; None if the report has no tables."""
+    if not files:
+        return None
+    from tilewright.results.paper_tables import common_units
+
+    return common_units((tables[file.name], _columns(file)) for file in files)
+
+
+def _columns(file: ReportFile) -> Sequence[str]:
+    """Columns of a table that it has in a paper; () for all columns."""
+    found: Sequence[str] = getattr(import_module(file.made_by.partition(":")[0]), "IN_PAPER", ())
+    return found
 
 
 def _maker(file: ReportFile) -> Any:
@@ -35,8 +53,9 @@ def _maker(file: ReportFile) -> Any:
     return getattr(import_module(module), name)
 
 
-def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
+def _written(file: ReportFile, content: Any, path: Path, units: Any) -> tuple[Path, ...]:
     """Write a file of a report. Returns the paths of the file itself and of further files of the same figure or table.
+    `units` are the units of all tables of the report.
 
     If `content` is None, no file is written, and the result is (). If only some runs have the file
     (`file.of_some_runs`), files of this name from an earlier run are then removed; otherwise, they stay.
@@ -55,7 +74,6 @@ def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
     if path.suffix == ".csv":
         from tilewright.results.paper_tables import write_table
 
-        columns = getattr(import_module(file.made_by.partition(":")[0]), "IN_PAPER", ())
-        return write_table(content, path, columns)
+        return write_table(content, path, _columns(file), usual=units)
     write_atomically(path, content)
     return (path,)

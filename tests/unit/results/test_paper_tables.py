@@ -21,7 +21,7 @@ from tilewright.results.latex_layout import (
     text_points,
 )
 from tilewright.results.paper_notices import noting
-from tilewright.results.paper_tables import PaperTable, paper_tables, write_table
+from tilewright.results.paper_tables import PaperTable, common_units, paper_tables, write_table
 from tilewright.results.sheet import LEAST_POINTS, drawn_for
 
 NAMES = (
@@ -136,6 +136,22 @@ def test_units_and_names_are_those_of_the_terminal() -> None:
     assert shown.rows[1] == ("60", "160", "9.0", "8")
     assert PaperTable.of(table).headings[:2] == ("energy [µJ]", "time [ms]")
     assert PaperTable.of(table * 1e6, usual=usual).headings[0] == "energy [J]"
+
+
+def test_tables_of_one_report_have_common_units() -> None:
+    """Alone, each table has another unit for its EDP; together, they have one, and small numbers are still shown."""
+    large = pandas.DataFrame({"energy_pj": [4.1e9], "edp_pj_cycles": [3e16], "latency_s": [4e-3]})
+    small = pandas.DataFrame({"other_energy_pj": [6e4], "edp_pj_cycles": [5e9], "latency_s": [7e-7]})
+    alone = [PaperTable.of(table).headings for table in (large, small)]
+    assert [heads[1:] for heads in alone] == [("EDP [J cycles]", "time [ms]"), ("EDP [mJ cycles]", "time [ns]")]
+    units = common_units([(large, ()), (small, ())])
+    assert [PaperTable.of(table, usual=units).headings for table in (large, small)] == [
+        ("energy [µJ]", "EDP [J cycles]", "time [µs]"),
+        ("other energy [µJ]", "EDP [J cycles]", "time [µs]"),
+    ]
+    assert PaperTable.of(small, usual=units).rows == (("0.060", "0.005", "0.700"),)
+    only = common_units([(large, ("energy_pj",)), (small, ("latency_s",))])
+    assert only == {"_pj": (1e6, "µJ"), "_s": (1e-9, "ns")}
 
 
 def test_zero_has_no_sign() -> None:

@@ -1,8 +1,10 @@
 """Files of reports: each row names a function that is there, its content, and a file that the steps know."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 
+import pandas
 import pytest
 from matplotlib.figure import Figure
 from tilewright.base.report_files import (
@@ -16,6 +18,7 @@ from tilewright.base.report_files import (
 )
 from tilewright.base.steps import REPORT, STEPS
 from tilewright.results.report_writing import write_report
+from tilewright.results.sheet import drawn_for
 
 ROWS = (*ONE_CORE_FILES, *SEVERAL_CORES_FILES)
 
@@ -57,6 +60,29 @@ def drawn(run: str) -> Figure | None:
 def text(run: str) -> str:
     """Name of the run."""
     return run
+
+
+def large(_: str) -> pandas.DataFrame:
+    """Table with large numbers."""
+    return pandas.DataFrame({"layer": ["a"], "edp_pj_cycles": [3e16]})
+
+
+def small(_: str) -> pandas.DataFrame:
+    """Table with small numbers."""
+    return pandas.DataFrame({"layer": ["a"], "edp_pj_cycles": [5e9]})
+
+
+def test_tables_of_a_report_have_the_same_units(tmp_path: Path) -> None:
+    """Both LaTeX and Markdown files say the unit in the heading; the CSV file has it in the name of the column."""
+    rows = [ReportFile(f"{name}.csv", TABLES, f"{__name__}:{name}") for name in ("large", "small")]
+    with drawn_for("column"):
+        assert len(write_report(rows, "", tmp_path)) == 6
+    for name, value in (("large", "30,000"), ("small", "0.005")):
+        for end in (".md", "-column.tex"):
+            written = (tmp_path / f"{name}{end}").read_text()
+            assert re.search(r"EDP[^0-9]*J cycles", written)
+            assert value in written
+        assert (tmp_path / f"{name}.csv").read_text().startswith("layer,edp_pj_cycles\n")
 
 
 def test_a_further_file_is_a_row_and_its_function(tmp_path: Path) -> None:
