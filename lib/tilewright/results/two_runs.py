@@ -17,7 +17,7 @@ from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.batch_turn import BatchTurn, batch_lines, batch_object
-from tilewright.results.certain_order import order_notice
+from tilewright.results.certain_order import EQUAL, order_notice
 from tilewright.results.error_bars.bars_text import ERROR_BARS
 from tilewright.results.error_bars.faster import faster_lines
 from tilewright.results.held_costs import ranged_pj
@@ -55,6 +55,11 @@ class Difference:
     def difference(self) -> float:
         """Value of the second run minus the value of the first run."""
         return self.b - self.a
+
+    @property
+    def real_difference(self) -> float:
+        """Difference for readers: 0 if both values count as equal, because they differ by less than the share EQUAL."""
+        return 0.0 if abs(self.difference) <= EQUAL * max(abs(self.a), abs(self.b)) else self.difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,9 +284,10 @@ def large_differences(table: "pandas.DataFrame") -> tuple["pandas.DataFrame", li
     """Pair (rows of the table of differences for a paper, notes on the rows that are left out).
 
     A row is left out if its difference is below the share SMALLEST_SHOWN of the largest difference of its quantity. If
-    the runs are equal, all rows are kept.
+    the runs are equal, all rows are kept. Two values that differ by rounding only (EQUAL) count as equal.
     """
     sizes = table["difference"].abs()
+    sizes = sizes.where(sizes > EQUAL * table[["a", "b"]].abs().max(axis=1), 0.0)
     largest = sizes.groupby(table["quantity"]).transform("max")
     is_shown = (largest == 0) | (sizes >= SMALLEST_SHOWN * largest)
     notes = []

@@ -95,12 +95,12 @@ def _draw(panel: Axes, comparison: RunComparison, quantity: str, what: str, rows
         panel.set_yticks([])
         panel.text(0, 0.5, "nothing in common", va="center", color=GREY, transform=panel.transAxes)
         return
-    values = [row.difference / scale for row in rows]
+    values = [row.real_difference / scale for row in rows]
     colours = [MORE_COLOUR if value > 0 else LESS_COLOUR for value in values]
     panel.barh(range(len(rows)), values, 0.62, color=colours)
     panel.axvline(0, color=GREY, linewidth=0.8)
     for place, row in enumerate(rows):
-        text = f"{amount(row.difference, quantity, signed=True)}  {share_text(comparison, quantity, row)}"
+        text = f"{amount(row.real_difference, quantity, signed=True)}  {share_text(comparison, quantity, row)}"
         panel.text(1.03, place, text, va="center", fontsize=7, transform=panel.get_yaxis_transform())
     most = max(map(abs, values)) or 1.0
     panel.set_xlim(min(0.0, *values) - most * 0.02, max(0.0, *values) + most * 0.02)

@@ -26,7 +26,7 @@ def comparison_text(comparison: RunComparison) -> str:
         _differences(comparison, quantity, what, rows)
         for quantity in QUANTITIES
         for what, rows in (("term", comparison.by_term(quantity)), ("layer", comparison.by_layer(quantity)))
-        if any(row.difference for row in rows)
+        if any(row.real_difference for row in rows)
     ]
     below = (*_assumed(comparison), *comparison.notes, *comparison.turn_lines)
     return "\n".join([_heading(comparison), *tables, ended_lines(below)])
@@ -41,17 +41,16 @@ def _assumed(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
-    """Rows with the largest differences, at most `most`, then a row with the sum of all other differences. The rows
-    still add up to the total.
+    """Rows with the largest differences, at most `most`, then a row with the sum of all other rows. The rows still add
+    up to the total. Rows whose values differ by rounding only are among the others.
     """
-    kept = tuple(row for row in rows if row.difference)
+    kept = tuple(row for row in rows if row.real_difference)
     rest = [row for row in rows if row not in kept[:most]]
     if not rest:
         return kept
-    others = Difference(
-        f"{len(rest)} other{'s' * (len(rest) > 1)}", sum(row.a for row in rest), sum(row.b for row in rest)
-    )
-    return (*kept[:most], others)
+    equal = ", equal" if not any(row.real_difference for row in rest) else ""
+    name = f"{len(rest)} other{'s' * (len(rest) > 1)}{equal}"
+    return (*kept[:most], Difference(name, sum(row.a for row in rest), sum(row.b for row in rest)))
 
 
 def title_of(run: RunPoint) -> str:
@@ -72,7 +71,7 @@ def change(one: Difference) -> str:
     """Text of the change from the first to the second run, in percent of the value of the first run. If that value is
     0, the text is `new`, or `-` if both values are 0.
     """
-    return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
+    return f"{one.real_difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
 
 
 def share_text(comparison: RunComparison, quantity: str, row: Difference) -> str:
@@ -82,7 +81,7 @@ def share_text(comparison: RunComparison, quantity: str, row: Difference) -> str
     total = comparison.totals(quantity).a
     if not total:
         return ""
-    part = round(row.difference / total, 3)
+    part = round(row.real_difference / total, 3)
     return f"{part:+.1%}" if part else "0.0%"
 
 
@@ -117,7 +116,7 @@ def _edp_row(a: RunPoint, b: RunPoint) -> tuple[str, ...]:
 
 def _row_of(row: Difference) -> tuple[str, str, str, str]:
     """Texts of both values, of their difference, and of the change."""
-    return number_text(row.a), number_text(row.b), number_text(row.difference, signed=True), change(row)
+    return number_text(row.a), number_text(row.b), number_text(row.real_difference, signed=True), change(row)
 
 
 def _differs(comparison: RunComparison) -> list[str]:
@@ -143,7 +142,7 @@ def _differences(comparison: RunComparison, quantity: str, what: str, rows: Sequ
 
 
 def _numbers(row: Difference, quantity: str) -> tuple[str, str, str]:
-    return amount(row.a, quantity), amount(row.b, quantity), amount(row.difference, quantity, signed=True)
+    return amount(row.a, quantity), amount(row.b, quantity), amount(row.real_difference, quantity, signed=True)
 
 
 def titles_of(comparison: RunComparison) -> str:

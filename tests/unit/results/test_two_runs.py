@@ -86,6 +86,24 @@ def test_differences_add_up_to_that_of_the_totals(a: Entries, b: Entries) -> Non
         }
 
 
+def test_rounding_errors_are_no_differences() -> None:
+    """In texts and in tables for a paper, two terms that differ by their last bits count as equal; files keep them."""
+    values = {"mac": (5.0, 9.0), "sram": (3.0, 3.0 * (1 + 4e-16)), "dram": (7.0, 7.0 * (1 - 3e-16)), "rf": (2.0, 2.0)}
+    a, b = ({LedgerPlace(ENERGY, "conv", term): pair[k] for term, pair in values.items()} for k in (0, 1))
+    found = compare_two(run_of(a), run_of(b, "b"))
+    rows = shown(found.by_term(ENERGY), 12)
+    assert [(row.name, row.real_difference) for row in rows] == [("MAC", 4.0), ("3 others, equal", 0.0)]
+    assert "e-1" not in comparison_text(found).replace("1e-1", "")
+    table = comparison_table(found)
+    assert len(table) == 4
+    assert [*large_differences(table)[0]["term"]] == ["mac"]
+    same = compare_two(
+        run_of(a), run_of(a | {LedgerPlace(ENERGY, "conv", "sram"): b[LedgerPlace(ENERGY, "conv", "sram")]}, "b")
+    )
+    assert "by term" not in comparison_text(same)
+    assert len(large_differences(comparison_table(same))[0]) == 4
+
+
 def test_a_total_without_its_terms_is_told_apart_too() -> None:
     """What a total has beyond its terms is a term of its own, so that differences still add up."""
     entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0}
