@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.artifacts.envelope import Artifact, is_artifact, read_artifact, read_object
 from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.base.artifacts.seals import read_sealed
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import from_csv_table
 from tilewright.base.json_values import JsonObject
+from tilewright.base.missing_files import missing_file
 from tilewright.base.steps import CN_COLUMNS, CN_GRAPH, FRONT, MULTI, SPACE, SUMMARY
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def load(path: FilePath) -> Any:
     if place.is_dir():
         return _folder(place)
     if not place.is_file():
-        raise InputError([Problem("no such file or folder", str(place), nearest=_nearest(place))])
+        raise InputError([missing_file(place, "file or folder")])
     if place.suffix in _BY_SUFFIX:
         return _BY_SUFFIX[place.suffix](place)
     drawn = " (it is a figure or a page; its numbers are in the tables of its report)" * (place.suffix in _DRAWN)
@@ -78,12 +79,6 @@ def _mapped(folder: Path, summary: JsonObject) -> "MappedWorkload":
     from tilewright.pipeline.stages.items import MappedWorkload
 
     return MappedWorkload(read_records(folder), summary)
-
-
-def _nearest(path: Path) -> str:
-    """Name that is most similar to the name of the missing file or folder `path`, among the names in its folder."""
-    beside = sorted(one.name for one in path.parent.iterdir()) if path.parent.is_dir() else []
-    return nearest_name(path.name, beside)
 
 
 # files ----------------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ LEVELS_WITHIN = {
     "base": (
         ("harmless", "hashes", "json_values", "measures", "report_files"),
         ("bytecode", "errors", "noted_files", "operator_groups", "steps"),
-        ("compiled", "registry"),
+        ("compiled", "missing_files", "registry"),
         (
             *("dominance", "parameters", "proof", "record_pointer", "remarks", "stage_table"),
             *("units", "unknown_keys", "unused", "yamlfile"),

@@ -178,7 +178,7 @@ def test_rows_of_evaluate_are_records(single: tuple[Path, Any], tmp_path: Path) 
 def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -> None:
     """One sentence: what there is, what would do, the nearest name."""
     folder, _ = single
-    with pytest.raises(tilewright.InputError, match=r"no such file or folder.*summary\.json"):
+    with pytest.raises(tilewright.InputError, match=r": no such file or folder.*summary\.json"):
         tilewright.load(folder / "sumary.json")
     with pytest.raises(tilewright.InputError, match=f"is not the folder of a run.*{folder.name}"):
         tilewright.load(folder.parent)

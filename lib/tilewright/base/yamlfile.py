@@ -15,6 +15,7 @@ from yaml.constructor import SafeConstructor
 
 from tilewright.base.errors import InputError, KeyPath, Problem, Unused
 from tilewright.base.harmless import is_harmless
+from tilewright.base.missing_files import missing_file
 
 LARGEST_FILE_BYTES = 16 * 2**20
 DEEPEST_NESTING = 64
@@ -136,7 +137,7 @@ def _read_text(path: Path, file: str) -> str:
             raise InputError([Problem("the file is too large", file, allowed=f"{LARGEST_FILE_BYTES} bytes")])
         content = path.read_bytes()
     except FileNotFoundError:
-        raise InputError([Problem("no such file", file)]) from None
+        raise InputError([missing_file(path)]) from None
     except IsADirectoryError:
         raise InputError([Problem("is a directory; a YAML file is needed", file)]) from None
     except (OSError, ValueError) as error:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.digests import input_digest, said_digest
-from tilewright.base.artifacts.files import nearest_file
 from tilewright.base.errors import InputError, nearest_name
 from tilewright.base.json_values import JsonObject
+from tilewright.base.missing_files import nearest_file
 from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 from tilewright.hardware.core_paths import (
     contained_cores,

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.errors import InputError, KeyPath, Problem, Problems, Unused, nearest_name
+from tilewright.base.errors import InputError, KeyPath, Problem, Problems, Unused
 from tilewright.base.file_kinds import HARDWARE, SPACE, refuse_other_kind
+from tilewright.base.missing_files import missing_file
 from tilewright.base.parameters import made_of, parameters_of
 from tilewright.base.units import FieldError
 from tilewright.base.unused import unused_in
@@ -271,8 +272,12 @@ class _Reader:
         file = Path(os.path.normpath(self.folder / written))
         if file.is_file():
             return file
-        near = nearest_name(file.name, sorted(other.name for other in file.parent.glob("*")))
-        self.problems.at(path, f"no such file: {file}", nearest=str(Path(written).with_name(near)) if near else "")
+        missing = missing_file(file)
+        meant = Path(missing.nearest)
+        near = missing.nearest and os.path.relpath(
+            meant if meant.name != str(meant) else file.parent / meant, self.folder
+        )
+        self.problems.at(path, f"{missing.message}: {file}", nearest=near)
         return None
 
     def _base(self) -> YamlDocument | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tilewright import main_stage
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.missing_files import missing_file
 from tilewright.main_stage.builtin import MainStage
 from tilewright.pipeline.stages.base import problem_in_code
 
@@ -136,7 +137,7 @@ def stages_of(script: Path, arguments: Sequence[str] = ()) -> MainStage:
 def run_script(script: Path, arguments: Sequence[str] = ()) -> None:
     """Run a script with the stages of tilewright. Raises InputError with file and line if it fails."""
     if not script.is_file():
-        raise InputError([Problem("no such file", str(script))])
+        raise InputError([missing_file(script)])
     before, path = sys.argv, sys.path[:]
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.parent))

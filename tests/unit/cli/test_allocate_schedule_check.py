@@ -149,7 +149,7 @@ def test_results_missing_or_of_another_run_are_told_together(
     arguments = [*inputs(network, tmp_path), "--core-allocation", str(tmp_path / "a.json"), "--baseline", str(tmp_path)]
     said = refused(["schedule", *arguments], capsys)
     for name in ("cn_graph.json", "cost/left.jsonl", "cost/right.jsonl", "a.json", "allocation.json", "summary.json"):
-        assert f"{tmp_path / name} no such artifact" in said
+        assert f"{tmp_path / name}: no such artifact" in said
     other = write_network(tmp_path)
     model = other.with_name("two.onnx")
     import onnx

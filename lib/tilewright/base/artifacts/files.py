@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from tilewright.base.errors import InputError, Problem, nearest_name, some_of
+from tilewright.base.errors import InputError, Problem, some_of
+from tilewright.base.missing_files import missing_file
 
 FilePath = str | PathLike[str]
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -27,9 +28,7 @@ def existing_file(source: FilePath, what: str = "") -> Path:
         inside = [str(item) for item in sorted(path.iterdir()) if item.is_file() and not item.name.startswith(".")]
         allowed = f"a file, such as {some_of(inside)}" if inside else "a file"
         raise InputError([Problem("is a folder", str(path), allowed=allowed)])
-    message = " ".join(["no such", *what.split(), "file"])
-    nearest = _file_of_project(path, what) or nearest_file(path)
-    raise InputError([Problem(message, path=str(path), nearest=nearest)])
+    raise InputError([missing_file(path, f"{what} file".strip(), _file_of_project(path, what))])
 
 
 def _file_of_project(path: Path, what: str) -> str:
@@ -40,14 +39,6 @@ def _file_of_project(path: Path, what: str) -> str:
         return ""
     found = (file for file in Path("config", what).rglob("*") if file.stem == path.name and file.is_file())
     return str(min(found, default=""))
-
-
-def nearest_file(path: Path) -> str:
-    """Suggestion for a path at which there is no file: a file of the same name in a subfolder, else the nearest name in
-    the same folder; '' if there is neither."""
-    siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
-    moved = (item / path.name for item in siblings if os.path.isfile(item / path.name))
-    return str(next(moved, "")) or nearest_name(path.name, [item.name for item in siblings])
 
 
 def file_of(source: object) -> str:

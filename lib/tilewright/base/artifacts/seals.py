@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tilewright.base.artifacts.digests import DIGEST_BYTES, digest_of_bytes
 from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.missing_files import missing_file
 
 REMEDY = "delete it, and repeat the run that wrote it"
 FILES_BESIDE = "files"
@@ -115,7 +116,7 @@ def read_bytes(path: Path | str) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise ArtifactError([Problem("no such artifact", str(path))]) from error
+        raise ArtifactError([missing_file(path, "artifact")]) from error
     except OSError as error:
         raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
 

@@ -13,6 +13,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.missing_files import missing_file
 
 LARGEST_DATA_BYTES = 2**20
 """Length in bytes of the longest data field that is kept. A constant whose values are needed (`evaluation`) has at most
@@ -148,7 +149,7 @@ def _read_bytes(path: Path, file: str) -> bytes:
             raise InputError([Problem(message, file=file)])
         content = _content(path)
     except FileNotFoundError:
-        raise InputError([Problem("no such file", file=file)]) from None
+        raise InputError([missing_file(path)]) from None
     except ValueError:
         # The walk over a large file raises ValueError, and so does a path with a character that no path can have.
         raise InputError([Problem("not an ONNX model, or a truncated one", file=file)]) from None

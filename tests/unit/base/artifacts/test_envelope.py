@@ -84,7 +84,7 @@ def test_other_schema_or_version_is_refused(document: Path) -> None:
 
 def test_missing_file_is_told(tmp_path: Path) -> None:
     """A missing artifact is an ArtifactError with its path."""
-    with pytest.raises(ArtifactError, match=r"none\.json no such artifact"):
+    with pytest.raises(ArtifactError, match=r"none\.json: no such artifact"):
         read_artifact(tmp_path / "none.json")
 
 
