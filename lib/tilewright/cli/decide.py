@@ -65,7 +65,7 @@ def _decided(
     from tilewright.designs.decision_gaps import latency_statements, search_statements, unbounded_statements
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
-    from tilewright.designs.decision_trials import base_statements, free_statements
+    from tilewright.designs.decision_trials import base_statements, doubtful_statements, free_statements
     from tilewright.designs.space_reader import read_space
     from tilewright.designs.static_gaps import static_power_statements
 
@@ -84,6 +84,7 @@ def _decided(
         further = [*base_statements(decision, read, commands), *free_statements(decision, read, commands)]
         further += search_statements(decision, read, commands, objective)
         further += latency_statements(decision, read)
+        further += doubtful_statements(decision, read)
         further += static_power_statements(decision, read, commands)
         if bounds and decision.runner_up is not None:
             decision, statement = _with_bounds(read, decision, folder, objective, jobs)
@@ -258,11 +259,12 @@ def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Ite
     """Statements on changes of the chosen hardware, from full runs of the chosen design."""
     from tilewright.cli.advise import run_and_changes
     from tilewright.cli.explore import shown_design
-    from tilewright.designs.decision_trials import FACTOR, next_changes, next_statements
+    from tilewright.designs.decision_trials import FACTOR, doubtful_statements, next_changes, next_statements
 
     _, *runs = shown_design(space, folder, decision.choice.name, decision.answer.exploration.networks)
     found = [(run, next_changes(space, *run_and_changes(run, FACTOR), jobs)) for run in runs]
-    return next_statements(decision, found)
+    yield from next_statements(decision, found)
+    yield from doubtful_statements(decision, space, found)
 
 
 def _with_bounds(

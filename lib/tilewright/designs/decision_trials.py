@@ -23,6 +23,7 @@ from tilewright.designs.decision import Decision
 from tilewright.designs.decision_text import CHOICE, NEXT, TURN, Commands, Statement, command_line
 from tilewright.designs.free_axes import free_axes, free_sentence
 from tilewright.designs.held_mappings import Outcome
+from tilewright.designs.proposed_values import new_notices, proposal_sentences
 from tilewright.designs.space import Space
 from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
@@ -102,6 +103,23 @@ def next_statements(decision: Decision, runs: Sequence[tuple[Path, NextChanges]]
     for run, found in runs:
         yield _single_statement(decision, run, found)
         yield _set_statement(run, found)
+
+
+def doubtful_statements(
+    decision: Decision, space: Space, runs: Sequence[tuple[Path, NextChanges]] = ()
+) -> Iterator[Statement]:
+    """Statements on proposed numbers that a part does not have, or that are probably mistakes: values that continue an
+    axis, and changes to try next, such as a bandwidth that needs several DRAM parts."""
+    rows, name = decision.front.rows, decision.choice.name
+    index = int(rows.loc[rows["design"] == name, "index"].iloc[0])
+    if not runs:
+        for sentence in dict.fromkeys(proposal_sentences(space, ((end, index) for end in decision.ends))):
+            yield Statement(TURN, sentence)
+    hardware = space.design(index).hardware
+    for run, found in runs:
+        for one in filter(None, (found.single, found.set)):
+            for notice in new_notices(hardware, one.change.system_settings):
+                yield Statement(NEXT, f"{run.name}: with {one.change.words}: {notice}.")
 
 
 def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Statement:

@@ -1,7 +1,11 @@
 """Notices on values that `explore` proposes for an axis."""
 
+from dataclasses import replace
+
 import pytest
-from tilewright.designs.proposed_values import with_proposed_values
+from tilewright.designs.decision import decision_of
+from tilewright.designs.decision_trials import doubtful_statements
+from tilewright.designs.proposed_values import new_notices, with_proposed_values
 from tilewright.designs.space_reader import read_space
 
 from tests.unit.designs.test_slow_memories import answered, base, keys
@@ -20,3 +24,23 @@ def test_a_proposed_value_that_needs_several_parts_says_so(clocks: list[str], is
     assert len(told) == is_told
     assert all(one.startswith("Axis clock, proposed value 3200 MHz: ") for one in told)
     assert all("one LPDDR4X gives 34.1328 GB/s" in one for one in told)
+    decision = decision_of(answer, "latency")
+    axes = {end.axis for end in decision.ends}
+    found = [one.text for one in doubtful_statements(decision, read_space(keys(**changes)))]
+    assert found == (told if "clock" in axes else [])
+    assert axes == {"clock"}
+    assert [*doubtful_statements(replace(decision, ends=()), read_space(keys(**changes)))] == []
+
+
+def test_a_changed_bandwidth_keeps_its_unit_and_is_compared_with_the_part() -> None:
+    """A next change of a number of the hardware file: 64 GB/s need several parts, 17 GB/s do not."""
+    hardware = base("400 MHz")
+    hardware["memories"]["memory"] |= {"cost": {"from": "dram", "type": "lpddr4x"}}
+    port = hardware["memories"]["memory"]["ports"][0]
+    for key in ("bandwidth_min", "bandwidth_max"):
+        port[key] = "17 GB/s"
+    path = ("memories", "memory", "ports", 0, "bandwidth_max")
+    assert new_notices(hardware, [(path, "34 GB/s")]) == []
+    (told,) = [one for one in new_notices(hardware, [(path, "64 GB/s")]) if "one LPDDR4X gives" in one]
+    assert "so the memory needs 2 of them" in told
+    assert any("a clock of 0.7 MHz" in one for one in new_notices(base("400 MHz"), [(("clock_frequency",), 0.7)]))
