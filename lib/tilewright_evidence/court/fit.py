@@ -86,14 +86,31 @@ def with_fitted_roofline(court_set: CourtSet, rows: Sequence[Prepared], cases: S
     found = list(cases)
     for device, constants in court_set.constants.items():
         own = [place for place, row in enumerate(rows) if row.device == device and cases[place].roofline_terms]
-        chosen = [cases[place] for place in own if cases[place].fitted]
-        if not chosen:
+        roofline = fitted_roofline([cases[place] for place in own if cases[place].fitted], len(constants))
+        if roofline is None:
             continue
-        shares = _roofline_shares(chosen, len(constants))
-        costs = _typical(chosen)
         for place in own:
-            found[place] = replace(cases[place], fitted_roofline=_roofline(cases[place].roofline_terms, shares, costs))
+            found[place] = replace(cases[place], fitted_roofline=roofline.time(cases[place].roofline_terms))
     return found
+
+
+@dataclass(frozen=True)
+class FittedRoofline:
+    """Roofline with fitted constants (see `with_fitted_roofline`)."""
+
+    shares: tuple[float, ...]
+    """Constants in the order of ROOFLINE_RANGES, without those that are left out."""
+    typical: tuple[float, float]
+    """Pair (median measured time of a call, median measured time of a layer), in which costs are counted."""
+
+    def time(self, terms: Sequence[float]) -> float:
+        """Prediction for `Case.roofline_terms`, in the unit of the fitted rows."""
+        return _roofline(terms, self.shares, self.typical)
+
+
+def fitted_roofline(cases: Sequence[Case], count: int) -> FittedRoofline | None:
+    """Roofline whose first `count` constants are fitted to `cases`; None if there are no cases."""
+    return FittedRoofline(tuple(_roofline_shares(cases, count)), _typical(cases)) if cases else None
 
 
 def _typical(cases: Sequence[Case]) -> tuple[float, float]:

@@ -4,8 +4,8 @@ The estimate models a product as waves of tiles.
 
 A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles. Each thread block computes one
 tile, and a multiprocessor runs one thread block at a time. If there are few tiles, the library also splits the sum over
-k, and adds the partial sums at the end. The tile sizes that the library chooses are not published. The model therefore
-tries the tile sizes of NVIDIA's CUTLASS, and takes the shortest time.
+k, and a second kernel adds the partial sums at the end. The tile sizes that the library chooses are not published. The
+model therefore tries the tile sizes of NVIDIA's CUTLASS, and takes the shortest time.
 """
 
 import statistics
@@ -33,6 +33,14 @@ SUM_BYTES = 4
 BF16_BYTES = 2
 WEIGHT_BYTES = {"bf16": 2, "fp8": 1}
 LARGEST_PART = 0.5
+OVERLAP = 3
+"""Exponent by which the times of several parts of the machine add up: the time of all parts is the root, of this
+degree, of the sum of the powers of their times. With the exponent infinity, the longest time would hide all others.
+"""
+QUANTISED_BYTES = 5
+"""Bytes that move for each input that is quantised: a first pass reads two bytes to find the scale. A second pass reads
+two bytes again, and writes one.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,8 +102,19 @@ class Product:
     """
     sum_bytes: np.ndarray
     """Bytes of partial sums, written and read together, as an array of shape (choices,); 0 for a choice that does not
-    split the sum over k.
+    split the sum over k. A choice that splits the sum has one more launch: that of the kernel that adds the sums.
     """
+
+    @property
+    def roofline_terms(self) -> tuple[float, float, float]:
+        """Triple (time to compute at the peak in us, time to move all bytes once in us, number of calls)."""
+        return 1e6 * self.flops / self.peak, 1e6 * self.data_bytes / self.gpu.dram_bytes_per_s, 1.0
+
+    @property
+    def bound(self) -> float:
+        """Lower bound of the time, in us. Bytes that the L2 can hold from the last repetition do not count."""
+        kept = max(0.0, self.data_bytes - self.gpu.l2_bytes)
+        return max(self.roofline_terms[0], 1e6 * kept / self.gpu.dram_bytes_per_s)
 
     def seconds(self, constants: Values) -> tuple[float, str]:
         """Pair (time of the product in seconds, name of the part of the machine that limits it). The time is that of
@@ -109,29 +128,40 @@ class Product:
         tensor = self.tile_flops / (self.peak / gpu.multiprocessors * constants["tensor_efficiency"])
         waiting = self.steps * constants["step_us"] * 1e-6
         l2 = self.l2_bytes / (gpu.l2_bytes_per_s * efficiency)
-        dram = np.full_like(l2, (self.data_bytes - self.quantised_bytes / 3) / (gpu.dram_bytes_per_s * efficiency))
+        moved = self.data_bytes - self.quantised_bytes / QUANTISED_BYTES
+        dram = np.full_like(l2, moved / (gpu.dram_bytes_per_s * efficiency))
         parts = {"tensor cores": tensor, "steps": waiting, "L2": l2, "DRAM": dram}
-        summed = self.sum_bytes / (gpu.l2_bytes_per_s * efficiency)
-        times = np.maximum.reduce(list(parts.values())) + summed
+        launch = constants["launch_us"] * 1e-6
+        summed = self.sum_bytes / (gpu.l2_bytes_per_s * efficiency) + np.where(self.sum_bytes > 0, launch, 0.0)
+        times = added_up(list(parts.values())) + summed
         best = int(np.argmin(times))
-        launches = constants["launch_us"] * 1e-6 * (2 if self.quantised_bytes else 1)
+        launches = launch * (2 if self.quantised_bytes else 1)
         quantising = self.quantised_bytes / (gpu.dram_bytes_per_s * efficiency)
         total = float(times[best]) + launches + quantising
         cause = max(parts, key=lambda name: float(parts[name][best]))
         return total, "launch" if launches + quantising > LARGEST_PART * total else cause
 
 
+def added_up(times: Sequence[np.ndarray]) -> np.ndarray:
+    """Time of parts of the machine that work at the same time (see OVERLAP). It is at least the longest of `times`."""
+    longest = np.maximum.reduce(list(times))
+    scale = np.where(longest > 0, longest, 1.0)
+    shares: np.ndarray = sum(((one / scale) ** OVERLAP for one in times), np.zeros_like(longest))
+    return np.asarray(longest * shares ** (1 / OVERLAP))
+
+
 def product(gpu: Gpu, kind: str, m: int, n: int, k: int) -> Product:
     """Product of an m x k matrix and a k x n matrix.
 
-    `kind` is `fp8` or `bf16`. For `fp8`, the inputs are first quantised from bf16.
+    `kind` is `fp8` or `bf16`. For `fp8`, the inputs are first quantised from bf16, and the sum over k is never split,
+    because the scaled products of CUTLASS have no such kernel. The rates of bf16 are also those of fp16.
     """
-    tile_m, tile_n, split = (np.array(one, dtype=float) for one in zip(*_choices(k), strict=True))
+    tile_m, tile_n, split = (np.array(one, dtype=float) for one in zip(*_choices(k, kind), strict=True))
     element = WEIGHT_BYTES[kind]
     of_k = np.ceil(k / split / STEP) * STEP
     blocks = np.ceil(m / tile_m) * np.ceil(n / tile_n) * split
     waves = np.ceil(blocks / gpu.multiprocessors)
-    quantised = 0.0 if kind == "bf16" else 3.0 * m * k
+    quantised = 0.0 if kind == "bf16" else float(QUANTISED_BYTES) * m * k
     return Product(
         gpu=gpu,
         flops=2.0 * m * n * k,
@@ -145,8 +175,8 @@ def product(gpu: Gpu, kind: str, m: int, n: int, k: int) -> Product:
     )
 
 
-def _choices(k: int) -> list[tuple[int, int, int]]:
-    splits = [split for split in SPLITS if split == 1 or k >= split * STEP * LEAST_STEPS]
+def _choices(k: int, kind: str) -> list[tuple[int, int, int]]:
+    splits = [split for split in SPLITS if split == 1 or (kind == "bf16" and k >= split * STEP * LEAST_STEPS)]
     return [(m, n, split) for m, n in TILES for split in splits]
 
 
@@ -184,18 +214,24 @@ MEANINGS = (
     ("memory_efficiency", "", "share of the bandwidth of DRAM and L2 that is reached", 0.4, 1.0),
     ("step_us", "us", "least time of a step of 64 elements along k", 0.02, 2.0),
 )
-FITTED = {"a100": (3.66, 0.798, 0.63, 0.819), "h100": (2.65, 0.833, 0.78, 0.471)}
+FITTED = {"a100": (3.13, 0.889, 0.745, 0.225), "h100": (2.44, 0.832, 0.802, 0.0865)}
 """Fitted values of the constants of each GPU, in the order of MEANINGS."""
 
 
-def constants() -> dict[str, tuple[Constant, ...]]:
-    """Constants to fit, by name of the GPU."""
+Meaning = tuple[str, str, str, float, float]
+"""Constant without its value: name, unit, meaning, lowest and highest value."""
+
+
+def constants(
+    fitted: Mapping[str, Sequence[float]], meanings: Sequence[Meaning] = MEANINGS
+) -> dict[str, tuple[Constant, ...]]:
+    """Constants to fit, by name of the device. `fitted` has their values in the order of `meanings`."""
     return {
         device: tuple(
             Constant(name, unit, meaning, value, low, high)
-            for (name, unit, meaning, low, high), value in zip(MEANINGS, values, strict=True)
+            for (name, unit, meaning, low, high), value in zip(meanings, values, strict=True)
         )
-        for device, values in FITTED.items()
+        for device, values in fitted.items()
     }
 
 
@@ -237,17 +273,16 @@ class _Prepared:
         row, one = self.row, self.product
         times = [row[name] for name in CAMPAIGNS if row.get(name) is not None]
         estimate, cause = one.seconds(constants[row["device"]])
-        kept = max(0.0, one.data_bytes - one.gpu.l2_bytes)
         return Case(
             identity=f"{row['device']} {row['dtype']} {row['m']} x {row['n']} x {row['k']}",
             part=f"{row['device']} {row['dtype']}",
             group=self.drawn_by,
             measured=statistics.median(row[name] for name in FRAMEWORKS if row.get(name) is not None),
             fastest=min(times),
-            bound=1e6 * max(one.flops / one.peak, kept / one.gpu.dram_bytes_per_s),
+            bound=one.bound,
             estimate=1e6 * estimate,
-            roofline=1e6 * max(one.flops / one.peak, one.data_bytes / one.gpu.dram_bytes_per_s),
-            roofline_terms=(1e6 * one.flops / one.peak, 1e6 * one.data_bytes / one.gpu.dram_bytes_per_s, 1.0),
+            roofline=max(one.roofline_terms[:2]),
+            roofline_terms=one.roofline_terms,
             limited_by=cause,
             fitted=self.is_fitted,
         )
@@ -255,7 +290,8 @@ class _Prepared:
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
     """Rows of the files, ready for predictions. Raises InputError if there are mistakes in the files."""
-    rows, known = read_rows(files, COLUMNS), gpus()
+    rows = read_rows(files, COLUMNS)
+    known = {name: gpus()[name] for name in FITTED}
     problems = [
         Problem("no such device", path="device", value=repr(name), allowed=", ".join(known))
         for name in sorted({row["device"] for row in rows} - set(known))
@@ -282,7 +318,7 @@ GPU = CourtSet(
     unit="us",
     source="NVIDIA, AIConfigurator, arXiv 2601.06288; github.com/ai-dynamo/aiconfigurator 095f58a, Apache-2.0",
     rule=f"shapes of weights (n, k) that have a hash (0 to 99, salt {SALT!r}) below {SHARE}",
-    constants=constants(),
+    constants=constants(FITTED),
     peer="",
     second="",
     prepare=prepare,

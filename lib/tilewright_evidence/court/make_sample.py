@@ -11,10 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.artifacts.files import make_folder, write_atomically
 from tilewright.base.json_values import JsonObject
 
 from tilewright_evidence.court import eyeriss, gemmini, gpu, tenstorrent, timeloop, tpu, xdna
+from tilewright_evidence.court import language_attention as attention
+from tilewright_evidence.court import language_products as products
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.rows import read_rows
 
@@ -42,11 +44,32 @@ def write_samples(folder: Path) -> None:
     rows = _rows(folder, xdna.NAME, xdna.XDNA.patterns, xdna.COLUMNS)
     chosen = [_numbers_of(row) for row in rows if row["scope"] == xdna.WHOLE_ARRAY and row["m"]]
     _write_csv(xdna.NAME, "sample.csv", chosen)
+    _write_language_samples(folder)
     place = folder / tpu.NAME
     rows = read_rows(set_files(place, ("matmul_*",)), tpu.MATMUL_COLUMNS)
     _write_csv(tpu.NAME, "matmul_sample.csv", _chosen(rows, tpu.is_fitted, lambda row: row["contents"], each=8))
     rows = read_rows(set_files(place, ("attention_*",)), tpu.ATTENTION_COLUMNS)
     _write_csv(tpu.NAME, "attention_sample.csv", _chosen(rows, lambda row: False, lambda row: row["phase"], each=8))
+
+
+def _write_language_samples(folder: Path) -> None:
+    """Write the samples of operators of language models. They have only the columns that the comparison reads."""
+    for court_set, columns, part in (
+        (products.VIDUR, products.VIDUR_COLUMNS, "device"),
+        (products.SERVING, products.SERVING_COLUMNS, "device"),
+        (products.COMPASS, products.COMPASS_COLUMNS, "device"),
+        (attention.SERVING, attention.SERVING_COLUMNS, "device"),
+        (attention.CONFIGURATOR, attention.CONFIGURATOR_COLUMNS, "op"),
+    ):
+        prepared = court_set.prepare(set_files(folder / court_set.name, court_set.patterns))
+        cases = [row.case(court_set.values()) for row in prepared]
+        fitted = {case.identity: case.fitted for case in cases}
+        rows = [row for row in _rows(folder, court_set.name, court_set.patterns, columns) if row["row_id"] in fitted]
+        kept = [{name: row[name] for name in columns} for row in rows]
+        chosen = _chosen(
+            kept, lambda row, fitted=fitted: fitted[row["row_id"]], lambda row, part=part: row[part], each=8
+        )
+        _write_csv(court_set.name, "sample.csv", chosen)
 
 
 def _numbers_of(row: JsonObject) -> JsonObject:
@@ -80,6 +103,7 @@ def _write_architectures(folder: Path, names: set[str]) -> None:
 
 
 def _write_csv(name: str, file: str, rows: list[dict[str, Any]]) -> None:
+    make_folder(DATA / name)
     lines = [",".join(rows[0]), *(",".join("" if one is None else str(one) for one in row.values()) for row in rows)]
     write_atomically(DATA / name / file, "\n".join(lines) + "\n")
 

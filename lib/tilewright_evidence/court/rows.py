@@ -7,7 +7,8 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,17 @@ temporal loops and a list of spatial loops, inner to outer.
 """
 
 
-def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
+def read_rows(
+    files: Sequence[Path],
+    needed: Mapping[str, type | tuple[type, ...]],
+    check: Callable[[JsonObject], Iterable[Problem]] = lambda row: (),
+) -> list[dict[str, Any]]:
     """Rows of all files.
 
     `needed` has the allowed types of the value at each key that a row must have. A dotted key, such as `layer.K`, is a
     key of a nested object. In CSV files, cells of keys with a numeric type become numbers, and empty cells become None.
-    Raises InputError with the first twenty mistakes, and with the number of further mistakes.
+    `check` returns the mistakes in a row whose values have allowed types; their
+    places are added here. Raises InputError with the first twenty mistakes, and with the number of further mistakes.
     """
     problems: list[Problem] = []
     rows = []
@@ -40,6 +46,7 @@ def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...
                 if "." not in key or isinstance(row.get(key.partition(".")[0]), dict)
             ]
             found = [problem for problem in wrong if problem is not None]
+            found = found or [replace(problem, file=str(file), line=line) for problem in check(row)]
             problems += found
             if not found:
                 rows.append(row)

@@ -142,7 +142,7 @@ def _group(row: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class _Product:
+class TpuProduct:
     """Row with the measured time of a matrix product, or of two fused products."""
 
     row: Mapping[str, Any]
@@ -241,11 +241,37 @@ def _cause(parts: Mapping[str, float]) -> str:
 
 
 @dataclass(frozen=True)
-class _Attention:
-    """Row with the measured time of an attention operator.
+class AttentionWork:
+    """Work of an attention operator on the TPU.
 
     The measured software does not fuse operators: it expands keys and values to all heads, and writes scores to memory.
     """
+
+    heads: int
+    key_value_heads: int
+    flops: float
+    """Operations of both matrix products, for the pairs of tokens that the causal mask leaves."""
+    kv_bytes: float
+    """Bytes of keys and values, each moved once."""
+    scores: float
+    """Number of attention scores, those that the mask removes included."""
+
+    @property
+    def least(self) -> tuple[float, float]:
+        """Pair (time to compute at the peak, time to move keys and values once), in ns."""
+        return 1e9 * self.flops / tpu().flops_per_s, 1e9 * self.kv_bytes / tpu().hbm_bytes_per_s
+
+    def busy(self, constants: Values) -> tuple[float, float]:
+        """Pair (time of the matrix units, time of HBM) in ns; the longer one is the estimate."""
+        chip = tpu()
+        data = self.heads / self.key_value_heads * self.kv_bytes + SCORE_BYTES * self.scores
+        moving = 1e9 * data / chip.hbm_bytes_per_s / chip.memory_share(constants)
+        return self.least[0] / chip.matrix_share(constants), moving
+
+
+@dataclass(frozen=True)
+class _Attention:
+    """Row with the measured time of an attention operator."""
 
     row: Mapping[str, Any]
     is_fitted: bool = False
@@ -254,28 +280,25 @@ class _Attention:
 
     def case(self, constants: Mapping[str, Values]) -> Case:
         """Measurement of the row and our predictions for it; times are in ns."""
-        row, chip = self.row, tpu()
-        matrix, memory = chip.matrix_share(constants[DEVICE]), chip.memory_share(constants[DEVICE])
-        computing = 1e9 * row["flops"] / chip.flops_per_s
-        moving = 1e9 * row["kv_bytes"] / chip.hbm_bytes_per_s
+        row = self.row
         scores = HEADS * row["batch"] * row["new_tokens"] * (row["new_tokens"] + row["cached_tokens"])
-        data = HEADS / KEY_VALUE_HEADS * row["kv_bytes"] + SCORE_BYTES * scores
-        busy = computing / matrix, 1e9 * data / chip.hbm_bytes_per_s / memory
+        work = AttentionWork(HEADS, KEY_VALUE_HEADS, row["flops"], row["kv_bytes"], scores)
+        busy = work.busy(constants[DEVICE])
         return Case(
             identity=f"{row['phase']} {row['batch']} x {row['new_tokens']} + {row['cached_tokens']}",
             part=f"attention, {row['phase']}",
             group=f"{row['phase']} {row['batch']}",
             measured=row["p50_ns"],
-            bound=max(computing, moving),
+            bound=max(work.least),
             estimate=max(busy),
-            roofline=max(computing, moving),
-            roofline_terms=(computing, moving, 1.0),
+            roofline=max(work.least),
+            roofline_terms=(*work.least, 1.0),
             limited_by="matrix units" if busy[0] > busy[1] else "HBM",
             fitted=False,
         )
 
 
-def prepare(files: Sequence[Path]) -> list[_Product | _Attention]:
+def prepare(files: Sequence[Path]) -> list[TpuProduct | _Attention]:
     """Rows of products and attention, ready for predictions. Raises InputError if there are mistakes in the files."""
     attention = [file for file in files if file.name.startswith("attention")]
     products = read_rows([file for file in files if file not in attention], MATMUL_COLUMNS)
@@ -284,7 +307,7 @@ def prepare(files: Sequence[Path]) -> list[_Product | _Attention]:
         known = ", ".join((*PARTS, IMPLAUSIBLE))
         raise InputError([Problem("is unknown", path="contents", value=repr(one), allowed=known) for one in unknown])
     found = read_rows(attention, ATTENTION_COLUMNS)
-    return [*map(_Product, products), *map(_Attention, found)]
+    return [*map(TpuProduct, products), *map(_Attention, found)]
 
 
 TPU = CourtSet(

@@ -19,6 +19,10 @@ from tilewright_evidence.court.case import CourtSet
 from tilewright_evidence.court.eyeriss import EYERISS
 from tilewright_evidence.court.gemmini import GEMMINI
 from tilewright_evidence.court.gpu import GPU
+from tilewright_evidence.court.language_attention import CONFIGURATOR as CONFIGURATOR_ATTENTION
+from tilewright_evidence.court.language_attention import SERVING as SERVING_ATTENTION
+from tilewright_evidence.court.language_products import COMPASS, VIDUR
+from tilewright_evidence.court.language_products import SERVING as SERVING_PRODUCTS
 from tilewright_evidence.court.tenstorrent import TENSTORRENT
 from tilewright_evidence.court.timeloop import TIMELOOP
 from tilewright_evidence.court.tpu import TPU
@@ -280,5 +284,11 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
     return paths
 
 
-SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU, EYERISS, TENSTORRENT, XDNA)}
+SETS: dict[str, CourtSet] = {
+    one.name: one
+    for one in (
+        *(GEMMINI, TIMELOOP, GPU, TPU, EYERISS, TENSTORRENT, XDNA),
+        *(VIDUR, SERVING_PRODUCTS, SERVING_ATTENTION, CONFIGURATOR_ATTENTION, COMPASS),
+    )
+}
 """Sets of measurements, by name."""

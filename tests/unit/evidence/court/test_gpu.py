@@ -1,13 +1,15 @@
 """Matrix products on GPUs in the court: choices of tiles and splits, bounds, wrong rows."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.cli.main import main
 from tilewright_evidence.court.case import DATA, set_files
-from tilewright_evidence.court.gpu import GPU, SPLITS, TILES, gpus, prepare, product
+from tilewright_evidence.court.gpu import GPU, SPLITS, TILES, added_up, gpus, prepare, product
 
 IDEAL = {"launch_us": 0.0, "tensor_efficiency": 1.0, "memory_efficiency": 1.0, "step_us": 0.0}
 SIZES = st.integers(1, 4096)
@@ -24,9 +26,29 @@ def test_an_ideal_machine_is_not_faster_than_its_roofline(device: str, m: int, n
 
 
 def test_a_wave_that_is_full_is_the_peak() -> None:
-    """108 blocks of 256 x 128 on 108 multiprocessors."""
-    one = product(gpus()["a100"], "bf16", 256 * 12, 128 * 9, 65536)
+    """108 blocks of 256 x 128 on 108 multiprocessors, on a machine that moves data in no time."""
+    gpu = replace(gpus()["a100"], dram_bytes_per_s=1e30, l2_bytes_per_s=1e30)
+    one = product(gpu, "bf16", 256 * 12, 128 * 9, 65536)
     assert one.seconds(IDEAL)[0] == pytest.approx(one.flops / one.peak, rel=1e-3)
+
+
+def test_equal_times_of_two_parts_hide_each_other_in_part() -> None:
+    """Two equal times take the cube root of two; a short time beside a long one hardly counts; no time is no time."""
+    one, two, none = np.array([2.0]), np.array([2.0]), np.array([0.0])
+    assert added_up([one, two])[0] == pytest.approx(2 * 2 ** (1 / 3))
+    assert added_up([one, two / 10])[0] == pytest.approx(2.0, rel=1e-3)
+    assert added_up([none, none])[0] == 0
+
+
+def test_a_sum_that_is_cut_needs_a_second_kernel() -> None:
+    """One more launch for the same product, and none if it is cheaper not to cut; sums of fp8 are never cut."""
+    gpu = gpus()["a100"]
+    slow = {**IDEAL, "step_us": 1.0}
+    one = product(gpu, "bf16", 16, 32, 65536)
+    cut = one.seconds(slow)[0]
+    assert one.seconds({**slow, "launch_us": 5.0})[0] == pytest.approx(cut + 1e-5)
+    assert one.seconds({**slow, "launch_us": 1e6})[0] == pytest.approx(1 + 65536 / 64 * 1e-6, rel=1e-3)
+    assert len(product(gpus()["h100"], "fp8", 16, 32, 65536).steps) == len(TILES)
 
 
 def test_a_long_sum_is_cut() -> None:
@@ -39,11 +61,12 @@ def test_a_long_sum_is_cut() -> None:
     assert len(short.steps) == len(TILES)
 
 
-def test_quantising_is_a_launch_and_three_bytes_an_input() -> None:
-    """fp8 beside bf16 on a machine without other costs."""
+def test_quantising_is_a_launch_and_five_bytes_an_input() -> None:
+    """fp8 beside bf16 on a machine without other costs; two passes over the inputs read them, and the second writes."""
     gpu, launch = gpus()["h100"], {**IDEAL, "launch_us": 10.0}
     half, eight = (product(gpu, kind, 16, 64, 64).seconds(launch)[0] for kind in ("bf16", "fp8"))
     assert eight - half == pytest.approx(1e-5, rel=0.01)
+    assert product(gpu, "fp8", 16, 64, 64).quantised_bytes == 5 * 16 * 64
 
 
 def test_the_bound_is_held_against_the_shortest_time() -> None:

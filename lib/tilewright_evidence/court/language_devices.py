@@ -1,0 +1,101 @@
+"""Devices that ran operators of language models, and what is known of them from other sets.
+
+Several sets have rows of the same device, each with another spelling of its name. The constants of A100, H100 and TPU
+are those of the sets `gpu-gemm` and `tpu-v6e`: no row of another set is used to fit them.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from math import isfinite
+from typing import Any
+
+from tilewright.base.errors import Problem, nearest_name
+
+from tilewright_evidence.court.case import DATA, CourtSet, Values, set_files
+from tilewright_evidence.court.fit import FittedRoofline, fitted_roofline
+from tilewright_evidence.court.gpu import GPU
+from tilewright_evidence.court.tpu import DEVICE as TPU_DEVICE
+from tilewright_evidence.court.tpu import TPU
+
+GPU_NAMES: Mapping[str, str] = {
+    "a100": "a100",
+    "a100sxm": "a100",
+    "h100": "h100",
+    "h100sxm": "h100",
+    "a40": "a40",
+    "a6000": "rtx_a6000",
+    "rtxa6000": "rtx_a6000",
+    "rtx3090": "rtx_3090",
+    "rtx4090": "rtx_4090",
+    "rtxpro6000": "rtx_pro_6000",
+}
+"""Names in the hardware file `gpus.yaml`, by spelling in the rows (in lower case, letters and digits only)."""
+TPU_SPELLING = "tpuv6e"
+"""Begin of each spelling of the TPU in the rows. A number of chips can follow."""
+STAND_INS: Mapping[str, str] = {"rtx_3090": "rtx_a6000"}
+"""Device without rows for a fit -> device of the same generation whose constants it takes."""
+DTYPES = ("fp16", "bf16", "bf16?", "bfloat16")
+"""Data types in the rows; a question mark means that the source does not state the type. All have 16 bits."""
+
+
+def device_of(spelling: str) -> str | None:
+    """Name of the device that the rows spell so; None if it is unknown."""
+    plain = "".join(letter for letter in spelling.lower() if letter.isalnum())
+    return TPU_DEVICE if plain.startswith(TPU_SPELLING) else GPU_NAMES.get(plain)
+
+
+def values_of(device: str, fitted: Mapping[str, Values]) -> Values:
+    """Values of the constants of a device: those in `fitted`, or those of the sets `gpu-gemm` and `tpu-v6e`."""
+    known = {**GPU.values(), **TPU.values(), **fitted}
+    return known[device] if device in known else known[STAND_INS[device]]
+
+
+@cache
+def known_roofline(device: str) -> FittedRoofline | None:
+    """Roofline of a device with constants that are fitted to the rows of `gpu-gemm` or `tpu-v6e`, in us; None for other
+    devices. All rows to which constants are fitted are in the samples.
+    """
+    for court_set in (GPU, TPU):
+        if device in court_set.constants:
+            return _roofline_of(court_set, device)
+    return None
+
+
+def _roofline_of(court_set: CourtSet, device: str) -> FittedRoofline | None:
+    rows = court_set.prepare(set_files(DATA / court_set.name, court_set.patterns))
+    cases = [row.case(court_set.values()) for row in rows if row.device == device and row.is_fitted]
+    return fitted_roofline(cases, len(court_set.constants[device]))
+
+
+def known_time(device: str, terms_us: Sequence[float]) -> float | None:
+    """Prediction of `known_roofline` in us for the terms of a roofline in us; None if there is no such roofline."""
+    roofline = known_roofline(device)
+    # Shares have no unit. The costs are 0 for the TPU, whose set counts in ns.
+    return None if roofline is None else roofline.time(terms_us)
+
+
+def row_problems(row: Mapping[str, Any], devices: Collection[str], least: Mapping[str, float]) -> Iterator[Problem]:
+    """Mistakes in a row: an unknown device, an unknown type, and numbers that are too small. `devices` are the devices
+    that the set can predict. `least` has the least number by column. If it is 0.0, the number must be above 0. Missing
+    numbers are no mistakes.
+    """
+    if device_of(row["device"]) not in devices:
+        known = [spelling for spelling in (*GPU_NAMES, TPU_SPELLING) if device_of(spelling) in devices]
+        yield unknown("device", row["device"], known)
+    if row["dtype"] not in DTYPES:
+        yield unknown("dtype", row["dtype"], DTYPES)
+    for column, lowest in least.items():
+        value = row[column]
+        if value is not None and not (isfinite(value) and value >= lowest and (value > 0 or lowest == NONE_OR_MORE)):
+            allowed = {0.0: "more than 0", NONE_OR_MORE: "0 or more"}.get(lowest, f"at least {lowest:g}")
+            yield Problem("wrong number", path=column, value=repr(value), allowed=allowed)
+
+
+NONE_OR_MORE = -0.5
+"""Least number of a column whose numbers can be 0 (see `row_problems`)."""
+
+
+def unknown(column: str, value: str, names: Sequence[str]) -> Problem:
+    """Problem of a name that is unknown. `names` are the known names."""
+    near = nearest_name(value, names) or ""
+    return Problem("no such name", path=column, value=repr(value), allowed=", ".join(names), nearest=near)
