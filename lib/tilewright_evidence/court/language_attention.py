@@ -25,7 +25,6 @@ from tilewright_evidence.court.gpu_attention import (
 )
 from tilewright_evidence.court.language_devices import (
     GPU_NAMES,
-    NONE_OR_MORE,
     STAND_INS,
     device_of,
     known_time,
@@ -222,7 +221,7 @@ def _serving_problems(row: Mapping[str, Any]) -> Iterator[Problem]:
         return
     counts = ("prefill_chunk_tokens", "prefill_kv_tokens", "decode_sequences", "decode_kv_tokens")
     devices = (*SERVING_FITTED, *STAND_INS, TPU_DEVICE)
-    yield from row_problems(row, devices, {"tp": 1, "latency_us": 0.0} | dict.fromkeys(counts, NONE_OR_MORE))
+    yield from row_problems(row, devices, {"tp": 1} | dict.fromkeys(counts, 0), "latency_us")
     if row["model"] not in MODELS:
         yield unknown("model", row["model"], tuple(MODELS))
     elif row["tp"] >= 1 and MODELS[row["model"]].query % row["tp"]:
@@ -294,7 +293,7 @@ CONFIGURATOR_PHASES = {"context": PREFILL, "generation": DECODE}
 def _configurator_problems(row: Mapping[str, Any]) -> Iterator[Problem]:
     numbers = {"batch": 1, "isl_tokens": 1, "context_tokens": 1, "heads": 1, "kv_heads": 1, "head_dim": 1}
     device = "a100" if row["system"] in NOT_TAKEN else row["system"]
-    yield from row_problems({**row, "device": device}, ("a100", "h100"), {**numbers, "latency_us": 0.0})
+    yield from row_problems({**row, "device": device}, ("a100", "h100"), numbers, "latency_us")
     if row["op"] not in CONFIGURATOR_PHASES:
         yield unknown("op", row["op"], tuple(CONFIGURATOR_PHASES))
     if row["kv_heads"] >= 1 and row["heads"] % row["kv_heads"]:

@@ -63,7 +63,7 @@ SERVING_FITTED = {
     "rtx_pro_6000": (1.86, 0.88, 0.804, 0.917),
 }
 """Fitted values of the constants of each device, in the order of `gpu.MEANINGS`. The RTX 3090 has no rows with sizes.
-It takes the constants of the RTX A6000.
+It takes the constants of the RTX 4090.
 """
 BOOSTED, MOST_BOOST = ("rtx_3090", "rtx_4090"), 1.05
 """Cards whose clock rises above the published boost clock, and the largest factor by which it does."""
@@ -196,12 +196,13 @@ class _TpuLayer:
 
 SIZES = ("k", "n", "gemm_k", "gemm_n")
 """Columns of the sizes of a product, empty if the row is not a matrix product. Such rows are not checked."""
-LEAST = {"tokens": 1, "k": 1, "n": 1, "latency_median_us": 0.0, "gemm_k": 1, "gemm_n": 1, "latency_us": 0.0}
 
 
 def _checked(row: Mapping[str, Any], names: Sequence[str], devices: Collection[str]) -> Iterator[Problem]:
+    """Mistakes in a row of a matrix product. `names` are the columns of its sizes, and last that of its time."""
     if all(row[name] is not None for name in names if name in SIZES):
-        yield from row_problems(row, devices, {name: LEAST[name] for name in names if name in LEAST})
+        least = {name: 1 for name in names if name in ("tokens", *SIZES)}
+        yield from row_problems(row, devices, least, names[-1])
 
 
 def layers_of(
@@ -223,7 +224,9 @@ def layers_of(
             measured_us=row[time],
             flag=row["roofline_flag"] or "",
         )
-        for row in read_rows(files, columns, partial(_checked, names=tuple(columns), devices=devices))
+        for row in read_rows(
+            files, columns, partial(_checked, names=("tokens", inputs, outputs, time), devices=devices)
+        )
         if row[inputs] is not None and row[outputs] is not None
     ]
     return [layer for layer in found if layer.device != TPU_DEVICE or _is_certain(layer)]
@@ -273,8 +276,8 @@ def _rule(name: str, fitted: Mapping[str, Sequence[float]]) -> str:
 def _compass_problems(row: Mapping[str, Any]) -> Iterator[Problem]:
     device = "A100" if row["device"] in COMPASS_LEFT_OUT else row["device"]
     dtype = row["dtype"].rstrip("?").replace("fp32", "fp16")
-    sizes = dict.fromkeys("mnk", 1.0)
-    yield from row_problems({**row, "device": device, "dtype": dtype}, ("a100",), {**sizes, "latency_us": 0.0})
+    sizes = dict.fromkeys("mnk", 1)
+    yield from row_problems({**row, "device": device, "dtype": dtype}, ("a100",), sizes, "latency_us")
     if row["op"] == COMPASS_OPERATOR:
         yield from (Problem("is missing", path=size) for size in sizes if row[size] is None)
 

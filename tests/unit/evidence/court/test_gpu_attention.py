@@ -30,7 +30,7 @@ def test_decoding_takes_whole_tiles_in_waves() -> None:
 
 
 def test_a_chunk_sees_its_history_and_itself() -> None:
-    """256 new tokens after 128: two tiles of rows see 256 and 384 keys, four and six tiles; one wave has the longest."""
+    """256 new tokens after 128: two tiles of rows see 256 and 384 keys, four and six tiles; a wave has the longest."""
     part = attention_part(H100, HEADS, KERNEL_128, AlikeSequences(1, 256, 384))
     assert part.waves.tolist() == [1]
     assert part.tiles.tolist() == [6]
@@ -79,9 +79,7 @@ def test_a_call_without_keys_takes_the_time_of_the_call() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    count=st.integers(1, 64), new=st.integers(1, 512), history=st.integers(0, 4096), packed=st.sampled_from((1, 8))
-)
+@given(count=st.integers(1, 64), new=st.integers(1, 512), history=st.integers(0, 4096), packed=st.sampled_from((1, 8)))
 def test_an_ideal_machine_is_not_faster_than_its_roofline(count: int, new: int, history: int, packed: int) -> None:
     """Tiles, waves and parts only ever add to operations over peak and bytes over bandwidth."""
     kernel = AttentionKernel(64, 64, most_packed=packed, splits=packed > 1)
@@ -96,7 +94,8 @@ def test_a_mixed_call_is_the_sum_of_its_parts() -> None:
     """One call, though: its time counts once."""
     values = IDEAL | {KERNEL: 3.0, "block_us": 1.0}
     parts = [
-        attention_part(H100, HEADS, KERNEL_128, alike) for alike in (AlikeSequences(1, 64, 512), AlikeSequences(9, 1, 99))
+        attention_part(H100, HEADS, KERNEL_128, alike)
+        for alike in (AlikeSequences(1, 64, 512), AlikeSequences(9, 1, 99))
     ]
     times = [AttentionCall(H100, [part]).microseconds(values)[0] for part in parts]
     assert AttentionCall(H100, parts).microseconds(values)[0] == pytest.approx(np.sum(times) - 3.0)

@@ -110,7 +110,7 @@ def test_other_systems_and_models_are_left_out(tmp_path: Path) -> None:
                 ({"tp": "3"}, "tp: does not divide the heads, got 3"),
                 ({"profiler": "x0"}, "profiler: no such name, got 'x0' (allowed: v0, v1)"),
                 ({"latency_us": "0"}, "latency_us: wrong number, got 0.0 (allowed: more than 0)"),
-                ({"decode_sequences": "-1"}, "decode_sequences: wrong number, got -1 (allowed: 0 or more)"),
+                ({"decode_sequences": "-1"}, "decode_sequences: wrong number, got -1 (allowed: at least 0)"),
                 (
                     {"prefill_chunk_tokens": "0", "decode_sequences": "0"},
                     "prefill_chunk_tokens: the call has no tokens (allowed: a chunk, or decode_sequences)",
