@@ -107,13 +107,16 @@ class PlainWaiting:
             return self.number("request_latency_cycles")
         outer = self.order[first:]
         total, loads = Fraction(0), 0
+        seen: dict[tuple[int, ...], tuple[int, ...]] = {}
         for point in itertools.product(*(range(size) for _, size in reversed(outer))):
             values = tuple(reversed(point))
             loads += 1
-            again = [i for i, (name, _) in enumerate(outer) if not self.changes(operand, name)]
-            # The last use of the data: the innermost loop that does not change them steps back by one, and such loops
-            # inside it are at their last iterations. Loops that change the data keep their values.
-            step = next((i for i in again if values[i] > 0), None)
+            # The last use of the data, or of the cache line that has them: since then, the loops up to the outermost
+            # one that has changed have touched other data.
+            place = self.place(operand, first, values)
+            before = seen.get(place)
+            step = None if before is None else max(i for i in range(len(outer)) if before[i] != values[i])
+            seen[place] = values
             touched = first + (len(outer) if step is None else step)
             footprint = sum(self.elements(o, touched) * self.bits(o) for o in self.operands())
             level = next((k for k, cache in enumerate(memory.caches) if footprint <= cache.size_bits), None)
@@ -126,12 +129,43 @@ class PlainWaiting:
             )
         return total / loads
 
+    def place(self, operand: str, first: int, values: tuple[int, ...]) -> tuple[int, ...]:
+        """What a load fetches, as the values of the loops that change it. A row counts as the number of its line."""
+        outer, line = self.order[first:], int(self.number("line_bits"))
+        _, row, _ = self.row(operand)
+        name = self.row_dimension(operand)
+        place, position, stride = [], 0, 1
+        for (loop, size), value in zip(outer, values, strict=True):
+            if line and loop == name:
+                position, stride = position + value * stride, stride * size
+            elif self.changes(operand, loop):
+                place.append(value)
+        return (*place, position * row // line if line else position)
+
+    def row_dimension(self, operand: str) -> str | None:
+        """Dimension along which elements of an operand are adjacent; None if it is unknown."""
+        own = dict(self.layer.operand_dimensions)[operand]
+        return next((d for d in self.memory().row_dimensions if d in own and d in self.layer.size_of), None)
+
+    def lines_are_whole(self) -> bool:
+        """True if loops over rows fill whole lines, one after the other. The kernel counts an average otherwise."""
+        line = int(self.number("line_bits"))
+        for operand in self.operands() if line else ():
+            _, row, _ = self.row(operand)
+            for loop, size in self.order[self.first(operand) :]:
+                if loop == self.row_dimension(operand) and row < line:
+                    if line % row or (size * row < line and line % (size * row)) or (size * row) % min(line, size * row):
+                        return False
+                    if size * row > line and (size * row) % line:
+                        return False
+                    row *= size
+        return True
+
     def row(self, operand: str) -> tuple[Fraction, int, int]:
         """(rows of a tile, bits of a row of the tile, bits of a row of the tensor)."""
-        memory, first = self.memory(), self.first(operand)
+        first = self.first(operand)
         elements, bits = self.elements(operand, first), self.bits(operand)
-        own = dict(self.layer.operand_dimensions)[operand]
-        name = next((one for one in memory.row_dimensions if one in own and one in self.layer.size_of), None)
+        name = self.row_dimension(operand)
         if name is None:
             return Fraction(1), elements * bits, elements * bits
         held, whole = self.sizes(first)[name], self.sizes(len(self.order))[name]
@@ -144,9 +178,10 @@ class PlainWaiting:
         starts = {(step * i) % width for i in range(width // math.gcd(step, width))}
         return Fraction(sum(-(-(start + row) // width) for start in starts), len(starts))
 
-    def requests(self) -> tuple[Fraction, Fraction]:
-        """(cycles of all requests, latency of the first load)."""
+    def requests(self) -> tuple[Fraction, Fraction, Fraction]:
+        """(cycles of all requests, latency of the first load, number of requests)."""
         answered, port, pages, most = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
+        sent = Fraction(0)
         for operand in self.operands():
             is_output = operand == self.layer.operands[0]
             rows, row, whole = self.row(operand)
@@ -157,6 +192,13 @@ class PlainWaiting:
             bursts = count * self.words(row, whole, int(self.number("burst_bits")))
             twice = 2 if is_output and self.memory().caches else 1
             answered += twice * bursts * latency / self.number("requests_in_flight")
+            if is_output and (answer := self.number("store_latency_cycles")):
+                width = int(self.number("store_burst_bits") or self.number("burst_bits"))
+                stores = count * self.words(row, whole, width)
+                answered += stores * answer / self.number("requests_in_flight")
+                sent += stores
+                continue
+            sent += bursts
             if is_output:
                 continue
             serving = [p for p in self.memory().ports if (self.links[operand], "tl") in p.allocation][-1:]
@@ -164,15 +206,15 @@ class PlainWaiting:
             if page := self.number("page_bits"):
                 pages += count * min(Fraction(1), Fraction(whole) / page) * self.number("page_cycles")
             most = max(most, latency)
-        return max(answered, port) + pages, most
+        return max(answered + self.number("word_cycles") * port, port) + pages, most, sent
 
-    def commands(self) -> tuple[Fraction, Fraction]:
-        """(cycles of the array, cycles of commands in flight) of a call, command by command."""
+    def commands(self) -> tuple[Fraction, Fraction, Fraction]:
+        """(cycles of the array, cycles of commands in flight, commands) of a call, command by command."""
         inner = self.order[: self.calls()]
         total = Fraction(math.prod(size for _, size in inner) * self.phases)
         longest = int(self.number("command_iterations"))
         if not longest:
-            return total, Fraction(0)
+            return total, Fraction(0), Fraction(1)
         named = self.core.operational_array.command_dimensions
         run = math.prod(size for name, size in inner if name in named) if named else (inner[0][1] if inner else 1)
         left, busy, count = run, Fraction(0), 0
@@ -182,13 +224,14 @@ class PlainWaiting:
         runs = Fraction(math.prod(size for _, size in inner), run)
         in_flight = self.number("commands_in_flight")
         waiting = runs * (count * self.number("command_latency_cycles") + busy) / in_flight if in_flight else 0
-        return runs * busy, Fraction(waiting)
+        return runs * busy, Fraction(waiting), runs * count
 
     def limit(self) -> tuple[Fraction, str]:
         """(largest limit of the latency, its term)."""
         count = math.prod(size for _, size in self.order[self.calls() :])
-        array, waiting = self.commands()
-        requests, latency = self.requests()
+        array, waiting, commands = self.commands()
+        requests, latency, sent = self.requests()
+        queued = self.number("queued_commands")
         limits = {"request_waiting": requests}
         has_calls = "call_cycles" in self.numbers or "calls_in_flight" in self.numbers
         if self.number("command_iterations"):
@@ -199,12 +242,25 @@ class PlainWaiting:
             if in_flight := self.number("calls_in_flight"):
                 one = self.number("call_cycles") + latency + self.number("command_latency_cycles")
                 chain = (count * (one + max(array, waiting)) + requests) / in_flight
+                if queued:
+                    # Each call is under way until its last commands are queued and its last requests are sent.
+                    open_commands, all_sent = max(Fraction(0), commands - queued), Fraction(0)
+                    if sent:
+                        of_call = sent / count
+                        open_requests = max(Fraction(0), of_call - self.number("requests_in_flight"))
+                        all_sent = requests / count * open_requests / of_call
+                    each = self.number("call_cycles") + max(array, waiting) * open_commands / commands + all_sent
+                    chain = count * each / in_flight
                 limits["call_waiting"] = max(limits["call_waiting"], chain)
             extra = latency + requests / count
         term = max(limits, key=lambda name: (limits[name], -list(limits).index(name)))
+        if has_calls and queued and term == "request_waiting":
+            extra = latency + max(array, waiting)
         return limits[term] + extra, term
 
     def added(self, latency: float) -> dict[str, Fraction]:
         """Cycles that each term adds to the latency of the other terms, not yet rounded up."""
         limit, term = self.limit()
-        return {name: max(Fraction(0), limit - Fraction(latency)) if name == term else Fraction(0) for name in TERMS}
+        found = {name: max(Fraction(0), limit - Fraction(latency)) if name == term else Fraction(0) for name in TERMS}
+        found["call_waiting"] += math.ceil(self.number("start_cycles"))
+        return found

@@ -10,16 +10,11 @@ from typing import Any
 import numpy as np
 
 from tilewright.hardware.attributes import (
-    BURST,
     CALL_KEYS,
-    COMMAND_ITERATIONS,
-    COMMAND_LATENCY,
-    COMMANDS_IN_FLIGHT,
-    LEAST_COMMAND,
-    PAGE,
-    PAGE_CYCLES,
+    COMMAND_KEYS,
+    REQUEST_KEYS,
     REQUEST_LATENCY,
-    REQUESTS_IN_FLIGHT,
+    START_CYCLES,
     WAITING,
     figure,
 )
@@ -39,18 +34,24 @@ def waiting_fields(operands: int, dimensions: int) -> list[tuple[Any, ...]]:
     return [
         ("has_waiting", np.int8),  # True if the core has any of the keys
         ("has_calls", np.int8),
+        ("start_cycles", np.float64),
         ("call_cycles", np.float64),
         ("calls_in_flight", np.float64),
         ("command_iterations", np.int64),
         ("least_command_cycles", np.float64),
         ("command_latency_cycles", np.float64),
         ("commands_in_flight", np.float64),
+        ("queued_commands", np.float64),
         ("command_dimension_count", np.int64),
         ("command_dimension", np.int8, (dimensions,)),  # [d] True if a command covers loops over d
         ("request_memory", np.int64),  # k of the memory whose requests take time, or -1
         ("request_latency_cycles", np.float64),
         ("requests_in_flight", np.float64),
         ("burst_bits", np.int64),
+        ("word_cycles", np.float64),
+        ("store_latency_cycles", np.float64),
+        ("store_burst_bits", np.int64),
+        ("line_bits", np.int64),
         ("page_bits", np.int64),
         ("page_cycles", np.float64),
         ("row_dimension", np.int64, (operands,)),  # [o] d whose elements follow each other in memory, or -1
@@ -92,15 +93,13 @@ def waiting_arrays(layer: Layer, core: Core) -> dict[str, Any]:
         "command_dimension_count": len(array.command_dimensions),
         "request_memory": requests_of(core),
     }
-    values |= {one.field: figure(one, core.figures) for one in CALL_KEYS}
-    commands = (COMMAND_ITERATIONS, LEAST_COMMAND, COMMAND_LATENCY, COMMANDS_IN_FLIGHT)
-    values |= {one.field: figure(one, array.figures) for one in commands}
+    values |= {one.field: figure(one, core.figures) for one in (START_CYCLES, *CALL_KEYS)}
+    values |= {one.field: figure(one, array.figures) for one in COMMAND_KEYS}
     return values if values["request_memory"] < 0 else values | _requests(core.memories[requests_of(core)], layer)
 
 
 def _requests(memory: Memory, layer: Layer) -> dict[str, Any]:
     """Values of the problem fields that describe the memory whose requests take time, by name of the field."""
-    requests = (REQUEST_LATENCY, REQUESTS_IN_FLIGHT, BURST, PAGE, PAGE_CYCLES)
     latency = figure(REQUEST_LATENCY, memory.figures)
     dimensions = {name: place for place, name in enumerate(layer.size_of)}
     rows = [
@@ -108,7 +107,7 @@ def _requests(memory: Memory, layer: Layer) -> dict[str, Any]:
         for _, loops in layer.operand_dimensions
     ]
     return {
-        **{one.field: figure(one, memory.figures) for one in requests},
+        **{one.field: figure(one, memory.figures) for one in REQUEST_KEYS},
         "row_dimension": np.array(rows, np.int64),
         "cache_count": len(memory.caches),
         "cache_bits": np.array([cache.size_bits for cache in memory.caches], np.float64),

@@ -126,19 +126,33 @@ def request_latency(problem, ws, o, first, is_store):
     with room for all data touched since their last use. Data that are used for the first time are in the first cache
     with room for all data of the layer, because an earlier run of the layer has left them there. If no cache has room,
     the data are in the memory. A store to the first cache has latency 0.
+
+    If the size of a cache line is given, and a load takes a part of each line, the loads of the other parts find the
+    line in a cache. They count as uses of data that the layer has used before.
     """
     if problem.cache_count == 0:
         return problem.request_latency_cycles
     total = iterations(ws, first, ws.loop_count)
     outside, inside, repeated, latency = total, 1.0, 0.0, 0.0
+    row = 0.0
+    if problem.line_bits > 0 and problem.row_dimension[o] >= 0:
+        size_tile_of_loops(problem, ws, o, first)
+        row = ws.dimension_size[SLICE_ROW, problem.row_dimension[o]] * bits_outside(problem, o)
     for i in range(first, ws.loop_count + 1):
         if i < ws.loop_count:
             size = ws.loop_size[i]
             outside /= size
             if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
-                inside *= size
-                continue
-            loads = (size - 1) * outside * inside
+                fresh = float(size)
+                if row > 0 and ws.loop_dimension[i] == problem.row_dimension[o]:
+                    fresh = max(1.0, min(fresh, size * row / problem.line_bits))
+                    row *= size
+                loads = (size - fresh) * outside * inside
+                inside *= fresh
+                if loads == 0:
+                    continue
+            else:
+                loads = (size - 1) * outside * inside
             repeated += loads
         else:
             loads = total - repeated
@@ -190,13 +204,14 @@ def words_of_row(row, whole, width):
 
 @kernel
 def request_cycles(problem, ws, calls):
-    """Pair (cycles that all memory requests of the layer take, latency in cycles of the first load of a call).
+    """Triple (cycles that all memory requests of the layer take, latency in cycles of the first load of a call, number
+    of requests).
 
     Requests overlap with each other, and with the transfers over the port. The first request of a page holds up all
     other requests. The latency of the first load is the average latency of the requests of one input: the input for
     which it is largest.
     """
-    requests, port, pages, first_latency = 0.0, 0.0, 0.0, 0.0
+    requests, port, pages, first_latency, sent = 0.0, 0.0, 0.0, 0.0, 0.0
     for o in range(problem.operand_count):
         if not requests_memory(problem, o):
             continue
@@ -213,7 +228,15 @@ def request_cycles(problem, ws, calls):
         if is_store:
             transfers = STORES_OF_A_MISS if problem.cache_count > 0 else 1
             requests += transfers * bursts * latency / problem.requests_in_flight
+            if problem.store_latency_cycles > 0:
+                width = problem.store_burst_bits if problem.store_burst_bits > 0 else problem.burst_bits
+                stores = loads * rows * words_of_row(row, whole, width)
+                requests += stores * problem.store_latency_cycles / problem.requests_in_flight
+                sent += stores
+            else:
+                sent += bursts
             continue
+        sent += bursts
         requests += bursts * latency / problem.requests_in_flight
         width = problem.bandwidth_max_bits[o, top, TL]
         if width > 0:
@@ -221,21 +244,22 @@ def request_cycles(problem, ws, calls):
         if problem.page_bits > 0:
             pages += loads * rows * min(1.0, whole / problem.page_bits) * problem.page_cycles
         first_latency = max(first_latency, latency)
-    return max(requests, port) + pages, first_latency
+    return max(requests + problem.word_cycles * port, port) + pages, first_latency, sent
 
 
 @kernel
 def command_cycles(problem, ws, calls):
-    """Pair (cycles in which the array executes the commands of one call, lower limit on the cycles of one call). The
-    lower limit follows from the largest number of commands in flight. It is 0 if the hardware file does not give this
-    number, or does not give the size of commands.
+    """Triple (cycles in which the array executes the commands of one call, lower limit on the cycles of one call,
+    number of commands of one call). The lower limit follows from the largest number of commands in flight. It is 0 if
+    the hardware file does not give this number, or does not give the size of commands. The number of commands is then 1
+    if the size is not given.
 
     A call consists of the `calls` innermost loops. A command covers at most `command_iterations` iterations of the
     loops over the dimensions in `command_dimension`, or of the innermost loop if no such dimension is given.
     """
     total = iterations(ws, 0, calls) * problem.cycles_per_operation
     if problem.command_iterations == 0:
-        return total, 0.0
+        return total, 0.0, 1.0
     run = 1.0
     for i in range(calls):
         if problem.command_dimension[ws.loop_dimension[i]]:
@@ -252,7 +276,22 @@ def command_cycles(problem, ws, calls):
     waiting = 0.0
     if problem.commands_in_flight > 0:
         waiting = runs * (commands * problem.command_latency_cycles + busy) / problem.commands_in_flight
-    return runs * busy, waiting
+    return runs * busy, waiting, runs * commands
+
+
+@kernel
+def cycles_in_turn(problem, count, call, commands_of_call, requests, sent):
+    """Cycles of all calls if each call makes room for another one as soon as its requests are sent and its last
+    commands are in the queue, and as many calls are under way as `calls_in_flight` says.
+
+    `count` is the number of calls, `call` the cycles in which the array executes a call. Of each call, the last
+    `queued_commands` commands and the last `requests_in_flight` requests are still under way when it makes room.
+    """
+    executing = call * max(0.0, 1.0 - problem.queued_commands / commands_of_call)
+    sending = 0.0
+    if sent > 0:
+        sending = requests * max(0.0, 1.0 - problem.requests_in_flight * count / sent)
+    return (count * (problem.call_cycles + executing) + sending) / problem.calls_in_flight
 
 
 @kernel
@@ -261,16 +300,18 @@ def add_waiting(problem, ws):
     latency above the largest limit does not change.
 
     The increase is rounded up to whole cycles and written to the element of `ws.waiting` that belongs to the largest
-    limit. The other elements are 0. If the latency does not change, all elements are 0.
+    limit. The other elements are 0. If the latency does not change, all elements are 0. After that, the cycles before
+    the first call are added to the latency and to the element of calls.
     """
     for t in range(WAITING_COUNT):
         ws.waiting[t] = 0.0
     calls = call_boundary(problem, ws)
     count = iterations(ws, calls, ws.loop_count)
-    busy, waiting = command_cycles(problem, ws, calls)
-    requests, latency = 0.0, 0.0
+    busy, waiting, commands_of_call = command_cycles(problem, ws, calls)
+    requests, latency, sent = 0.0, 0.0, 0.0
     if problem.request_memory >= 0:
-        requests, latency = request_cycles(problem, ws, calls)
+        requests, latency, sent = request_cycles(problem, ws, calls)
+    has_queue = problem.queued_commands > 0
     limit, term = 0.0, REQUEST_WAITING
     if problem.request_memory >= 0:
         limit = requests
@@ -284,13 +325,22 @@ def add_waiting(problem, ws):
     if problem.has_calls:
         issued = count * problem.call_cycles
         in_turn = 0.0
-        if problem.calls_in_flight > 0:
+        if problem.calls_in_flight > 0 and has_queue:
+            in_turn = cycles_in_turn(problem, count, max(busy, waiting), commands_of_call, requests, sent)
+        elif problem.calls_in_flight > 0:
             one = problem.call_cycles + latency + problem.command_latency_cycles
             in_turn = (count * (one + max(busy, waiting)) + requests) / problem.calls_in_flight
         if max(issued, in_turn) > limit:
             limit, term = max(issued, in_turn), CALL_WAITING
-        limit += latency + requests / count
+        if has_queue and term == REQUEST_WAITING:
+            limit += latency + max(busy, waiting)  # the last call executes after the last load
+        else:
+            limit += latency + requests / count
     added = math.ceil(limit - ws.totals[LATENCY])
     if added > 0:
         ws.waiting[term] = float(added)
         ws.totals[LATENCY] += float(added)
+    start = math.ceil(problem.start_cycles)
+    if start > 0:
+        ws.waiting[CALL_WAITING] += float(start)
+        ws.totals[LATENCY] += float(start)

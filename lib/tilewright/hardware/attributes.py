@@ -75,6 +75,13 @@ CALL_CYCLES = Attribute(
 CALLS_IN_FLIGHT = Attribute(
     "calls_in_flight", "core", "calls_in_flight", "count", "Number of calls that the core works on at the same time."
 )
+START_CYCLES = Attribute(
+    "start_cycles",
+    "core",
+    "start_cycles",
+    "number",
+    "Cycles that the host needs for each layer before it issues the first call. The core does nothing meanwhile.",
+)
 CALL_KEYS = (CALL_CYCLES, CALLS_IN_FLIGHT)
 """Attributes of calls, with which a host starts work on a core. The model considers calls only for a core with at least
 one of these attributes.
@@ -108,6 +115,15 @@ COMMANDS_IN_FLIGHT = Attribute(
     "count",
     "Number of commands that the array works on at the same time. Needs `command_latency_cycles`.",
 )
+QUEUED_COMMANDS = Attribute(
+    "queued_commands",
+    "array",
+    "queued_commands",
+    "count",
+    "Number of commands that a queue holds. A call makes room for the next call as soon as its requests are sent and its"
+    " last commands are in the queue. Default: 0, so a call makes room when it has ended. Needs `command_iterations`,"
+    " and `calls_in_flight` of the core.",
+)
 REQUEST_LATENCY = Attribute(
     "request_latency_cycles",
     "memory",
@@ -131,6 +147,36 @@ BURST = Attribute(
     "Size of a request, in bits (or `64 B`). Each request begins at a multiple of this size. Needs"
     " `request_latency_cycles`.",
 )
+WORD_CYCLES = Attribute(
+    "word_cycles",
+    "memory",
+    "word_cycles",
+    "number",
+    "Cycles for which each word on the port delays the following requests. With 1, requests wait until the data before"
+    " them have moved. Default: 0, so data move while requests wait. Needs `request_latency_cycles`.",
+)
+STORE_LATENCY = Attribute(
+    "store_latency_cycles",
+    "memory",
+    "store_latency_cycles",
+    "number",
+    "Cycles from a request that stores outputs to the answer of the first cache. Needs `caches`.",
+)
+STORE_BURST = Attribute(
+    "store_burst",
+    "memory",
+    "store_burst_bits",
+    "size_bits",
+    "Size of a request that stores outputs, in bits (or `16 B`). Default: `burst`. Needs `store_latency_cycles`.",
+)
+LINE = Attribute(
+    "line",
+    "memory",
+    "line_bits",
+    "size_bits",
+    "Size of a line of the caches, in bits (or `64 B`). A load of a part of a line brings the whole line into a cache."
+    " Needs `caches` and `row_dimensions`.",
+)
 PAGE = Attribute(
     "page",
     "memory",
@@ -145,10 +191,17 @@ PAGE_CYCLES = Attribute(
     "number",
     "Cycles for which the first request to a page delays all other requests. Needs `page`.",
 )
+COMMAND_KEYS = (COMMAND_ITERATIONS, LEAST_COMMAND, COMMAND_LATENCY, COMMANDS_IN_FLIGHT, QUEUED_COMMANDS)
+"""Attributes of the commands of an array."""
+REQUEST_KEYS = (
+    *(REQUEST_LATENCY, REQUESTS_IN_FLIGHT, BURST, WORD_CYCLES),
+    *(STORE_LATENCY, STORE_BURST, LINE, PAGE, PAGE_CYCLES),
+)
+"""Attributes of the requests to a memory."""
 WAITING = (
-    *CALL_KEYS,
-    *(COMMAND_ITERATIONS, LEAST_COMMAND, COMMAND_LATENCY, COMMANDS_IN_FLIGHT),
-    *(REQUEST_LATENCY, REQUESTS_IN_FLIGHT, BURST, PAGE, PAGE_CYCLES),
+    *(START_CYCLES, *CALL_KEYS),
+    *COMMAND_KEYS,
+    *REQUEST_KEYS,
 )
 """Attributes from which the waiting terms of the latency follow (`cost.waiting`)."""
 BUILT_IN = (LEAKAGE, UNIT_LEAKAGE, UNIT_ENERGY_BITS, *WAITING)

@@ -12,15 +12,23 @@ from tilewright.base.validation import TableModel, each, whole
 from tilewright.hardware.attributes import (
     BURST,
     CALL_KEYS,
+    CALLS_IN_FLIGHT,
     COMMAND_ITERATIONS,
+    COMMAND_KEYS,
     COMMAND_LATENCY,
     COMMANDS_IN_FLIGHT,
     LEAST_COMMAND,
+    LINE,
     PAGE,
     PAGE_CYCLES,
+    QUEUED_COMMANDS,
+    REQUEST_KEYS,
     REQUEST_LATENCY,
     REQUESTS_IN_FLIGHT,
+    STORE_BURST,
+    STORE_LATENCY,
     WAITING,
+    WORD_CYCLES,
 )
 from tilewright.hardware.yaml_checks import USUAL_LOOPS, is_usual_loop
 from tilewright.hardware.yaml_schema import HardwareFile, MemoryEntry
@@ -34,10 +42,15 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     LEAST_COMMAND.key: (COMMAND_ITERATIONS.key,),
     COMMAND_LATENCY.key: (COMMAND_ITERATIONS.key, COMMANDS_IN_FLIGHT.key),
     COMMANDS_IN_FLIGHT.key: (COMMAND_LATENCY.key,),
+    QUEUED_COMMANDS.key: (COMMAND_ITERATIONS.key,),
     RUNS: (COMMAND_ITERATIONS.key,),
     REQUEST_LATENCY.key: (REQUESTS_IN_FLIGHT.key, BURST.key),
     REQUESTS_IN_FLIGHT.key: (REQUEST_LATENCY.key,),
     BURST.key: (REQUEST_LATENCY.key,),
+    WORD_CYCLES.key: (REQUEST_LATENCY.key,),
+    STORE_LATENCY.key: (CACHES,),
+    STORE_BURST.key: (STORE_LATENCY.key,),
+    LINE.key: (CACHES, ROWS),
     PAGE.key: (PAGE_CYCLES.key, REQUEST_LATENCY.key),
     PAGE_CYCLES.key: (PAGE.key,),
     CACHES: (REQUEST_LATENCY.key,),
@@ -65,13 +78,15 @@ def check_waiting(problems: Problems, entry: HardwareFile, *, only_stores: bool 
     _check_needs(problems, entry, [one.key for one in CALL_KEYS])
     if entry.operational_array is not None:
         array = problems.within("operational_array")
-        commands = (COMMAND_ITERATIONS, LEAST_COMMAND, COMMAND_LATENCY, COMMANDS_IN_FLIGHT)
-        _check_needs(array, entry.operational_array, [*(one.key for one in commands), RUNS])
+        _check_needs(array, entry.operational_array, [*(one.key for one in COMMAND_KEYS), RUNS])
+        if _given(entry.operational_array, QUEUED_COMMANDS.key) and not _given(entry, CALLS_IN_FLIGHT.key):
+            needed = f"`{CALLS_IN_FLIGHT.key}` of the core"
+            message = f"has no effect without {needed}, which is missing or 0"
+            array.at((QUEUED_COMMANDS.key,), message, WRITTEN, f"give {needed} too, or {LEAVE_OUT}")
         check_loops(array, (RUNS,), entry.operational_array.command_dimensions)
     for name, memory in memories.items():
         place = problems.within("memories", name)
-        requests = (REQUEST_LATENCY, REQUESTS_IN_FLIGHT, BURST, PAGE, PAGE_CYCLES)
-        _check_needs(place, memory, [*(one.key for one in requests), CACHES, ROWS])
+        _check_needs(place, memory, [*(one.key for one in REQUEST_KEYS), CACHES, ROWS])
         check_loops(place, (ROWS,), memory.row_dimensions)
         _check_page(place, memory)
         _check_caches(place, memory)

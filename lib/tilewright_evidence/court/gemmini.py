@@ -4,7 +4,7 @@ The estimate is what the command `evaluate` gives for the mapping of a row and t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,20 @@ from tilewright.cost.waiting import REQUEST as REQUEST_TERM
 from tilewright_evidence.court.case import Case, Constant, CourtSet, Judged, Published, Values, in_hundred
 from tilewright_evidence.court.gemmini_mapping import (
     CALL,
+    CANDIDATE,
     COMMAND_LATENCY,
     DIMENSIONS,
     DRAM,
     LLC,
+    PRODUCT_CALL,
+    STORE,
     Call,
     GemminiWork,
     calls_of,
     gemmini_core,
+    in_default_tiling,
     mapping_of,
     peak_and_bus_cycles,
-    tile_within,
     whole_layer_bounds,
     work_of,
     written_values,
@@ -69,10 +72,20 @@ CONSTANTS = (
         192,
     ),
     Constant(LLC, "cycles", "latency of a request that the LLC serves", _WRITTEN[LLC], 16, 160),
-    Constant(DRAM, "cycles", "latency of a request that DRAM serves", _WRITTEN[DRAM], 160, 1600),
-    Constant(CALL, "cycles", "time in which the host prepares and issues a call", _WRITTEN[CALL], 50, 1000),
+    Constant(DRAM, "cycles", "latency of a request that DRAM serves", _WRITTEN[DRAM], 100, 1600),
+    Constant(CALL, "cycles", "time in which the host prepares and issues a call", _WRITTEN[CALL], 100, 500),
+    Constant(PRODUCT_CALL, "cycles", "the same for a call of a matrix product", _WRITTEN[PRODUCT_CALL], 50, 400),
+    Constant(STORE, "cycles", "latency of a request that stores outputs", _WRITTEN[STORE], 8, 200),
+    Constant(
+        CANDIDATE,
+        "cycles",
+        "time in which the host tries a tile, if the driver searches for the tile",
+        _WRITTEN[CANDIDATE],
+        50,
+        1000,
+    ),
 )
-"""Constants that are fitted: numbers of the hardware file, with the values that this file has."""
+"""Constants that are fitted, with the values that the hardware file or `gemmini_mapping` has."""
 
 
 def group_of(layer: Mapping[str, Any]) -> str:
@@ -88,8 +101,7 @@ def is_fitted(row: Mapping[str, Any]) -> bool:
 
 
 def _drawn_by(row: Mapping[str, Any]) -> str | None:
-    right = row["kind"] == "conv" and row["array"] == FITTED_ARRAY
-    return group_of(row["layer"]) if right else None
+    return group_of(row["layer"]) if row["array"] == FITTED_ARRAY else None
 
 
 CAUSES = {CALL_TERM: "calls", COMMAND_TERM: "commands", REQUEST_TERM: "requests"}
@@ -102,20 +114,18 @@ class _Prepared:
     work: GemminiWork
     calls: tuple[Call, ...]
     is_default: bool = False
-    """True if the layer was measured with the driver's default tiling. Constants are never fitted to such a row."""
+    """True if the layer was measured with the driver's default tiling."""
     device: str = DEVICE
 
     @property
     def is_fitted(self) -> bool:
         """True if constants are fitted to this row. The rule of its set of measurements decides this."""
-        return not self.is_default and is_fitted(self.row)
+        return is_fitted(self.row)
 
     @property
     def drawn_by(self) -> str | None:
-        """Layer as text, by which the rule of the set (`CourtSet.rule`) chooses rows. None for a layer in the driver's
-        default tiling, to which constants are never fitted.
-        """
-        return None if self.is_default else _drawn_by(self.row)
+        """Layer as text, by which the rule of the set (`CourtSet.rule`) chooses rows. None for other arrays."""
+        return _drawn_by(self.row)
 
     @cached_property
     def mapping(self) -> MappedLayer:
@@ -124,7 +134,7 @@ class _Prepared:
 
     def parts(self, constants: Values) -> dict[str, float]:
         """Terms of the latency in cycles, by name. In the hardware file, `constants` replace the fitted numbers."""
-        return self.mapping.parts(gemmini_core(self.work.array, tuple(sorted(constants.items()))))
+        return self.mapping.parts(gemmini_core(self.work.array, tuple(sorted(constants.items())), self.work.program))
 
     @cached_property
     def alone(self) -> float:
@@ -209,7 +219,7 @@ def prepare(files: Sequence[Path]) -> list[_Prepared]:
         work = work_of(row)
         prepared.append(_Prepared(row, work, tuple(calls_of(work))))
         if row["kind"] == "conv" and row.get("default_tile") and row.get("default_cycles"):
-            own = replace(work, tile=tile_within(row["default_tile"], work.size), order=DEFAULT_ORDER)
+            own = in_default_tiling(work, row["default_tile"], DEFAULT_ORDER)
             prepared.append(_Prepared(row, own, tuple(calls_of(own)), is_default=True))
     return prepared
 
@@ -219,7 +229,7 @@ GEMMINI = CourtSet(
     title="Gemmini, RTL simulation on FPGA: cycles of layers with given mappings",
     unit="cycles",
     source="Hong et al., DOSA, MICRO 2023; github.com/ucb-bar/dosa a7a3239, BSD 2-Clause",
-    rule=f"convolutions on the 16 x 16 array whose layer has a hash (0 to 99, salt {SALT!r}) below {SHARE}",
+    rule=f"rows of the 16 x 16 array whose layer has a hash (0 to 99, salt {SALT!r}) below {SHARE}",
     constants={DEVICE: CONSTANTS},
     peer="Timeloop",
     second="sum of bounds",

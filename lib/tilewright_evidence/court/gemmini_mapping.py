@@ -8,8 +8,11 @@ LoopConv.scala, ExecuteController.scala):
 * The loops over DRAM run on the host. Each innermost iteration is a call, whose loops run in a fixed order.
 * A call spreads the channels of its tile over the array. If the tile has more channels than the array, the call takes
   several passes, which share the channels evenly.
-* For kernels of even size, the driver computes one more row and one more column of the output. The tiles of matrix
-  products are multiples of the size of the array.
+* For kernels of even size, the driver computes one more row and one more column of the output.
+* The tiles of matrix products are counted in blocks of 16 elements, at least one in each dimension. Each block becomes
+  a block of the size of the array: on an array of 4 x 4, a tile of 32 elements runs as tiles of 8. The measurements
+  show this: their time is 125 cycles for each call only if the calls are counted in this way.
+* With its own tiling, the driver first searches for the tile, on the host (`gemmini_tiles`).
 * Partial sums stay in the accumulators until the last step of the reduction.
 
 The cost model evaluates the mapping on the hardware file `gemmini_16.yaml`, which has the times of calls, commands and
@@ -19,7 +22,7 @@ requests. For arrays of other sizes, `gemmini_document` derives a file from `gem
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from typing import Any
@@ -30,6 +33,7 @@ from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.workload.layer import Layer, parse_equation, parse_relation
 
 from tilewright_evidence.court.case import DATA
+from tilewright_evidence.court.gemmini_tiles import BLOCK, driver_tile
 from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, without_keys
 
 HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
@@ -49,7 +53,14 @@ REDUCTIONS = ("C", "FX", "FY")
 SUM_BITS = 32
 """Bits of a partial sum."""
 COMMAND_LATENCY, CALL, LLC, DRAM = "command_latency_cycles", "call_cycles", "llc_latency_cycles", "dram_latency_cycles"
-"""Names of the numbers of the hardware file that are fitted to measurements."""
+STORE = "store_latency_cycles"
+PRODUCT_CALL, CANDIDATE = "product_call_cycles", "candidate_cycles"
+"""Names of the numbers that are fitted to measurements. Most are numbers of the hardware file. PRODUCT_CALL replaces
+CALL for matrix products, which have a driver program of their own. CANDIDATE is the time for each tile that the driver
+tries while it searches; the hardware file then has the time of the search as `start_cycles`.
+"""
+PRODUCT_CALL_CYCLES, CANDIDATE_CYCLES = 135, 660
+"""Fitted values of PRODUCT_CALL and CANDIDATE, which no hardware file has as they are."""
 
 
 @cache
@@ -73,22 +84,44 @@ def written_values() -> dict[str, float]:
     return {
         COMMAND_LATENCY: document["operational_array"]["command_latency_cycles"],
         CALL: document["call_cycles"],
+        PRODUCT_CALL: PRODUCT_CALL_CYCLES,
+        CANDIDATE: CANDIDATE_CYCLES,
+        STORE: dram["store_latency_cycles"],
         LLC: dram["caches"][1]["request_latency_cycles"],
         DRAM: dram["request_latency_cycles"],
     }
 
 
-def gemmini_document(array: int, values: Mapping[str, float] | None = None) -> YamlTable:
-    """Hardware file of Gemmini with `array` x `array` multipliers.
+@dataclass(frozen=True)
+class Program:
+    """Program of the driver that runs a layer."""
+
+    is_product: bool = False
+    """True if the program runs matrix products, not convolutions."""
+    candidates: int = 0
+    """Number of tiles that the driver tries before it issues the first call. 0 if the tile is given."""
+
+
+CONVOLUTION = Program()
+"""Program for convolutions with given tiles."""
+
+
+def gemmini_document(
+    array: int, values: Mapping[str, float] | None = None, program: Program = CONVOLUTION
+) -> YamlTable:
+    """Hardware file of Gemmini with `array` x `array` multipliers, whose host runs `program`.
 
     A row of the scratchpad and a row of the accumulators have `array` elements. A command computes at most `array`
-    pixels, and its latency is proportional to `array`. `values` has new values for the fitted numbers of the file, by
-    name of the number. Without `values`, the file keeps the values of `gemmini_16.yaml`.
+    pixels, and its latency is proportional to `array`. A request stores the outputs of one pixel and at most `array`
+    channels. `values` has new values for the fitted numbers, by name of the number. Without `values`, the file keeps
+    the values of `gemmini_16.yaml`.
     """
     document = deepcopy(written_document())
     chosen = written_values() | dict(values or {})
     document["name"] = f"gemmini_{array}"
-    document["call_cycles"] = chosen[CALL]
+    document["call_cycles"] = chosen[PRODUCT_CALL if program.is_product else CALL]
+    if program.candidates:
+        document["start_cycles"] = chosen[CANDIDATE] * program.candidates
     unit, memories = document["operational_array"], document["memories"]
     unit["sizes"] = [array, array]
     unit["command_iterations"] = array
@@ -97,17 +130,24 @@ def gemmini_document(array: int, values: Mapping[str, float] | None = None) -> Y
     for port in memories["scratchpad"]["ports"]:
         port["bandwidth_max"] = 8 * array
     memories["dram"]["request_latency_cycles"] = chosen[DRAM]
+    memories["dram"]["store_latency_cycles"] = chosen[STORE]
+    memories["dram"]["store_burst"] = 8 * array
     memories["dram"]["caches"][1]["request_latency_cycles"] = chosen[LLC]
     return document
 
 
 @cache
-def gemmini_core(array: int, values: tuple[tuple[str, float], ...] = (), alone: bool = False) -> Core:
-    """Core of Gemmini with `array` x `array` multipliers. `values` are pairs (name, value) that replace fitted numbers
-    of the hardware file. If `alone` is true, the file is used without the keys of calls, commands and requests
+def gemmini_core(
+    array: int,
+    values: tuple[tuple[str, float], ...] = (),
+    program: Program = CONVOLUTION,
+    alone: bool = False,
+) -> Core:
+    """Core of Gemmini with `array` x `array` multipliers, whose host runs `program`. `values` are pairs (name, value)
+    that replace fitted numbers. If `alone` is true, the file is used without the keys of calls, commands and requests
     (`without_keys`).
     """
-    document = gemmini_document(array, dict(values))
+    document = gemmini_document(array, dict(values), program)
     return read_accelerator(without_keys(document) if alone else document).cores[0]
 
 
@@ -125,6 +165,7 @@ class GemminiWork:
     pad: int
     inputs: tuple[int, int]
     """Size of the input as (columns, rows), without padding."""
+    program: Program = CONVOLUTION
 
     @property
     def counts(self) -> dict[str, int]:
@@ -135,17 +176,25 @@ class GemminiWork:
 def work_of(row: Mapping[str, Any]) -> GemminiWork:
     """Layer as Gemmini ran it in the measurement of a row."""
     layer, array, tile = row["layer"], row["array"], dict(row["tile"])
+    is_product = row["kind"] == "matmul"
     size = {name: layer[name] for name in DIMENSIONS}
     size["OX"], size["OY"] = row["executed_output"]
-    if row["kind"] == "matmul":
+    if is_product:
         for name in ("OX", "K", "C"):
-            tile[name] = max(array, tile[name] // array * array)
+            tile[name] = max(1, tile[name] // BLOCK) * array
     tile = tile_within(tile, size)
     loops: list[Any] = next((memory["temporal"] for memory in row["mapping"] if memory["memory"] == "dram"), [])
     written = list(dict.fromkeys(name for name, _ in loops))
     order = (*written, *(name for name in DIMENSIONS if name not in written))
     stride = (layer["stride_x"], layer["stride_y"])
-    return GemminiWork(array, size, tile, order, stride, layer["pad"], (layer["IX"], layer["IY"]))
+    inputs = (layer["IX"], layer["IY"])
+    return GemminiWork(array, size, tile, order, stride, layer["pad"], inputs, Program(is_product))
+
+
+def in_default_tiling(work: GemminiWork, tile: Mapping[str, int], order: tuple[str, ...]) -> GemminiWork:
+    """Convolution with the tile that the driver finds by itself, for which it searches first."""
+    _, candidates = driver_tile(work.size, work.stride[0])
+    return replace(work, tile=tile_within(tile, work.size), order=order, program=Program(candidates=candidates))
 
 
 def tile_within(tile: Mapping[str, int], size: Mapping[str, int]) -> dict[str, int]:

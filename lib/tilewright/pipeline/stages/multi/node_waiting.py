@@ -16,15 +16,17 @@ from tilewright.hardware.attributes import (
     CALL_KEYS,
     CALLS_IN_FLIGHT,
     COMMAND_ITERATIONS,
+    COMMAND_KEYS,
     COMMAND_LATENCY,
     COMMANDS_IN_FLIGHT,
     LEAST_COMMAND,
+    START_CYCLES,
     Figures,
     figure,
 )
 from tilewright.hardware.core import Core
 
-_KEYS = {one.field for one in (*CALL_KEYS, COMMAND_ITERATIONS, LEAST_COMMAND, COMMAND_LATENCY, COMMANDS_IN_FLIGHT)}
+_KEYS = {one.field for one in (START_CYCLES, *CALL_KEYS, *COMMAND_KEYS)}
 
 
 @dataclass(frozen=True)
