@@ -154,9 +154,8 @@ class PlainWaiting:
             _, row, _ = self.row(operand)
             for loop, size in self.order[self.first(operand) :]:
                 if loop == self.row_dimension(operand) and row < line:
-                    if line % row or (size * row < line and line % (size * row)) or (size * row) % min(line, size * row):
-                        return False
-                    if size * row > line and (size * row) % line:
+                    longer = size * row
+                    if line % row or (line % longer if longer < line else longer % line):
                         return False
                     row *= size
         return True

@@ -71,7 +71,7 @@ CONSTANTS = (
         16,
         192,
     ),
-    Constant(LLC, "cycles", "latency of a request that the LLC serves", _WRITTEN[LLC], 16, 160),
+    Constant(LLC, "cycles", "latency of a request that the LLC serves", _WRITTEN[LLC], 16, 100),
     Constant(DRAM, "cycles", "latency of a request that DRAM serves", _WRITTEN[DRAM], 100, 1600),
     Constant(CALL, "cycles", "time in which the host prepares and issues a call", _WRITTEN[CALL], 100, 500),
     Constant(PRODUCT_CALL, "cycles", "the same for a call of a matrix product", _WRITTEN[PRODUCT_CALL], 50, 400),

@@ -59,7 +59,7 @@ PRODUCT_CALL, CANDIDATE = "product_call_cycles", "candidate_cycles"
 CALL for matrix products, which have a driver program of their own. CANDIDATE is the time for each tile that the driver
 tries while it searches; the hardware file then has the time of the search as `start_cycles`.
 """
-PRODUCT_CALL_CYCLES, CANDIDATE_CYCLES = 135, 660
+PRODUCT_CALL_CYCLES, CANDIDATE_CYCLES = 135, 631
 """Fitted values of PRODUCT_CALL and CANDIDATE, which no hardware file has as they are."""
 
 
@@ -131,7 +131,7 @@ def gemmini_document(
         port["bandwidth_max"] = 8 * array
     memories["dram"]["request_latency_cycles"] = chosen[DRAM]
     memories["dram"]["store_latency_cycles"] = chosen[STORE]
-    memories["dram"]["store_burst"] = 8 * array
+    memories["dram"]["store_burst"] = f"{array} B"
     memories["dram"]["caches"][1]["request_latency_cycles"] = chosen[LLC]
     return document
 

@@ -38,20 +38,26 @@ def innermost() -> str:
 
 def test_all_keys_are_read() -> None:
     """Keys are numbers or lists of their owners; sizes can have units."""
-    top = {**REQUESTS, "page": "4 KiB", "page_cycles": 17, "row_dimensions": ["K", "C"]}
+    top = {**REQUESTS, "page": "4 KiB", "page_cycles": 17, "row_dimensions": ["K", "C"], "line": "32 B"}
+    top |= {"word_cycles": 0.5, "store_latency_cycles": 9, "store_burst": "16 B"}
     top["caches"] = [{"size": "1 KiB", "request_latency_cycles": 20}]
-    array = COMMANDS | {"least_command_cycles": 4.5, "command_dimensions": ["OX"]}
-    data = document({"call_cycles": 230, "calls_in_flight": 2}, array, {outermost(): top})
+    array = COMMANDS | {"least_command_cycles": 4.5, "queued_commands": 3, "command_dimensions": ["OX"]}
+    calls = {"start_cycles": 1000.5, "call_cycles": 230, "calls_in_flight": 2}
+    data = document(calls, array, {outermost(): top})
     core = parse_accelerator(data).cores[0]
     assert core.waits
-    assert dict(core.figures) == {"call_cycles": 230, "calls_in_flight": 2}
-    assert dict(core.operational_array.figures) == COMMANDS | {"least_command_cycles": 4.5}
+    assert dict(core.figures) == calls
+    assert dict(core.operational_array.figures) == COMMANDS | {"least_command_cycles": 4.5, "queued_commands": 3}
     assert core.operational_array.command_dimensions == ("OX",)
     memory = core.memories[-1]
     assert dict(memory.figures) == {
         "request_latency_cycles": 300,
         "requests_in_flight": 16,
         "burst_bits": 512,
+        "word_cycles": 0.5,
+        "store_latency_cycles": 9,
+        "store_burst_bits": 128,
+        "line_bits": 256,
         "page_bits": 32768,
         "page_cycles": 17,
     }
@@ -81,6 +87,12 @@ def wrong() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], dict[str, dic
     yield "twice", {}, COMMANDS | {"command_dimensions": ["OX", "OX"]}, {}, "is listed twice"
     yield "burst alone", {}, {}, {top: {"burst": 64}}, "has no effect without `request_latency_cycles`"
     yield "no burst", {}, {}, {top: {"request_latency_cycles": 3, "requests_in_flight": 1}}, "`burst`"
+    yield "queue alone", {"calls_in_flight": 2}, {"queued_commands": 3}, {}, "without `command_iterations`"
+    yield "queue without calls", {}, COMMANDS | {"queued_commands": 3}, {}, "has no effect without `calls_in_flight`"
+    yield "words alone", {}, {}, {top: {"word_cycles": 1}}, "has no effect without `request_latency_cycles`"
+    yield "stores alone", {}, {}, {top: REQUESTS | {"store_latency_cycles": 3}}, "has no effect without `caches`"
+    yield "store alone", {}, {}, {top: REQUESTS | {"store_burst": 8}}, "has no effect without `store_latency_cycles`"
+    yield "line alone", {}, {}, {top: REQUESTS | {"line": 512}}, "has no effect without `caches`"
     yield "page alone", {}, {}, {top: REQUESTS | {"page": "4 KiB"}}, "has no effect without `page_cycles`"
     yield "page cycles alone", {}, {}, {top: REQUESTS | {"page_cycles": 3}}, "has no effect without `page`"
     yield "small page", {}, {}, {top: REQUESTS | {"page": "32 B", "page_cycles": 3}}, "is smaller than a request"

@@ -15,15 +15,19 @@ from tilewright.hardware.attributes import WAITING
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.gemmini import COLUMNS, GEMMINI, prepare
 from tilewright_evidence.court.gemmini_mapping import (
+    CANDIDATE_CYCLES,
     DIMENSIONS,
     EQUATION,
     HARDWARE,
+    PRODUCT_CALL_CYCLES,
+    Program,
     calls_of,
     gemmini_core,
     gemmini_document,
     mapping_of,
     work_of,
 )
+from tilewright_evidence.court.gemmini_tiles import TILED, driver_tile
 from tilewright_evidence.court.rows import read_rows
 
 FILES = set_files(DATA / GEMMINI.name, GEMMINI.patterns)
@@ -86,9 +90,15 @@ def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
         parts.setdefault("default" if one.is_default else one.part, []).append(one)
     chosen = [one for own in parts.values() for one in own[:2]]
     assert {one.work.array for one in chosen} == {4, 8, 16, 64}
+    assert {(one.work.program.is_product, one.work.program.candidates > 0) for one in chosen} == {
+        (False, False),
+        (False, True),
+        (True, False),
+    }
     for one in chosen:
-        hardware, workload = tmp_path / f"{one.work.array}.yaml", tmp_path / "workload.yaml"
-        hardware.write_text(yaml.safe_dump(gemmini_document(one.work.array), sort_keys=False))
+        hardware, workload = tmp_path / "hardware.yaml", tmp_path / "workload.yaml"
+        document = gemmini_document(one.work.array, program=one.work.program)
+        hardware.write_text(yaml.safe_dump(document, sort_keys=False))
         layer = one.mapping.layer
         entry = {
             "id": 0,
@@ -116,13 +126,14 @@ def test_the_file_of_16_is_the_one_that_is_shipped() -> None:
     assert gemmini_document(16) == yaml.safe_load(HARDWARE.read_text())
     assert gemmini_core(4).operational_array.size_of == {"D1": 4, "D2": 4}
     core = gemmini_core(64)
-    assert len(waiting_keys(core)) == len(WAITING) == 11
+    assert set(waiting_keys(core)) == {one.key for one in WAITING} - {"start_cycles"}
+    assert len(WAITING) == 17
     assert (
         dict(core.operational_array.figures)["command_latency_cycles"]
         == 4 * dict(gemmini_core(16).operational_array.figures)["command_latency_cycles"]
     )
     assert not gemmini_core(16, alone=True).waits
-    keys = {one.key for one in WAITING} | {"command_dimensions", "row_dimensions"}
+    keys = {one.key for one in WAITING} - {"start_cycles"} | {"command_dimensions", "row_dimensions"}
     lines = [line.strip() for line in HARDWARE.read_text().splitlines()]
     sourced = [line for line in lines if line.split(":")[0] in keys or "request_latency_cycles" in line]
     assert len(sourced) == len(keys) + 2
@@ -130,19 +141,55 @@ def test_the_file_of_16_is_the_one_that_is_shipped() -> None:
 
 
 def test_no_array_but_that_of_16_is_fitted() -> None:
-    """The arrays of 4, 8, 32 and 64 are therefore left out of every fit, and so are matrix products."""
+    """The arrays of 4, 8, 32 and 64 are therefore left out of every fit."""
     fitted = [one for one in prepare(FILES) if one.is_fitted]
     assert fitted
-    assert {(one.work.array, one.row["kind"]) for one in fitted} == {(16, "conv")}
+    assert {one.work.array for one in fitted} == {16}
+
+
+def test_the_driver_finds_the_tiles_of_the_set(rows: list[dict[str, Any]]) -> None:
+    """The search gives the tile of every convolution that was run with it; a layer that fits whole needs no try."""
+    searched = [row for row in convolutions(rows) if row.get("default_tile")]
+    assert len(searched) >= 10
+    for row in searched:
+        work = work_of(row)
+        tile, tried = driver_tile(work.size, work.stride[0])
+        assert tile == row["default_tile"], row["id"]
+        assert (tried == 0) == (tile == {name: work.size[name] for name in TILED}), row["id"]
+    small = {"B": 1, "OY": 4, "OX": 4, "K": 16, "FY": 3, "FX": 3, "C": 16}
+    assert driver_tile(small, 1) == (small, 0)
+
+
+def test_the_time_of_a_search_is_in_the_hardware_file() -> None:
+    """Before the first call, the host tries all tiles; a call of a matrix product has a time of its own."""
+    searched = gemmini_document(16, program=Program(candidates=10))
+    product = gemmini_document(16, program=Program(is_product=True))
+    assert searched["start_cycles"] == 10 * CANDIDATE_CYCLES
+    assert product["call_cycles"] == PRODUCT_CALL_CYCLES
+    for document in (searched, product):
+        document.pop("start_cycles", None)
+        document["call_cycles"] = gemmini_document(16)["call_cycles"]
+        assert document == gemmini_document(16)
+
+
+def test_blocks_of_matrix_products_have_the_size_of_the_array(rows: list[dict[str, Any]]) -> None:
+    """The driver counts a tile in blocks of 16 on every array, and the array runs blocks of its own size."""
+    for row in rows:
+        if row["kind"] != "matmul":
+            continue
+        work = work_of(row)
+        for name in ("OX", "K", "C"):
+            blocks = max(1, row["tile"][name] // 16)
+            assert work.tile[name] == min(work.size[name], blocks * row["array"]), row["id"]
 
 
 def test_the_default_tiling_is_a_case_of_its_own() -> None:
-    """Each convolution of D3 a second time, never fitted, with the other measurement."""
+    """Each convolution of D3 a second time, fitted together with the first, with the other measurement."""
     cases = [one.case(GEMMINI.values()) for one in prepare(FILES)]
     own = {case.identity.removesuffix(" default"): case for case in cases if case.part == "D3 default tiling"}
     mapped = {case.identity: case for case in cases if case.part == "D3 conv"}
     assert own.keys() == mapped.keys()
-    assert not any(case.fitted for case in own.values())
+    assert all(own[name].fitted == mapped[name].fitted for name in own)
     assert all(own[name].measured != mapped[name].measured for name in own)
 
 
