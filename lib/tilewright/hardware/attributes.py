@@ -121,8 +121,8 @@ QUEUED_COMMANDS = Attribute(
     "queued_commands",
     "count",
     "Number of commands that a queue holds. A call makes room for the next call as soon as its requests are sent and"
-    " its last commands are in the queue. Default: 0, so a call makes room when it has ended. Needs `command_iterations`,"
-    " and `calls_in_flight` of the core.",
+    " its last commands are in the queue. Default: 0, so a call makes room when it has ended. Needs"
+    " `command_iterations`, and `calls_in_flight` of the core.",
 )
 REQUEST_LATENCY = Attribute(
     "request_latency_cycles",
