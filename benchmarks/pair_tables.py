@@ -47,8 +47,14 @@ def measure_pairs(
             for network in asked.networks:
                 rows.append(measured(core, network, Path(folder) / f"{core}-{network}"))
                 print(rows[-1].cells, file=sys.stderr, flush=True)
-    text, (begin, end) = text_of(rows), marks
+    text = text_of(rows)
     print(text)
     if asked.write:
-        before, rest = PAGE.read_text().split(begin)
-        PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
+        write_between(marks, text)
+
+
+def write_between(marks: tuple[str, str], text: str) -> None:
+    """Replace the text between two marks in README.md."""
+    begin, end = marks
+    before, rest = PAGE.read_text().split(begin)
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
