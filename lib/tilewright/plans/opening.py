@@ -1,6 +1,7 @@
 """Opening of a search for plans.
 
-It evaluates layer-by-layer plans, plans of blocks, uniformly cut plans, and plans that are composed of segments.
+It evaluates layer-by-layer plans, also with results that go through the off-chip memory, plans of blocks, uniformly cut
+plans, and plans that are composed of segments.
 
 The opening draws no random numbers, so that it is the same for every seed.
 """
@@ -78,11 +79,12 @@ of LAYER_BY_LAYER_RULES.
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
 NEIGHBOUR = "neighbour"
 """Origin of plans found by searches on similar systems."""
-COMPOSITION, PASSING, ADVANCING = "composition", "passing weights", "advancing together"
+COMPOSITION, PASSING, ADVANCING, OFF_CHIP = "composition", "passing weights", "advancing together", "through off-chip"
 """Origins of plans (steps of the search that propose them).
 
 COMPOSITION: the plan is composed of segments. PASSING: weights pass through all cores in pieces. ADVANCING: as PASSING,
-and the layers of a stack advance together. START, LAYER_BY_LAYER, BLOCKS and UNIFORM: the other plans of the opening.
+and the layers of a stack advance together. OFF_CHIP: layer by layer, and all results go through the off-chip memory. START,
+LAYER_BY_LAYER, BLOCKS and UNIFORM: the other plans of the opening.
 """
 
 
@@ -127,6 +129,7 @@ class Opening:
         self.trials.look_at(list(passing_tasks(self.work.problem, self.space)), PASSING)
         self._blocks()
         self.trials.look_at(alone[first:], LAYER_BY_LAYER)
+        self._through_off_chip(alone)
         is_free = self.space.fixed.stacks is None
         # With fixed stacks, the steps above propose nothing, even for a network of one layer.
         rules = self._uniform(has_neighbours) if len(self.space.layers) > 1 or not is_free else []
@@ -185,6 +188,27 @@ class Opening:
         first = self.trials.look_at(tasks[:1], ADVANCING)
         if any(outcome is self.trials.best for outcome in first):
             self.trials.look_at(tasks[1:], ADVANCING)
+
+    def _through_off_chip(self, tasks: Sequence[Task]) -> None:
+        """Try layer-by-layer plans in which all results go through the off-chip memory. `tasks` are those of the plans
+        without such detours.
+
+        Tools that run one group of layers on all cores after another (such as Stream) always move results between
+        groups in this way. It is faster where links between cores are slower than links to the off-chip memory. Two
+        plans are tried first: the best layer-by-layer plan with its cores, and the plan with one part for each core. If
+        none of them is better than all layer-by-layer plans so far, the others are left out to save time.
+        """
+        if self.trials.lbl is None or self.space.fixed.by_off_chip is not None:
+            return
+        best, rule = self.trials.lbl, next(rule for rule in LAYER_BY_LAYER_RULES if rule.fills_cores)
+        filling = self.space.through_off_chip(self.space.layer_by_layer(rule))
+        if not filling.by_off_chip:
+            return
+        first = [Task(self.space.through_off_chip(best.plan), best.cores, as_given=True), Task(filling)]
+        found = self.trials.look_at(first, OFF_CHIP)
+        if any(outcome is self.trials.lbl for outcome in found):
+            plans = dict.fromkeys(self.space.through_off_chip(task.plan) for task in tasks)
+            self.trials.look_at([Task(plan, thorough=True) for plan in plans], OFF_CHIP)
 
     def _schedules(self, plan: Plan) -> list[Plan]:
         """Copies of a plan, one for each rule of candidate selection. If the run fixes this rule, the result is

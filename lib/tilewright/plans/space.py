@@ -390,6 +390,15 @@ class PlanSpace:
         tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
+    def through_off_chip(self, plan: Plan) -> Plan:
+        """Copy of a plan in which the last layer of each stack, except the last stack, sends its results through the
+        off-chip memory. The copy equals the plan if the run fixes such detours, or if the system has only one core.
+        """
+        if self.fixed.by_off_chip is not None or not self.is_on_several_cores:
+            return plan
+        ids = self.node_ids
+        return replace(plan, by_off_chip=tuple(ids[end] for end in self.ends_of(plan)[:-1]))
+
     def in_blocks(self, rank: int, objective: str) -> Plan:
         """Plan in which every layer is a stack of its own. Each layer is cut into the blocks whose estimate has the
         rank `rank` among its cuts (0 is the best).
