@@ -68,8 +68,8 @@ def answer_of_peer(system: str, network: str, folder: Path, arguments: argparse.
 
 
 def searched(of_peer: Row, folder: Path, mapping: Path | None, seed: int) -> Row:
-    """Result of `tilewright fuse` with or without a mapping file. Without, the process uses no more CPU seconds than the
-    process of the peer. Raises RuntimeError if the process fails, or if each attempt without a mapping file uses more.
+    """Result of `tilewright fuse` with or without a mapping file. Without it, the process uses no more CPU seconds than
+    the process of the peer. Raises RuntimeError if the process fails, or if each attempt without it uses more.
     """
     most = of_peer["cpu_seconds"]
     limit = FIRST_SHARE * most

@@ -83,8 +83,8 @@ COMPOSITION, PASSING, ADVANCING, OFF_CHIP = "composition", "passing weights", "a
 """Origins of plans (steps of the search that propose them).
 
 COMPOSITION: the plan is composed of segments. PASSING: weights pass through all cores in pieces. ADVANCING: as PASSING,
-and the layers of a stack advance together. OFF_CHIP: layer by layer, and all results go through the off-chip memory. START,
-LAYER_BY_LAYER, BLOCKS and UNIFORM: the other plans of the opening.
+and the layers of a stack advance together. OFF_CHIP: layer by layer, and all results go through the off-chip memory.
+START, LAYER_BY_LAYER, BLOCKS and UNIFORM: the other plans of the opening.
 """
 
 
@@ -194,17 +194,17 @@ class Opening:
         without such detours.
 
         Tools that run one group of layers on all cores after another (such as Stream) always move results between
-        groups in this way. It is faster where links between cores are slower than links to the off-chip memory. Two
-        plans are tried first: the best layer-by-layer plan with its cores, and the plan with one part for each core. If
-        none of them is better than all layer-by-layer plans so far, the others are left out to save time.
+        groups in this way. It is faster where links between cores are slower than links to the off-chip memory. Some
+        plans are tried first: the best layer-by-layer plan with its cores, and the plans with one part for each core.
+        If none of them is better than all layer-by-layer plans so far, the others are left out to save time.
         """
         if self.trials.lbl is None or self.space.fixed.by_off_chip is not None:
             return
-        best, rule = self.trials.lbl, next(rule for rule in LAYER_BY_LAYER_RULES if rule.fills_cores)
-        filling = self.space.through_off_chip(self.space.layer_by_layer(rule))
-        if not filling.by_off_chip:
+        best, rules = self.trials.lbl, [rule for rule in LAYER_BY_LAYER_RULES if rule.fills_cores]
+        filling = dict.fromkeys(self.space.through_off_chip(self.space.layer_by_layer(rule)) for rule in rules)
+        if not all(plan.by_off_chip for plan in filling):
             return
-        first = [Task(self.space.through_off_chip(best.plan), best.cores, as_given=True), Task(filling)]
+        first = [Task(self.space.through_off_chip(best.plan), best.cores, as_given=True), *map(Task, filling)]
         found = self.trials.look_at(first, OFF_CHIP)
         if any(outcome is self.trials.lbl for outcome in found):
             plans = dict.fromkeys(self.space.through_off_chip(task.plan) for task in tasks)

@@ -75,6 +75,10 @@ class PartRule:
     """True if a layer is cut along channels into the number of parts that fills the cores (`LayerSpace.filling`). The
     number is larger if the weights of a part would not fit.
     """
+    least_data: bool = False
+    """True if each layer is cut along rows or along channels, whichever leaves a core less data
+    (`LayerSpace.is_cut_along_rows`), into the number of parts that fills the cores. `fills_cores` must be True, too.
+    """
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,11 @@ class LayerSpace:
     """Number of parts with which a rule with `fills_cores` fills the cores. For a layer with weights, it is the number
     of allowed cores. For a layer without weights, it is the most frequent of these numbers, but at most the number of
     its own allowed cores: its parts can then run where the parts of its input run, so that no data move between cores.
+    """
+    is_cut_along_rows: bool = False
+    """True if a rule with `least_data` cuts the layer along rows, and not along channels. For a layer with weights, it
+    is true if a core then holds less data: inputs, weights and outputs of one of `filling` parts. A layer without
+    weights is cut as the last layer before it that has weights.
     """
 
     @property
@@ -287,10 +296,24 @@ class LayerSpace:
             return (TilingEntry(dimension, 1),)
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
+    @property
+    def has_less_data_in_rows(self) -> bool:
+        """True if a core holds less data of one of `filling` parts if the parts are cut along rows (or along columns,
+        if there are too few rows), and not along channels.
+        """
+        if not self.rows or not self.channels:
+            return bool(self.rows)
+        along = (self.image_dimension(self.filling, 1), self.channels[0])
+        parts = ({name: math.ceil(self.size(name) / self.filling)} for name in along)
+        in_rows, in_channels = (sum(part_bits(self.layer, part).values()) for part in parts)
+        return in_rows < in_channels
+
     def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
         """Tiles of the layer: `rule` decides the parts, and each part is cut into `tiles` tiles of rows."""
         if rule.along_rows and self.rows:
             return self.tiles(self.cores, tiles, along_rows=True)
+        if rule.least_data and self.is_cut_along_rows and self.rows:
+            return self.tiles(self.filling, tiles, along_rows=True)
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
@@ -426,12 +449,20 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
 
 
 def _filled(layers: Sequence[LayerSpace]) -> tuple[LayerSpace, ...]:
-    """Layers with the numbers of parts that fill the cores (`filling`)."""
+    """Layers with the numbers of parts that fill the cores (`filling`), and with the dimensions along which rules with
+    `least_data` cut them.
+    """
     counts = Counter(one.cores for one in layers if one.weight_bits)
     usual = max(counts, key=lambda count: (counts[count], -count), default=None)
-    return tuple(
-        replace(one, filling=one.cores if one.weight_bits or usual is None else min(usual, one.cores)) for one in layers
-    )
+    found: list[LayerSpace] = []
+    along_rows = False
+    for one in layers:
+        fills = one.cores if one.weight_bits or usual is None else min(usual, one.cores)
+        filled = replace(one, filling=fills)
+        if one.weight_bits:
+            along_rows = filled.has_less_data_in_rows
+        found.append(replace(filled, is_cut_along_rows=along_rows))
+    return tuple(found)
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:

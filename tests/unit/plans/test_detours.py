@@ -64,11 +64,12 @@ def test_the_answer_is_no_worse_than_groups_that_run_one_after_another(tmp_path:
     assert OFF_CHIP in {one.origin for one in found.found.tried if one.is_best}
 
 
-def test_wide_links_need_two_more_plans(tmp_path: Path) -> None:
-    """If the first two plans through the off-chip memory are no better, the others are left out. None is tried where
-    the run fixes the detours."""
+def test_wide_links_need_few_more_plans(tmp_path: Path) -> None:
+    """If the first plans through the off-chip memory are no better, the others are left out. None is tried where the
+    run fixes the detours."""
     network, hardware = two_products(tmp_path, 64, 128, 128), over_narrow_links(tmp_path, 512)
     origins = [one.origin for one in fused(network, hardware, nb_plans=1).found.tried]
-    assert origins.count(OFF_CHIP) == 2
+    filling = sum(rule.fills_cores for rule in LAYER_BY_LAYER_RULES)
+    assert 1 < origins.count(OFF_CHIP) <= 1 + filling
     fixed = fused(network, hardware, nb_plans=1, layers_by_off_chip=[])
     assert OFF_CHIP not in [one.origin for one in fixed.found.tried]

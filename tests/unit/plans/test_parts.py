@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.multicore.allocation.space import AllocationSpace
@@ -12,10 +13,12 @@ from tilewright.plans.cores import LayerCores, handed_on, recut_parts
 from tilewright.plans.evaluate import PlanOutcome
 from tilewright.plans.moves import PlanMoves
 from tilewright.plans.plan import LayerTiles, Plan
-from tilewright.plans.segments import blocks
+from tilewright.plans.segments import PART_RULES, blocks
 from tilewright.plans.space import Fixed, LayerSpace, PartRule, PlanSpace, plan_space
 
 from tests.unit.plans.cases import BLANK, system_problem
+from tests.unit.plans.test_passing import on_a_bus
+from tests.unit.workload.onnx.dependency_checks import build_model
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 # Two cores unroll 16 output and 16 input channels, one 16 columns and 16 output channels, one columns and kernels.
@@ -172,3 +175,27 @@ def test_steps_cut_layers_into_blocks() -> None:
 
 def _parts(tiles: LayerTiles) -> int:
     return next((int(loop.tiles) for loop in tiles.between if isinstance(loop, TilingEntry)), 1)
+
+
+def test_the_rule_of_least_data_cuts_images_along_rows_and_weights_along_channels(tmp_path: Path) -> None:
+    """A core holds less data of its part then. A layer without weights is cut as the layer with weights before it."""
+    nodes = [
+        onnx.helper.make_node("Conv", ["a", "w"], ["b"], name="large_image"),
+        onnx.helper.make_node("Relu", ["b"], ["c"], name="relu"),
+        onnx.helper.make_node("MaxPool", ["c"], ["d"], name="pool", kernel_shape=[16, 16], strides=[16, 16]),
+        onnx.helper.make_node("Conv", ["d", "v"], ["e"], name="many_weights"),
+        onnx.helper.make_node("Relu", ["e"], ["y"], name="last"),
+    ]
+    weights = {"w": np.zeros((16, 4, 1, 1), np.float32), "v": np.zeros((512, 16, 1, 1), np.float32)}
+    path = tmp_path / "net.onnx"
+    onnx.save(build_model(nodes, {"a": (1, 4, 64, 64)}, weights), str(path))
+    space = plan_space(system_problem(path, on_a_bus(tmp_path, 4, 64, runs_all=True)), Fixed())
+    (rule,) = (rule for rule in PART_RULES if rule.least_data)
+    found = {one.node.name: [loop.dimension for loop in one.cut_by(rule, 1).between] for one in space.layers}
+    assert found == {
+        "large_image": ["OY"],
+        "relu": ["OY"],
+        "pool": ["OY"],
+        "many_weights": ["K"],
+        "last": ["K"],
+    }
