@@ -29,12 +29,12 @@ PART_RULES = (
     PartRule(0.125, True),
     PartRule(0.5, False),
     PartRule(0.5, True, along_rows=True),
-    PartRule(math.inf, False, fills_cores=True, least_data=True),
+    PartRule(math.inf, False, fills_cores=True, in_image=True),
 )
 """Part rules that are tried. Many parts balance the work of the cores. Few parts move less data, because each part
 needs the complete input. One part for each core balances the work and moves little data, but weights that do not fit a
-core are then streamed. The last rule cuts layers with large images along rows and layers with many weights along
-channels, as the mapping generator of Stream does (`stream/mapping/generic_generator.py` of stream-dse 2.1.1).
+core are then streamed. The last rule gives all cores equal parts of the image, as the mapping generator of Stream does
+if weights fit (`stream/mapping/generic_generator.py` of stream-dse 2.1.1).
 """
 MOST_BLOCKS = 24
 """Largest number of sections into which the network is divided. A section has consecutive layers, and a segment

@@ -75,9 +75,9 @@ class PartRule:
     """True if a layer is cut along channels into the number of parts that fills the cores (`LayerSpace.filling`). The
     number is larger if the weights of a part would not fit.
     """
-    least_data: bool = False
-    """True if each layer is cut along rows or along channels, whichever leaves a core less data
-    (`LayerSpace.is_cut_along_rows`), into the number of parts that fills the cores. `fills_cores` must be True, too.
+    in_image: bool = False
+    """True if a layer whose weights fit a core is cut into equal parts of its image, as many as fill the cores
+    (`LayerSpace.image_parts`). `fills_cores` must be True, too: it holds for layers whose weights do not fit.
     """
 
 
@@ -124,11 +124,6 @@ class LayerSpace:
     """Number of parts with which a rule with `fills_cores` fills the cores. For a layer with weights, it is the number
     of allowed cores. For a layer without weights, it is the most frequent of these numbers, but at most the number of
     its own allowed cores: its parts can then run where the parts of its input run, so that no data move between cores.
-    """
-    is_cut_along_rows: bool = False
-    """True if a rule with `least_data` cuts the layer along rows, and not along channels. For a layer with weights, it
-    is true if a core then holds less data: inputs, weights and outputs of one of `filling` parts. A layer without
-    weights is cut as the last layer before it that has weights.
     """
 
     @property
@@ -297,23 +292,28 @@ class LayerSpace:
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
     @property
-    def has_less_data_in_rows(self) -> bool:
-        """True if a core holds less data of one of `filling` parts if the parts are cut along rows (or along columns,
-        if there are too few rows), and not along channels.
+    def image_parts(self) -> Loops:
+        """Loops that cut the layer into `filling` equal parts, innermost loop first: along rows, then along columns,
+        then along channels, each into as many equal parts as possible. If these are fewer than `filling` parts, the
+        layer is cut along one dimension of the image (or channels, without an image) into unequal parts.
         """
-        if not self.rows or not self.channels:
-            return bool(self.rows)
-        along = (self.image_dimension(self.filling, 1), self.channels[0])
-        parts = ({name: math.ceil(self.size(name) / self.filling)} for name in along)
-        in_rows, in_channels = (sum(part_bits(self.layer, part).values()) for part in parts)
-        return in_rows < in_channels
+        left, loops = self.filling, []
+        for name in (self.rows, self.columns, *self.channels[:1]):
+            count = math.gcd(left, self.size(name)) if name else 1
+            if count > 1:
+                loops.append(TilingEntry(name, count))
+                left //= count
+        if left == 1:
+            return tuple(reversed(loops))
+        return self.parts_along(self.image_dimension(self.filling, 1) or next(iter(self.channels), ""), self.filling)
 
     def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
         """Tiles of the layer: `rule` decides the parts, and each part is cut into `tiles` tiles of rows."""
         if rule.along_rows and self.rows:
             return self.tiles(self.cores, tiles, along_rows=True)
-        if rule.least_data and self.is_cut_along_rows and self.rows:
-            return self.tiles(self.filling, tiles, along_rows=True)
+        if rule.in_image and self.weight_bits <= (self.weight_room_bits or math.inf):
+            between = self.image_parts if self.between is None else self.between
+            return LayerTiles(between, self.rows_within(tiles))
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
@@ -449,20 +449,12 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
 
 
 def _filled(layers: Sequence[LayerSpace]) -> tuple[LayerSpace, ...]:
-    """Layers with the numbers of parts that fill the cores (`filling`), and with the dimensions along which rules with
-    `least_data` cut them.
-    """
+    """Layers with the numbers of parts that fill the cores (`filling`)."""
     counts = Counter(one.cores for one in layers if one.weight_bits)
     usual = max(counts, key=lambda count: (counts[count], -count), default=None)
-    found: list[LayerSpace] = []
-    along_rows = False
-    for one in layers:
-        fills = one.cores if one.weight_bits or usual is None else min(usual, one.cores)
-        filled = replace(one, filling=fills)
-        if one.weight_bits:
-            along_rows = filled.has_less_data_in_rows
-        found.append(replace(filled, is_cut_along_rows=along_rows))
-    return tuple(found)
+    return tuple(
+        replace(one, filling=one.cores if one.weight_bits or usual is None else min(usual, one.cores)) for one in layers
+    )
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:

@@ -177,25 +177,28 @@ def _parts(tiles: LayerTiles) -> int:
     return next((int(loop.tiles) for loop in tiles.between if isinstance(loop, TilingEntry)), 1)
 
 
-def test_the_rule_of_least_data_cuts_images_along_rows_and_weights_along_channels(tmp_path: Path) -> None:
-    """A core holds less data of its part then. A layer without weights is cut as the layer with weights before it."""
+def test_the_rule_of_the_image_gives_all_cores_equal_parts(tmp_path: Path) -> None:
+    """Rows are cut first, then columns, then channels. Weights that do not fit a core are cut along channels."""
     nodes = [
-        onnx.helper.make_node("Conv", ["a", "w"], ["b"], name="large_image"),
-        onnx.helper.make_node("Relu", ["b"], ["c"], name="relu"),
-        onnx.helper.make_node("MaxPool", ["c"], ["d"], name="pool", kernel_shape=[16, 16], strides=[16, 16]),
-        onnx.helper.make_node("Conv", ["d", "v"], ["e"], name="many_weights"),
-        onnx.helper.make_node("Relu", ["e"], ["y"], name="last"),
+        onnx.helper.make_node("Conv", ["a", "w"], ["b"], name="many_rows"),
+        onnx.helper.make_node("MaxPool", ["b"], ["c"], name="pool", kernel_shape=[4, 4], strides=[4, 4]),
+        onnx.helper.make_node("Conv", ["c", "u"], ["d"], name="few_rows"),
+        onnx.helper.make_node("Relu", ["d"], ["e"], name="relu"),
+        onnx.helper.make_node("Conv", ["e", "v"], ["y"], name="many_weights"),
     ]
-    weights = {"w": np.zeros((16, 4, 1, 1), np.float32), "v": np.zeros((512, 16, 1, 1), np.float32)}
+    sizes = {"w": (16, 4, 1, 1), "u": (16, 16, 1, 1), "v": (4096, 16, 1, 1)}
+    weights = {name: np.zeros(size, np.float32) for name, size in sizes.items()}
     path = tmp_path / "net.onnx"
-    onnx.save(build_model(nodes, {"a": (1, 4, 64, 64)}, weights), str(path))
-    space = plan_space(system_problem(path, on_a_bus(tmp_path, 4, 64, runs_all=True)), Fixed())
-    (rule,) = (rule for rule in PART_RULES if rule.least_data)
-    found = {one.node.name: [loop.dimension for loop in one.cut_by(rule, 1).between] for one in space.layers}
+    onnx.save(build_model(nodes, {"a": (1, 4, 56, 56)}, weights), str(path))
+    space = plan_space(system_problem(path, on_a_bus(tmp_path, 8, 8, runs_all=True)), Fixed())
+    (rule,) = (rule for rule in PART_RULES if rule.in_image)
+    found = {
+        one.node.name: {loop.dimension: loop.tiles for loop in one.cut_by(rule, 1).between} for one in space.layers
+    }
     assert found == {
-        "large_image": ["OY"],
-        "relu": ["OY"],
-        "pool": ["OY"],
-        "many_weights": ["K"],
-        "last": ["K"],
+        "many_rows": {"OY": 8},
+        "pool": {"OY": 2, "OX": 2, "K": 2},
+        "few_rows": {"OY": 2, "OX": 2, "K": 2},
+        "relu": {"OY": 2, "OX": 2, "K": 2},
+        "many_weights": {"K": 8},
     }
