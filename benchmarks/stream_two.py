@@ -84,7 +84,8 @@ def searched(of_peer: Row, folder: Path, mapping: Path | None, seed: int) -> Row
         if run.cpu_seconds <= most or mapping is not None:
             return {"cycles": document["latency_cycles"], "cpu_seconds": run.cpu_seconds, "limit_s": limit}
         limit = max(0.1, limit - (run.cpu_seconds - most) - LESS * most)
-    raise RuntimeError(f"fuse needs more than the {most:.1f} CPU s of the peer")
+    took = f"its shortest call took {run.cpu_seconds:.1f} CPU s and found {document['latency_cycles']:,} cycles"
+    raise RuntimeError(f"fuse needs more than the {most:.1f} CPU s of the peer: {took}")
 
 
 def compared(system: str, network: str, arguments: argparse.Namespace) -> Row:
