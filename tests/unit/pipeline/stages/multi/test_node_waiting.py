@@ -1,20 +1,28 @@
 """Calls and commands of computation nodes: cycles worked out by hand, and the commands of the one-core model."""
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import yaml
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.unused import unused_in
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.dataflows import constraints_on_core
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.multi.core_mapping import map_core
+from tilewright.pipeline.stages.multi.items import read_system_problem
 from tilewright.pipeline.stages.multi.node_waiting import node_waiting, without_calls_and_commands
 from tilewright.pipeline.stages.run import map_layer
 
 from tests.unit.pipeline.stages.multi.core_cases import ANY, OPTIONS, core, cut, memory, system
 from tests.unit.pipeline.stages.multi.test_core_mapping import matrix_product, separate
+
+CONFIG = Path(__file__).parents[5] / "config"
 
 
 def keyed(one: Core, keys: Mapping[str, float], dimensions: tuple[str, ...] = ("C",)) -> Core:
@@ -109,3 +117,20 @@ def test_the_search_does_not_know_calls_and_commands() -> None:
     assert without_calls_and_commands(one) == separate(256)
     rest = replace(one.memories[-1], figures=(("request_latency_cycles", 9.0),))
     assert without_calls_and_commands(replace(one, memories=(*one.memories[:-1], rest))).waits
+
+
+def test_keys_without_effect_on_several_cores_are_told(tmp_path: Path) -> None:
+    """Time of the host before a layer, and places in the queue of commands, by the name of the core file."""
+    hardware = tmp_path / "hw"
+    shutil.copytree(CONFIG / "hardware" / "multi", hardware)
+    file = hardware / "cores" / "k16_c16.yaml"
+    document = yaml.safe_load(file.read_text())
+    document |= {"start_cycles": 40, "call_cycles": 5, "calls_in_flight": 2}
+    document["operational_array"] |= {"command_iterations": 16, "queued_commands": 4}
+    file.write_text(yaml.safe_dump(document, sort_keys=False))
+    workload, mapping = CONFIG / "workload" / "resnet18.onnx", CONFIG / "mapping" / "multi" / "quad_core.yaml"
+    read = read_system_problem(Descriptions(hardware / "quad_core.yaml", workload, mapping))
+    told = [one.problem for one in unused_in(read.notices)]
+    assert [(one.path, one.value) for one in told] == [("queued_commands", "4"), ("start_cycles", "40")]
+    assert {one.file for one in told} == {"k16_c16"}
+    assert all("several cores" in one.message for one in told)
