@@ -4,10 +4,10 @@ Each key must have an effect, and values must not contradict each other. Invalid
 and are reported elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tilewright.base.errors import WRITTEN, KeyPath, Problems, nearest_name
+from tilewright.base.errors import WRITTEN, KeyPath, Problem, Problems, Unused, nearest_name
 from tilewright.base.validation import TableModel, each, whole
 from tilewright.hardware.attributes import (
     BURST,
@@ -25,11 +25,13 @@ from tilewright.hardware.attributes import (
     REQUEST_KEYS,
     REQUEST_LATENCY,
     REQUESTS_IN_FLIGHT,
+    START_CYCLES,
     STORE_BURST,
     STORE_LATENCY,
     WAITING,
     WORD_CYCLES,
 )
+from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_checks import USUAL_LOOPS, is_usual_loop
 from tilewright.hardware.yaml_schema import HardwareFile, MemoryEntry
 
@@ -184,3 +186,18 @@ def _above(name: str, memories: Mapping[str, MemoryEntry]) -> str:
     held = set(whole(memories[name].operands))
     later = names[names.index(name) + 1 :]
     return next((other for other in later if held & set(whole(memories[other].operands))), "")
+
+
+def keys_without_nodes(core: Core, file: str) -> Iterator[Unused]:
+    """Notices of keys that have no effect in a run on several cores, in which a call is a computation node. `file` is
+    the name of the core file.
+    """
+    whys = {
+        START_CYCLES: "a schedule has no work of the host before a layer",
+        QUEUED_COMMANDS: "a core has room for its next node when a node has ended",
+    }
+    written = dict((*core.figures, *core.operational_array.figures))
+    for key, why in whys.items():
+        if key.field in written:
+            message = f"has no effect in a run on several cores: {why}"
+            yield Unused(Problem(message, file, path=key.key, value=f"{written[key.field]:g}"))

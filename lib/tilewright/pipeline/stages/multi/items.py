@@ -15,6 +15,7 @@ from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.harmless import terminal
 from tilewright.base.json_values import JsonObject
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+from tilewright.hardware.waiting_checks import keys_without_nodes
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.file_checks import document_behind
 from tilewright.mapping.plan_forms import applied_plan
@@ -24,7 +25,6 @@ from tilewright.multicore.nodes.reduction_cuts import cut_reductions
 from tilewright.pipeline.stages.base import run_stages
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.hardware_parser import AcceleratorParser
-from tilewright.pipeline.stages.multi.node_waiting import unused_keys
 from tilewright.pipeline.stages.workload_parsers import ONNXModelParser, WorkloadParser
 from tilewright.workload.graph import Workload, refuse_folded
 from tilewright.workload.network_identity import identity_of_network
@@ -149,7 +149,7 @@ def system_problem(read: Descriptions) -> SystemProblem:
     network, entries = cut_reductions(workload, mapping, accelerator, cuts)
     cuts.finish(notices)
     for file, core in accelerator.distinct_cores.items():
-        notices += unused_keys(core, file)
+        notices += keys_without_nodes(core, file)
     described = (network, accelerator, entries, file_of(read.mapping), tuple(notices), unmodelled_work(workload))
     as_read = None if network is workload else (workload, mapping)
     as_written = None if written is mapping else written

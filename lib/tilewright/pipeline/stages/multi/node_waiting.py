@@ -7,10 +7,8 @@ mapping of a CN is therefore searched without the keys of calls and commands, an
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tilewright.base.errors import Problem, Unused
 from tilewright.cost.record import LayerRecord
 from tilewright.cost.waiting import waiting_keys
 from tilewright.hardware.attributes import (
@@ -22,7 +20,6 @@ from tilewright.hardware.attributes import (
     COMMAND_LATENCY,
     COMMANDS_IN_FLIGHT,
     LEAST_COMMAND,
-    QUEUED_COMMANDS,
     START_CYCLES,
     Figures,
     figure,
@@ -82,19 +79,6 @@ def node_waiting(core: Core) -> NodeWaiting:
     """Calls and commands of the CNs on `core`, as the keys of the core file describe them."""
     array = core.operational_array
     return NodeWaiting(core.figures, array.figures, array.command_dimensions)
-
-
-def unused_keys(core: Core, file: str) -> Iterator[Unused]:
-    """Notices of keys of calls and commands that have no effect in a run on several cores. `file` is the name of the
-    core file.
-    """
-    written = dict((*core.figures, *core.operational_array.figures))
-    for key in (START_CYCLES, QUEUED_COMMANDS):
-        if key.field in written:
-            why = "has no effect in a run on several cores: a schedule knows no work of the host before a layer"
-            if key is QUEUED_COMMANDS:
-                why = "has no effect in a run on several cores: a core has room for its next node when a node has ended"
-            yield Unused(Problem(why, file, path=key.key, value=f"{written[key.field]:g}"))
 
 
 def without_calls_and_commands(core: Core) -> Core:
