@@ -179,7 +179,7 @@ def test_wrong_configuration_is_told_once(project: Project, edit: Callable[[Path
     """A missing or wrong configuration is one line a problem and exit code 2; nothing is said to have run."""
     done = run_script(project, config="none.yaml")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: none.yaml: no such file\n"
+    assert done.stderr == "error: none.yaml: no such file (did you mean 'environment.yml'?)\n"
     edit(project.root / "config" / "config.yaml", "lpf_limit: 4", "lpf_limti: 4")
     done = run_script(project)
     assert (done.returncode, done.stdout) == (2, "")
