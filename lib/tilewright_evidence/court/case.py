@@ -174,16 +174,16 @@ class CourtSet:
     """Description of the rule that chooses the rows for the fit of the constants."""
     constants: Mapping[str, tuple[Constant, ...]]
     """Constants to fit, by device."""
-    peer: str
-    """Tool whose predictions are in `Case.peer`; '' if there is none."""
-    second: str
-    """Name of the prediction in `Case.second`; '' if there is none."""
     prepare: Callable[[Sequence[Path]], Sequence[Prepared]]
     """Function that reads the files of the set into rows. It raises InputError with all mistakes."""
     patterns: tuple[str, ...]
     """Glob patterns of the files that contain the rows, relative to the folder of the set."""
     published: tuple[Published, ...] = ()
     """Errors that other authors published for their tools on machines of the same kind."""
+    peer: str = ""
+    """Tool whose predictions are in `Case.peer`; '' if there is none."""
+    second: str = ""
+    """Name of the prediction in `Case.second`; '' if there is none."""
 
     def values(self) -> dict[str, dict[str, float]]:
         """Values of the constants, by device and by name of the constant."""

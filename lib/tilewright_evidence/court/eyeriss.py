@@ -272,8 +272,6 @@ EYERISS = CourtSet(
     rule="no rows: nothing is fitted. The factor of the fitted roofline is the median of measured / roofline over the"
     " other layers of the network",
     constants={},
-    peer="",
-    second="",
     prepare=prepare,
     patterns=("rows.csv", "sample.csv"),
 )

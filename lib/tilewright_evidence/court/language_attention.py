@@ -110,11 +110,13 @@ class _GpuAttention:
 
     identity: str
     gpu: str
-    fit: str
+    device: str
     """Name under which the constants of the row are fitted: the GPU, or the GPU and the phase."""
     phase: str
-    shape: str
-    """Text of the sequences of the call, which decides whether constants are fitted to the row."""
+    drawn_by: str
+    """Text of the sequences of the call, from which the rule of the set decides whether constants are fitted to the
+    row.
+    """
     salt: str
     heads: HeadsOfCall
     kernel: AttentionKernel
@@ -123,19 +125,9 @@ class _GpuAttention:
     flag: str = ""
 
     @property
-    def device(self) -> str:
-        """Name under which the constants of the row are fitted."""
-        return self.fit
-
-    @property
-    def drawn_by(self) -> str | None:
-        """Text from which the rule of the set decides whether constants are fitted to the row."""
-        return self.shape
-
-    @property
     def is_fitted(self) -> bool:
         """True if constants are fitted to this row. The rule of the set (`CourtSet.rule`) decides this."""
-        return in_hundred(self.shape, self.salt) < SHARE
+        return in_hundred(self.drawn_by, self.salt) < SHARE
 
     @cached_property
     def call(self) -> AttentionCall:
@@ -147,12 +139,12 @@ class _GpuAttention:
         """Measurement of the row and our predictions for it; times are in microseconds."""
         values = dict(values_of(self.gpu, SERVING_PRODUCTS.values()))
         # A call without kernels of its own before and after attention takes a launch.
-        values = {KERNEL: values["launch_us"], **values, **_fitted_values(self.fit, constants)}
+        values = {KERNEL: values["launch_us"], **values, **_fitted_values(self.device, constants)}
         estimate, cause = self.call.microseconds(values)
         return Case(
             identity=self.identity,
             part=f"{self.gpu}, {self.phase}",
-            group=f"{self.gpu} {self.shape}",
+            group=f"{self.gpu} {self.drawn_by}",
             measured=self.measured_us,
             bound=self.call.bound,
             estimate=estimate,
@@ -164,8 +156,8 @@ class _GpuAttention:
         )
 
 
-def _fitted_values(fit: str, constants: Mapping[str, Values]) -> Values:
-    return constants[fit] if fit in constants else constants[STAND_INS[fit]]
+def _fitted_values(device: str, constants: Mapping[str, Values]) -> Values:
+    return constants[device] if device in constants else constants[STAND_INS[device]]
 
 
 @dataclass(frozen=True)
@@ -270,9 +262,9 @@ def _serving_row(row: Mapping[str, Any]) -> _GpuAttention | _TpuAttention:
     return _GpuAttention(
         identity=row["row_id"],
         gpu=device,
-        fit=device,
+        device=device,
         phase=phase,
-        shape=f"{chunk} {row['prefill_kv_tokens']} {count} {row['decode_kv_tokens']}",
+        drawn_by=f"{chunk} {row['prefill_kv_tokens']} {count} {row['decode_kv_tokens']}",
         salt=salt_of(SERVING_NAME),
         heads=heads,
         kernel=old if row["profiler"].startswith(OLD) else new,
@@ -307,9 +299,9 @@ def _configurator_row(row: Mapping[str, Any]) -> _GpuAttention:
     return _GpuAttention(
         identity=row["row_id"],
         gpu=gpu,
-        fit=f"{gpu}, {phase}",
+        device=f"{gpu}, {phase}",
         phase=phase,
-        shape=" ".join(str(row[name]) for name in names),
+        drawn_by=" ".join(str(row[name]) for name in names),
         salt=salt_of(CONFIGURATOR_NAME),
         heads=HeadsOfCall(row["heads"], row["kv_heads"], row["head_dim"]),
         kernel=CONTEXT if phase == PREFILL else GENERATION,
@@ -335,8 +327,6 @@ SERVING = CourtSet(
     rule="calls on GPUs whose tokens and sequences have a hash"
     f" (0 to 99, salt {salt_of(SERVING_NAME)!r}) below {SHARE}",
     constants=constants(SERVING_FITTED, MEANINGS[:-1]),
-    peer="",
-    second="",
     prepare=prepare_serving,
     published=(LLMCOMPASS,),
     patterns=("*.csv", "*.csv.gz"),
@@ -348,8 +338,6 @@ CONFIGURATOR = CourtSet(
     source="NVIDIA, AIConfigurator, arXiv 2601.06288; github.com/ai-dynamo/aiconfigurator 095f58a, Apache-2.0",
     rule=f"calls whose shape has a hash (0 to 99, salt {salt_of(CONFIGURATOR_NAME)!r}) below {SHARE}",
     constants=constants(CONFIGURATOR_FITTED, MEANINGS),
-    peer="",
-    second="",
     prepare=prepare_configurator,
     published=(LLMCOMPASS,),
     patterns=("*.csv", "*.csv.gz"),

@@ -313,8 +313,6 @@ COMPASS = CourtSet(
     " github.com/PrincetonUniversity/LLMCompass 2e015fd, BSD-3-Clause",
     rule="nothing is fitted",
     constants={},
-    peer="",
-    second="",
     prepare=_prepare_compass,
     published=(LLMCOMPASS,),
     patterns=("*.csv", "*.csv.gz"),
@@ -326,8 +324,6 @@ VIDUR = CourtSet(
     source="Microsoft, Vidur, MLSys 2024; github.com/microsoft/vidur 7d47513, MIT",
     rule=_rule(VIDUR_NAME, VIDUR_FITTED),
     constants=constants(VIDUR_FITTED),
-    peer="",
-    second="",
     prepare=_preparer(VIDUR_NAME, VIDUR_COLUMNS, VIDUR_NAMES, VIDUR_FITTED, tuple(GPU_FITTED)),
     published=(LLMCOMPASS,),
     patterns=("*.csv", "*.csv.gz"),
@@ -339,8 +335,6 @@ SERVING = CourtSet(
     source="KAIST CASYS, LLMServingSim 2.0, arXiv 2602.23036; github.com/casys-kaist/LLMServingSim 5daddb2, MIT",
     rule=_rule(SERVING_NAME, SERVING_FITTED),
     constants=constants(SERVING_FITTED),
-    peer="",
-    second="",
     prepare=_preparer(
         SERVING_NAME, SERVING_COLUMNS, SERVING_NAMES, SERVING_FITTED, (*GPU_FITTED, *STAND_INS, TPU_DEVICE)
     ),

@@ -257,8 +257,6 @@ TENSTORRENT = CourtSet(
     rule="traced products with tiles by hand whose origin (product on one core, format, fidelity) has a hash (0 to 99,"
     f" salt {SALT!r}) below {SHARE}",
     constants={device: _constants(device) for device in DEVICES},
-    peer="",
-    second="",
     prepare=prepare,
     patterns=("rows.csv", "sample.csv"),
 )

@@ -395,8 +395,6 @@ TIMELOOP = CourtSet(
     source="Hong et al., DOSA, MICRO 2023; github.com/ucb-bar/dosa a7a3239, BSD 2-Clause",
     rule="nothing is fitted",
     constants={},
-    peer="",
-    second="",
     prepare=prepare,
     patterns=("*.jsonl", "*.jsonl.gz"),
 )

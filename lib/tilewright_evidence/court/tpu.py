@@ -318,8 +318,6 @@ TPU = CourtSet(
     rule=f"products whose operator and block of {BLOCK} tokens have a hash (0 to 99, salt {SALT!r}) below {SHARE}; "
     "6 is the smallest limit with which some fitted blocks have few tokens",
     constants={DEVICE: CONSTANTS},
-    peer="",
-    second="",
     prepare=prepare,
     published=(
         LLMCOMPASS,

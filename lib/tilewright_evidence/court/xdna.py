@@ -141,8 +141,6 @@ XDNA = CourtSet(
     source="E. Taka et al., Striking the Balance, arXiv 2512.13282v1 (2025), tables 2 and 3",
     rule="no rows: nothing is fitted",
     constants={},
-    peer="",
-    second="",
     prepare=prepare,
     patterns=("rows.csv", "sample.csv"),
 )
