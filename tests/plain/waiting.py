@@ -130,7 +130,7 @@ class PlainWaiting:
         return total / loads
 
     def place(self, operand: str, first: int, values: tuple[int, ...]) -> tuple[int, ...]:
-        """What a load fetches, as the values of the loops that change it. A row counts as the number of its line."""
+        """Data that a load fetches, as values of the loops that change them. A row counts as the number of its line."""
         outer, line = self.order[first:], int(self.number("line_bits"))
         _, row, _ = self.row(operand)
         name = self.row_dimension(operand)

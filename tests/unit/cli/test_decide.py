@@ -92,7 +92,7 @@ def expected_in(statement: Statement, command: str) -> set[str]:
     ],
 )
 def test_parts_without_static_power_are_named(tmp_path: Path, axes: dict[str, Any], array_nw: int, told: str) -> None:
-    """In all designs, in some designs, and for a part of some designs; a decision by time has no such text."""
+    """Static powers are missing in all designs, in some, or for a part of some; a decision by time has no such text."""
     path = written(tmp_path, axes={"kib": {"values": [16, 32]}, **axes})
     file = tmp_path / "hardware/wide.yaml"
     data = yaml.safe_load(file.read_text()) | {"clock_frequency": "1 GHz"}

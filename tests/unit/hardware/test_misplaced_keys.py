@@ -70,7 +70,7 @@ def test_misspelt_keys_and_keys_with_a_unit(key: str, known: list[str], message:
 
 
 def test_a_key_among_the_memories_is_told() -> None:
-    """It stands in place of a memory."""
+    """The key stands in place of a memory."""
     data: Any = core("small", memory=memory())
     data["memories"]["clock_frequency"] = "1 GHz"
     with pytest.raises(

@@ -65,7 +65,7 @@ def test_the_answer_is_no_worse_than_groups_that_run_one_after_another(tmp_path:
 
 
 def test_wide_links_need_few_more_plans(tmp_path: Path) -> None:
-    """If the first plans through the off-chip memory are no better, the others are left out. None is tried where the
+    """Plans through the off-chip memory are left out if the first of them are no better. None is tried where the
     run fixes the detours."""
     network, hardware = two_products(tmp_path, 64, 128, 128), over_narrow_links(tmp_path, 512)
     origins = [one.origin for one in fused(network, hardware, nb_plans=1).found.tried]

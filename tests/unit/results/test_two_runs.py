@@ -87,7 +87,7 @@ def test_differences_add_up_to_that_of_the_totals(a: Entries, b: Entries) -> Non
 
 
 def test_rounding_errors_are_no_differences() -> None:
-    """In texts and in tables for a paper, two terms that differ by their last bits count as equal; files keep them."""
+    """Terms that differ by their last bits count as equal in texts and in tables for a paper; files keep them."""
     values = {"mac": (5.0, 9.0), "sram": (3.0, 3.0 * (1 + 4e-16)), "dram": (7.0, 7.0 * (1 - 3e-16)), "rf": (2.0, 2.0)}
     a, b = ({LedgerPlace(ENERGY, "conv", term): pair[k] for term, pair in values.items()} for k in (0, 1))
     found = compare_two(run_of(a), run_of(b, "b"))

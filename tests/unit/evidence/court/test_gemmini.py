@@ -161,7 +161,7 @@ def test_the_driver_finds_the_tiles_of_the_set(rows: list[dict[str, Any]]) -> No
 
 
 def test_the_time_of_a_search_is_in_the_hardware_file() -> None:
-    """Before the first call, the host tries all tiles; a call of a matrix product has a time of its own."""
+    """The host tries all tiles before the first call; a call of a matrix product has a time of its own."""
     searched = gemmini_document(16, program=Program(candidates=10))
     product = gemmini_document(16, program=Program(is_product=True))
     assert searched["start_cycles"] == 10 * CANDIDATE_CYCLES

@@ -62,7 +62,7 @@ def test_keys_are_cut_into_at_most_as_many_parts_as_tiles() -> None:
 
 
 def test_keys_are_read_again_if_their_heads_do_not_run_together() -> None:
-    """With many long sequences, each of four heads reads the keys itself; with short ones, they stay in the L2."""
+    """Each of four heads reads the keys of many long sequences itself; the keys of short ones stay in the L2."""
     kernel = AttentionKernel(64, 64, has_heads_outermost=True)
     assert attention_part(H100, HEADS, kernel, AlikeSequences(132, 1, 4096)).reads == 4
     assert attention_part(H100, HEADS, kernel, AlikeSequences(66, 1, 4096)).reads == 2

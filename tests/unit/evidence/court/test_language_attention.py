@@ -76,7 +76,7 @@ def test_the_tpu_is_predicted_as_in_its_own_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("court_set", [SERVING, CONFIGURATOR], ids=lambda one: one.name)
 def test_bounds_hold_or_are_marked_by_the_source(court_set: Any) -> None:
-    """In the sample; no more constants of a kernel than three."""
+    """Rows of the sample are below their bounds only with a mark; a kernel has at most three constants."""
     cases = [row.case(court_set.values()) for row in court_set.prepare(set_files(DATA / court_set.name, ("*.csv",)))]
     assert all(case.explained for case in cases if case.breaks_bound)
     assert all(0 < case.bound <= case.roofline * (1 + 1e-12) for case in cases)
@@ -84,7 +84,7 @@ def test_bounds_hold_or_are_marked_by_the_source(court_set: Any) -> None:
 
 
 def test_other_systems_and_models_are_left_out(tmp_path: Path) -> None:
-    """Those of the source that the reading does not cover; not names that nobody knows."""
+    """Models and systems of the source that the reading does not cover are left out; unknown names are refused."""
     with (DATA / CONFIGURATOR.name / "sample.csv").open() as file:
         row = next(csv.DictReader(file))
     file = tmp_path / "rows.csv"
@@ -141,7 +141,7 @@ def test_damaged_rows_are_told_together(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With file, line, column, value and what is allowed."""
+    """Messages name file, line, column, value and what is allowed."""
     folder = tmp_path / court_set.name
     folder.mkdir()
     with (DATA / court_set.name / "sample.csv").open() as file:

@@ -69,7 +69,7 @@ def test_devices_of_other_sets_are_predicted_with_the_constants_of_these_sets(co
 
 
 def test_the_rtx_3090_takes_the_constants_of_a_card_of_its_kind() -> None:
-    """It has no rows to fit, but a description of its own."""
+    """The card has no rows to fit, but a description of its own."""
     assert values_of("rtx_3090", SERVING.values()) == SERVING.values()["rtx_4090"]
     assert gpus()["rtx_3090"] != gpus()["rtx_4090"]
 
@@ -136,7 +136,7 @@ def test_rows_of_the_tpu_with_unknown_contents_are_left_out(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("court_set", [VIDUR, SERVING, COMPASS], ids=lambda one: one.name)
 def test_bounds_hold_or_are_explained(court_set: Any) -> None:
-    """In the sample, which has rows of each device."""
+    """Rows of each device are in the sample; none is faster than its bound without a reason."""
     cases = [row.case(court_set.values()) for row in court_set.prepare(set_files(DATA / court_set.name, ("*.csv",)))]
     assert all(case.explained for case in cases if case.breaks_bound)
     assert all(0 < case.bound <= case.roofline for case in cases)
@@ -168,7 +168,7 @@ def test_a_call_of_llmcompass_takes_the_time_that_its_authors_give() -> None:
 def test_damaged_rows_are_told_together(
     court_set: Any, columns: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With file, line, column, value and what is allowed; rows without sizes are not products, and are left out."""
+    """Messages name file, line, column, value and what is allowed; rows without sizes are no products."""
     folder = tmp_path / court_set.name
     folder.mkdir()
     rows = [dict(rows_of(court_set.name)[0]) for _ in range(6)]
