@@ -21,7 +21,7 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.temporal import loop_multiset
 from tilewright.search.batch import OrderBatch, boundary_shape, cost_orders
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact.bounds_kernel import bound_child
+from tilewright.search.exact.bounds_kernel import bound_by_parent, bound_child
 from tilewright.search.exact.expansion_kernel import begin, close_filled, close_some, finish_child, place_loop
 from tilewright.search.exact.labels_kernel import hash_child, load_child, same_as_child, set_keys, store_child
 from tilewright.search.exact.lattice_record import EXACT_DTYPE
@@ -93,6 +93,17 @@ class AllLabels:
                     yield WrongClaim("labels called one differ", first[1], other[1], f"{place} loops placed: {where}")
                     break
 
+    def _bound(self, labels: tuple[int, ...]) -> float:
+        """Bound of the last of these labels, each of which extends the one before and takes over its latency bound."""
+        latency = 0.0
+        for label in labels:
+            load_child(self.problem, self.x, 0, label)
+            self.x.child_latency_bound = latency
+            bound_by_parent(self.problem, self.x, self.placed[label])
+            bound_child(self.problem, self.workspace, self.x)
+            latency = float(self.x.child_latency_bound)
+        return float(self.x.child_bound)
+
     def wrong_bounds(self) -> Iterator[WrongClaim]:
         """Labels with a completion that costs less than their bound, were that completion the first to win."""
         powers = OBJECTIVES[self.objective]
@@ -104,11 +115,10 @@ class AllLabels:
                     least[label] = value, i
         for label, (value, i) in least.items():
             latency, energy = self.costs[i]
+            leaf_labels = self.leaves[i].labels
             for worse in (math.inf, 1 + 1e-6):
                 self._expect(value * worse if value else worse, energy)
-                load_child(self.problem, self.x, 0, label)
-                bound_child(self.problem, self.workspace, self.x, self.placed[label])
-                bound = float(self.x.child_bound)
+                bound = self._bound(leaf_labels[: leaf_labels.index(label) + 1])
                 if bound > value * (1 + CLOSE):
                     yield WrongClaim("a completion costs less than the bound of its label", bound, value, self._text(i))
                     break

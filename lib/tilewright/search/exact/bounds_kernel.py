@@ -415,25 +415,33 @@ def bound_latency(problem, ws, x, energy):
 
 
 @kernel
-def bound_child(problem, ws, x, placed):
-    """Compute three lower bounds of the child label, which has `placed` loops: `x.child_energy_bound` (pJ, without
-    terms that grow with latency), `x.child_latency_bound` (cycles), and `x.child_bound` (the objective).
+def bound_by_parent(problem, x, placed):
+    """Compute the energy bound of the child label, which has `placed` loops, and a first bound of its objective.
 
-    `x.child_latency_bound` is not written in two cases: the energy bound is infinite, or the objective and the energy
-    do not depend on the latency.
+    `x.child_energy_bound` is in pJ and has no terms that grow with latency. `x.child_bound` takes the latency bound of
+    the label that the child extends: all completions of the child are completions of this label, too. If the latency
+    does not count, `x.child_bound` is complete.
     """
     if x.any_contested:
         for o in range(problem.operand_count):
             if is_open(problem, x, o) and is_gathered(problem, x, o):
                 gather_candidates(problem, x, o, placed)
     energy = bound_energy(problem, x)
+    latency = x.child_latency_bound if x.latency_counts else 1.0
     x.child_energy_bound = energy
-    if energy == math.inf:
-        x.child_bound = energy
+    x.child_bound = energy
+    if energy < math.inf:
+        x.child_bound = value_of(x, energy + problem.energy_pj_a_cycle * latency, latency)
+
+
+@kernel
+def bound_child(problem, ws, x):
+    """Complete the bounds that `bound_by_parent` began: `x.child_latency_bound` (cycles), if the latency counts and a
+    completion fits, and `x.child_bound` (the objective).
+    """
+    energy = x.child_energy_bound
+    if energy == math.inf or not x.latency_counts:
         return
-    if not x.latency_counts:
-        x.child_bound = value_of(x, energy, 1.0)
-        return
-    latency = bound_latency(problem, ws, x, energy)
+    latency = max(x.child_latency_bound, bound_latency(problem, ws, x, energy))
     x.child_latency_bound = latency
     x.child_bound = value_of(x, energy + problem.energy_pj_a_cycle * latency, latency)

@@ -15,7 +15,7 @@ from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal import ANY
-from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_child, is_given_up
+from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_by_parent, bound_child, is_given_up
 from tilewright.search.exact.labels_kernel import (
     hash_child,
     keeps_sums,
@@ -303,6 +303,15 @@ def follow_pattern(x, j):
 
 
 @kernel
+def may_improve(problem, x):
+    """Begin the bounds of the child. Return False if its first bound already shows that no completion is better than
+    the best known mapping, which saves the hash and the latency bound of most children.
+    """
+    bound_by_parent(problem, x, x.generation + 1)
+    return x.child_bound < x.best
+
+
+@kernel
 def add_child(problem, ws, x, j):
     """Append loop `j` to the child and compute its bounds; keep the child if it can beat the best known mapping.
 
@@ -313,15 +322,17 @@ def add_child(problem, ws, x, j):
         return
     place_loop(problem, x, j)
     if x.child_lattice == x.lattice_size - 1:
-        if finish_child(problem, x):
-            bound_child(problem, ws, x, x.generation + 1)
+        if finish_child(problem, x) and may_improve(problem, x):
+            bound_child(problem, ws, x)
             if not is_given_up(x, x.child_bound):
                 take_leaf(problem, ws, x)
+        return
+    if not may_improve(problem, x):
         return
     slot = find_slot(problem, x)
     if x.bucket[slot] > 0 and x.child_energy >= x.label_energy[1 - x.current, x.bucket[slot] - 1]:
         return
-    bound_child(problem, ws, x, x.generation + 1)
+    bound_child(problem, ws, x)
     if not is_given_up(x, x.child_bound):
         insert_child(problem, x, slot)
 
@@ -432,7 +443,8 @@ def begin(problem, ws, x, count):
     x.label_count[1] = 0
     x.label_count[0] = 0
     empty_buckets(x)
-    bound_child(problem, ws, x, 0)
+    bound_by_parent(problem, x, 0)
+    bound_child(problem, ws, x)
     if not is_given_up(x, x.child_bound):
         if not x.classes_known:
             number_classes(x)

@@ -23,6 +23,7 @@ def load_child(problem, x, g, i):
     """Copy label `i` of generation `g` to the child (the label that is being made)."""
     x.child_lattice = x.label_lattice[g, i]
     x.child_energy = x.label_energy[g, i]
+    x.child_latency_bound = x.label_latency_bound[g, i]
     for o in range(problem.operand_count):
         x.child_level[o] = x.label_level[g, i, o]
         x.child_start[o] = x.label_start[g, i, o]
@@ -70,6 +71,7 @@ def start_search(problem, x):
     """Initialise the child, which is the label that is being made, as the label of the empty loop order."""
     x.child_lattice = 0
     x.child_energy = x.array_energy[OUTPUT_INDEX, 0]
+    x.child_latency_bound = 0.0
     for o in range(problem.operand_count):
         x.child_level[o] = 0
         x.child_start[o] = 0
