@@ -28,6 +28,7 @@ from tilewright.search.exact.labels_kernel import (
 )
 from tilewright.search.exact.lattice_record import BEGUN, LABELS, NOT_BEGUN, PATH_BITS, PATH_SYMBOLS, PATH_WORDS
 from tilewright.search.exact.rules_kernel import ROUNDING, mark_greedy, mark_memories, mark_possible
+from tilewright.search.exact.selection_kernel import keep_best_labels
 from tilewright.search.exact.sums_kernel import sum_elements, sum_up
 from tilewright.search.exact.tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
 from tilewright.search.loma_kernel import matches
@@ -453,20 +454,17 @@ def begin(problem, ws, x, count):
 
 
 @kernel
-def expand_labels(problem, ws, x, count):
-    """Extend the next `count` labels of the current generation, from label `x.cursor` on, by every possible loop."""
+def expand_label(problem, ws, x, i):
+    """Extend label `i` of the current generation by every possible loop."""
     g = x.current
-    end = min(x.label_count[g], x.cursor + count)
-    for i in range(x.cursor, end):
-        if is_given_up(x, x.label_bound[g, i]):
-            continue
-        for j in range(x.symbol_count):
-            if count_at(x, x.label_lattice[g, i], j) < x.multiplicity[j] and follow_pattern(x, j):
-                if x.free:
-                    extend_freely(problem, ws, x, g, i, j)
-                else:
-                    extend_greedily(problem, ws, x, g, i, j)
-    x.cursor = end
+    if is_given_up(x, x.label_bound[g, i]):
+        return
+    for j in range(x.symbol_count):
+        if count_at(x, x.label_lattice[g, i], j) < x.multiplicity[j] and follow_pattern(x, j):
+            if x.free:
+                extend_freely(problem, ws, x, g, i, j)
+            else:
+                extend_greedily(problem, ws, x, g, i, j)
 
 
 @kernel
@@ -480,3 +478,21 @@ def next_generation(problem, ws, x, count):
     x.cursor = 0
     x.generation += 1
     empty_buckets(x)
+
+
+@kernel
+def expand_labels(problem, ws, x, count):
+    """Extend the next `count` labels, from label `x.cursor` of the current generation on, by every possible loop.
+
+    If `x.width` is 0, the function ends at the end of the generation. Otherwise, it goes on with the next generation,
+    of which `x.width` labels are kept.
+    """
+    for _ in range(count):
+        if x.cursor < x.label_count[x.current]:
+            expand_label(problem, ws, x, x.cursor)
+            x.cursor += 1
+        if x.cursor == x.label_count[x.current]:
+            if x.width == 0 or x.label_count[x.current] == 0:
+                return
+            keep_best_labels(problem, x, 1 - x.current)
+            next_generation(problem, ws, x, 0)

@@ -86,6 +86,7 @@ class FrontPart(MultisetPart):
         search = self.search
         search.best = known.largest_product(tolerance)
         search.best_share = 1 - TOLERANCE
+        search.width = 0
         # Labels above this limit are dropped unseen; those beyond an end of the front are as far as its bound.
         self._left = known.end_miss if search.best < UNLIMITED else 0.0
         before, self.spent = int(search.nodes), -self.watch.spent

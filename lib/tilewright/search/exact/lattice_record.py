@@ -195,6 +195,8 @@ GENERATION_FIELDS = (
     ("current", np.int64),  # index (0 or 1) of the generation that is being expanded
     ("label_count", np.int64, (2,)),  # [generation] Number of labels
     ("cursor", np.int64),  # next label to expand; while the tables are filled, next lattice point
+    ("width", np.int64),  # number of labels that a round keeps in each generation; 0: the caller chooses the labels
+    ("ranked", np.float64, (LABELS,)),  # bounds of the labels of which `keep_best_labels` chooses
     ("bucket_count", np.int64),  # number of buckets in use, a power of two
     ("bucket", np.int32, (BUCKETS,)),  # hash table of the newest labels: number of a label plus 1, or 0
     ("slot", np.int32, (LABELS,)),  # indices in `bucket` of the newest labels

@@ -29,7 +29,7 @@ from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
-from tilewright.search.exact.lattice_record import BUCKETS, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.lattice_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.point_numbers import KeptNumbers
 from tilewright.search.exact.rules_kernel import find_floor
 from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, fields_of, new_search, truncates_by_order
@@ -48,16 +48,13 @@ accepted gap.
 Rounds up to this width take little time, and prove most optima.
 """
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
-"""Compiled functions that a round calls."""
+"""Compiled functions that rounds and sweeps of fronts call."""
 ENTRY_RECORDS = TABLE_RECORDS
 """Types of the records that the functions of `ENTRIES` take as arguments."""
 EARLY_SHARE = 32
 """Divisor of a limited effort. Until effort / EARLY_SHARE is spent, a search accepts only half of the largest gap.
 Small layers are then mapped closer to the optimum, and large layers take no longer.
 """
-FEW_LABELS = 1024
-"""Largest number of labels for which `least_bounds` sorts all bounds to find the smallest ones. For more labels, a
-partition is faster: it finds the smallest bound that is not selected, and compares all bounds with this bound."""
 CHUNK_LABELS = 128
 """Number of labels that are expanded between two checks of the clock and of requests to stop."""
 
@@ -182,17 +179,6 @@ def bound_of_passes(
         energy += array.unit_energy_pj * layer.mac_count * least_active_share(layer, core)
     latency = max(passes * array_model(array).cycles_per_operation(array), floors.cycles)
     return Incumbent(energy_pj=energy + pj_a_cycle * latency, latency_cycles=latency).value(objective)
-
-
-def least_bounds(bounds: np.ndarray, width: int) -> tuple[np.ndarray, float]:
-    """Pair (ascending indices of the `width` smallest bounds, smallest of the other bounds). Of equal bounds, those
-    with smaller indices are taken. There must be more than `width` bounds."""
-    if len(bounds) <= FEW_LABELS:
-        ranked = np.argsort(bounds, kind="stable")
-        return np.sort(ranked[:width]), float(bounds[ranked[width]])
-    least_dropped = float(np.partition(bounds, width)[width])
-    below, equal = np.flatnonzero(bounds < least_dropped), np.flatnonzero(bounds == least_dropped)
-    return np.sort(np.concatenate((below, equal[: width - len(below)]))), least_dropped
 
 
 class MultisetPart:
@@ -322,22 +308,20 @@ class MultisetPart:
         generation."""
         fields, watch = self.fields, self.watch
         generation, current, counts = fields["generation"], fields["current"], fields["label_count"]
-        cursor, nodes = fields["cursor"], fields["nodes"]
+        nodes = fields["nodes"]
         fields["bucket_count"][0] = self._bucket_count(width)
+        fields["width"][0] = width
         self._call(begin, 0)
         while generation[0] < self.multiset.length and counts[current[0]]:
-            while cursor[0] < counts[current[0]]:
-                if not watch.in_time():
-                    self._give_up()
-                    return False
-                before = int(nodes[0])
-                self._call(expand_labels, CHUNK_LABELS)
-                visited = int(nodes[0]) - before
-                watch.spent += visited
-                if watch.progress is not None:
-                    watch.progress(visited)
-            self._select(width)
-            self._call(next_generation, 0)
+            if not watch.in_time():
+                self._give_up()
+                return False
+            before = int(nodes[0])
+            self._call(expand_labels, CHUNK_LABELS)
+            visited = int(nodes[0]) - before
+            watch.spent += visited
+            if watch.progress is not None:
+                watch.progress(visited)
         return True
 
     def _bucket_count(self, width: int) -> int:
@@ -358,22 +342,6 @@ class MultisetPart:
         for bounds in (waiting, made):
             if len(bounds):
                 search.dropped_bound = min(float(search.dropped_bound), float(bounds.min()))
-
-    def _select(self, width: int) -> None:
-        """Keep the `width` labels of the next generation that have the smallest bounds. If bounds are equal, the
-        earlier label is kept."""
-        fields = self.fields
-        g = 1 - int(fields["current"][0])
-        count = int(fields["label_count"][g])
-        if count <= width:
-            return
-        kept, least_dropped = least_bounds(fields["label_bound"][g, :count], width)
-        dropped = fields["dropped_bound"]
-        dropped[0] = min(float(dropped[0]), least_dropped)
-        for name, _, _ in LABEL_FIELDS:
-            column = fields[f"label_{name}"]
-            column[g, :width] = column[g, kept]
-        fields["label_count"][g] = width
 
     def _order(self) -> LoopOrder:
         """Best order, as loops with the names of their dimensions."""

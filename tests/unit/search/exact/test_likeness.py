@@ -1,7 +1,6 @@
 """Keys of mapping problems: equal keys mean equal costs, and exchanged loops of equal sides have equal keys."""
 
 import itertools
-import math
 import random
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,7 +15,6 @@ from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact.likeness import likeness
-from tilewright.search.exact.rounds import FEW_LABELS, least_bounds
 from tilewright.search.exact.search import search_candidates, search_exact
 from tilewright.search.options import ExactParameters, SearchOptions
 from tilewright.workload.layer import Layer
@@ -186,17 +184,3 @@ def test_best_bounds_the_optimum_with_any_effort() -> None:
             assert found["exact"][1] == pytest.approx(found["exact"][0])
             assert found["best"][1] <= found["exact"][0] * (1 + 1e-9)
             assert found["exact"][0] * (1 - 1e-9) <= found["best"][0] <= found["loma"][0] * (1 + 1e-9), seed
-
-
-def test_least_bounds_are_those_of_a_stable_sort() -> None:
-    """The places kept, and the least bound left out, are those of a stable sort, for any number of equal bounds."""
-    draw = np.random.default_rng(5)
-    for count in (2, 3, 40, FEW_LABELS, FEW_LABELS + 1, 5000):
-        for width in {1, count // 3 or 1, count - 1}:
-            for different in (1, 3, count):
-                bounds = draw.integers(0, different, count).astype(float)
-                bounds[draw.random(count) < 0.1] = math.inf
-                ranked = np.argsort(bounds, kind="stable")
-                kept, least_dropped = least_bounds(bounds, width)
-                assert kept.tolist() == sorted(ranked[:width].tolist())
-                assert least_dropped == bounds[ranked[width]]
