@@ -38,7 +38,7 @@ def columns_table(rows: str, table: Table[Any]) -> str:
     if rows != RUNS:
         return _table("column | meaning", (f"{names_of(one)} | {one.sentence}" for one in table))
     lines = (f"{names_of(one)} | {OF[one.flow]} | {one.sentence}" for one in table)
-    return _table("column | of runs on | meaning", lines)
+    return _table("column | for runs on | meaning", lines)
 
 
 def files_table(files: Iterable[ReportFile], page: str) -> str:

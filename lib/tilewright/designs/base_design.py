@@ -20,8 +20,8 @@ tried; of any other axis, only those that the hardware file has.
 
 
 def base_design(space: Space) -> int | None:
-    """Index of the design whose values are all those of the hardware file; None if there is no such design, or if too
-    many would have to be tried.
+    """Index of the design that has the values of the hardware file on all axes. None if there is no such design, or if
+    the function would have to try too many designs.
     """
     fitting = [
         [position for position, settings in enumerate(axis.settings) if _are_of_base(space, settings)]

@@ -1,4 +1,6 @@
-"""Axes of a space that change no cost, so that the value with the best results wins without a price."""
+"""Axes of a space whose values change results but not costs. The value with the best results therefore wins, although
+it may not be free on a real chip.
+"""
 
 import math
 from collections.abc import Iterator, Sequence

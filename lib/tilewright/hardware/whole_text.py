@@ -53,9 +53,7 @@ def hardware_document(path: Path) -> YamlDocument:
 
 
 def hardware_text(path: Path) -> str:
-    """Text of the hardware file `path`. If the file is the artifact of an accelerator, the YAML text in the
-    artifact.
-    """
+    """Text of the hardware file `path`. For the artifact of an accelerator, it is the YAML text in the artifact."""
     return text_in(path) if is_artifact(path) else path.read_bytes().decode("utf-8-sig")
 
 

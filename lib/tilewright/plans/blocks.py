@@ -345,10 +345,9 @@ class _Estimate:
         return self.unrolling.get(self.dimensions[place], 1)
 
     def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
-        """True if a memory of the core can keep the outputs of one piece of the block, or one suitable input of the
-        piece. An input is suitable if there is a dimension on which it does not depend, and along which the block has
-        only one piece. `bits` has the size of each operand of a piece. `pieces` has the number of pieces along each of
-        the first two dimensions.
+        """True if a memory of the core can keep the outputs of a piece of the block, or a suitable input of the piece.
+        An input is suitable if it does not depend on some dimension that the block does not cut. `bits` has the size of
+        each operand of a piece. `pieces` has the number of pieces along each of the first two dimensions.
         """
         for room, held in self.machine.rooms:
             for name in held:

@@ -237,8 +237,8 @@ def bottlenecks_of(
 ) -> Bottlenecks:
     """Bottlenecks of a run. `placed` has the layers of a run on one core; it is empty for a run on several cores.
 
-    `core` and `network` are the inputs of the run. If they are not given, the result has no limits, but the reason
-    `unknown`. Raises InputError if the run was not made from these inputs.
+    `core` and `network` are the inputs of the run. If they are not given, the limits are not known, and `unknown` says
+    why. Raises InputError if the run was not made from these inputs.
     """
     shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
     shares = shares or tuple(entry_shares(ledger.entries))

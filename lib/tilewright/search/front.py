@@ -288,9 +288,9 @@ def _covering(energy: Values, latency: Values, share: float, always: set[int]) -
     """Indexes of few points that match all points of a staircase within the fraction `share`. The points in `always`
     are always included; they must contain both ends.
 
-    From the first point that is not matched yet, the function goes to the last point whose latency is at most `share`
-    larger. This point matches all points between the two, which have more energy. It also matches the following points
-    whose energy is at most `share` smaller.
+    The function takes the first point A that is not matched yet, and chooses the last point B whose latency exceeds
+    that of A by at most `share`. B matches A and all points between A and B, because they have more energy than B. B
+    also matches the points after B whose energy is smaller than that of B by at most `share`.
     """
     last_before = np.searchsorted(latency, latency * (1 + share), side="right") - 1
     last_after = np.searchsorted(-energy, -energy / (1 + share), side="right") - 1

@@ -59,7 +59,7 @@ class OrderSpace:
 
     @classmethod
     def of(cls, prepared: PreparedProblem, entries: tuple[TemporalOrderingEntry, ...]) -> "OrderSpace":
-        """Order space of a problem; raises MappingError for impossible constraints."""
+        """Space of the loop orders of a problem. Raises MappingError for impossible constraints."""
         found = loop_multiset(prepared.spatial.temporal_sizes, None, entries).loops
         indexes = tuple(index for index, (_, repeats) in enumerate(found) for _ in range(repeats))
         loops = tuple(loop for loop, _ in found)
