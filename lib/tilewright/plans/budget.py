@@ -23,10 +23,14 @@ checking a plan) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call al
 of the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S is the
 time for other files, in seconds.
 """
-LARGER, MEASURED_SHARE, UNMEASURED_SHARE = 1.5, 0.1, 0.25
+LARGER, MEASURED_SHARE = 1.5, 0.05
 """Limits for a new measurement of the reserved time. It is made if the best plan has more than LARGER times as many
 nodes as the plan of the last measurement, and if it is expected to take at most MEASURED_SHARE of the time limit.
-Without a new measurement, the expected time is reserved, but at most UNMEASURED_SHARE of the time limit.
+"""
+UNMEASURED_FACTOR, UNMEASURED_SHARE = 1.5, 0.2
+"""Reserve for a plan with more than LARGER times as many nodes, if the end of the call is not measured again. It is
+UNMEASURED_FACTOR x (expected time), because the time of some bounds grows faster than the nodes. It is at most
+UNMEASURED_SHARE of the time limit.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of a time limit that is reserved for measuring the benefits of cuts between stacks."""
@@ -186,7 +190,8 @@ class SearchBudget:
         for limit in limits:
             reserve = self.finishes * self._expected_s(limit, nodes) + FILES_S
             if not is_measured and nodes > self.measured_nodes:
-                reserve = min(reserve, max(UNMEASURED_SHARE * limit.budget_s, limit.measured_s))
+                most = max(UNMEASURED_SHARE * limit.budget_s, limit.measured_s)
+                reserve = min((UNMEASURED_FACTOR if is_larger else 1.0) * reserve, most)
             limit.reserve_s = min(reserve, max(0.0, limit.budget_s - limit.elapsed()))
 
     def _measure(self, finish: Callable[[], object], nodes: int) -> None:

@@ -15,7 +15,7 @@ from tilewright.multicore.scheduling.bounds.chains import NodeChain
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
 from tilewright.multicore.scheduling.bounds.limits import changes
 from tilewright.multicore.scheduling.bounds.paths import LongestPaths
-from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_bound_cycles
+from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_bound_cycles, choices_of
 from tilewright.multicore.scheduling.bounds.phases import (
     MemorySets,
     limits_of_phases,
@@ -30,9 +30,10 @@ MOST_CNS = 16
 """Largest number of CNs in a chain. The run of each of these CNs is a phase. In experiments, longer chains hardly ever
 gave larger bounds.
 """
-MOST_CHOICES = 40_000
-"""Largest number of variables of the linear program, as `PhaseProblem.choices` counts them. A program of this size
-takes about ten seconds. If a program would have more variables, a shorter chain with fewer phases is used.
+MOST_CHOICES = 20_000
+"""Largest number of variables of the linear program, as `PhaseProblem.choices` counts them. If a program would have
+more variables, a shorter chain with fewer phases is used. Longer chains hardly give larger bounds: for a plan of
+mobilenetv2 with 5,769 CNs, a limit of 40,000 gave 866,375 cycles in 27 CPU s; 20,000 gave 871,899 cycles in 7 CPU s.
 """
 MOST_EDGES = 100_000
 """Largest number of edges of a graph for which the bound from ordered phases is computed."""
@@ -116,12 +117,27 @@ class OrderedPhases:
     def program(self, paths: LongestPaths) -> PhaseProblem:
         """Data of the linear program for the phases: items, orders, stays, and the limits of phases and memories. An
         order is a pair of items in which the second item waits for the first. A stay says that fetched data occupy
-        memories until their readers run.
+        memories until their readers run. If the program has more than MOST_CHOICES variables, orders and stays are left
+        out: finding them takes long, and `longest_program` does not use such a program.
         """
         self._add_runs()
         self._add_fetches(paths)
         by_move = self._add_moves()
-        self._wait_for_edges(by_move)
+        orders: Pairs = []
+        stays: list[tuple[int, int, int]] = []
+        if choices_of(self.items) <= MOST_CHOICES:
+            self._wait_for_edges(by_move)
+            orders, stays = self._constraints()
+        return PhaseProblem(
+            tuple(self.items),
+            *limits_of_phases(self.problem, paths, self.chain, len(self.on_chip)),
+            *self.memories.limits(),
+            np.array(orders, np.int64).reshape(-1, 2),
+            np.array(stays, np.int64).reshape(-1, 3),
+        )
+
+    def _constraints(self) -> tuple[Pairs, list[tuple[int, int, int]]]:
+        """Pair (orders, stays) of the items that match evenly (`_is_even`)."""
         orders, stays = [], []
         for (before, after), pairs in self.waits.items():
             says = self.items[after].first < self.items[before].last
@@ -130,13 +146,7 @@ class OrderedPhases:
                     orders.append((before, after))
                 if before in self.sets:
                     stays.append((before, after, self.sets[before]))
-        return PhaseProblem(
-            tuple(self.items),
-            *limits_of_phases(self.problem, paths, self.chain, len(self.on_chip)),
-            *self.memories.limits(),
-            np.array(orders, np.int64).reshape(-1, 2),
-            np.array(stays, np.int64).reshape(-1, 3),
-        )
+        return orders, stays
 
     def _add_runs(self) -> None:
         graph, chain = self.problem.graph, self.chain
