@@ -18,7 +18,6 @@ from tilewright.base.artifacts.digests import JsonValue, canonical_text, content
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.seals import is_sealed_line, sealed_line
 from tilewright.base.errors import InputError
-from tilewright.base.json_values import JsonObject
 from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS_OF_PLUGINS
 from tilewright.cost.record import LayerRecord, record_of_row, record_row
@@ -38,8 +37,9 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
     return content_digest([SCHEMA, *_name_free(layer, core, constraints), search])
 
 
-def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
-    """Encoded layer, core and constraints without names. This content decides the result of a search.
+def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonValue]:
+    """Encoded layer, digest of the core, and encoded constraints, all without names. This content decides the result of
+    a search.
 
     The values of constant operands affect the mapping or the costs of a layer only if a term of a plug-in reads them.
     They are therefore left out if no plug-in has such a term.
@@ -49,21 +49,21 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
         encoded["constant_operands"] = []
     return [
         encoded,
-        _name_free_core(core),
+        _digest_of_core(core),
         {**{key: value for key, value in encode(constraints).items() if key not in BETWEEN_CORES}, "name": ""},
     ]
 
 
 @lru_cache(maxsize=64)
-def _name_free_core(core: Core) -> JsonObject:
-    """Content of a core, without names. The content is cached, because most layers of a network use the same core.
+def _digest_of_core(core: Core) -> str:
+    """Digest of the content of a core, without names. It is cached, because most layers of a network use the same core.
 
     The list of operators that the core can run (`operator_types`) is left out, because it does not affect the mapping
     of a layer.
     """
     encoded = {**encode(core), "name": ""}
     del encoded["operator_types"]
-    return encoded
+    return content_digest(encoded)
 
 
 @dataclass(frozen=True)

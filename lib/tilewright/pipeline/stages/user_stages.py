@@ -258,13 +258,13 @@ class SearchIdentity:
     """Identity of a search that maps layers, made from the stages of the search."""
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
-        self.stages = [identity_of(stage) for stage in stages]
+        self.digest = content_digest([*(identity_of(stage) for stage in stages), search_code(stages)])
+        """Digest of the stages with their parameters, and of their code"""
         self.is_own = all(is_own(type(stage)) for stage in stages)
-        self.code = search_code(stages)
 
     def key_of(self, problem: LayerProblem) -> str:
         """Digest of a layer problem and its search. Searches with equal digests have equal results."""
-        identity: list[Any] = [*self.stages, self.code]
+        identity: list[Any] = [self.digest]
         if not self.is_own:
             # A stage of the user can use data that the stages of tilewright do not use.
             reach = None if problem.memory_reach is None else replace(problem.memory_reach, layer="")
