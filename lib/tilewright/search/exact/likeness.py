@@ -88,9 +88,9 @@ def _multiplies_exactly(prepared: PreparedProblem) -> bool:
     if not problem.switches[WHOLE_TILES] or problem.has_output_windows:
         return False
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
+    counts, all_factors = problem.spatial_start.max(axis=1).tolist(), problem.spatial_factor
     for o in range(problem.operand_count):
-        count = int(problem.spatial_start[o].max())
-        for factors in problem.spatial_factor[:, o, :count].tolist():
+        for factors in all_factors[:, o, : counts[o]].tolist():
             if passes * math.prod(factor.as_integer_ratio()[0] for factor in factors) > EXACT_BELOW:
                 return False
     return True
@@ -102,18 +102,18 @@ def _loops_by_dimension(problem: Problem, places: np.ndarray | None) -> dict[str
     If `places` is given, the fields are those of the mirrored problem: `places` has, for each dimension, the dimension
     that replaces it.
     """
-    dimension, factor = problem.spatial_dimension.copy(), problem.spatial_factor.copy()
+    given, operands, starts_of = problem.spatial_dimension, int(problem.operand_count), problem.spatial_start.tolist()
+    dimension, factor = given.copy(), problem.spatial_factor.copy()
     ragged = problem.ragged_dimension.copy()
     if places is not None:
         dimension, many = places[dimension], int(problem.ragged_count)
         ragged[:many] = np.sort(places[ragged[:many]])
-    for o in range(problem.operand_count):
-        starts = problem.spatial_start[o].tolist()
+    for o, starts in enumerate(starts_of[:operands]):
         count = max(starts)
-        dimension[o, count:] = problem.spatial_dimension[o, count:]  # no loops
+        dimension[o, count:] = given[o, count:]  # no loops
         for begin, end in pairwise(starts):
             if end - begin > 1:  # a dimension occurs at most once in a level
                 order = begin + np.argsort(dimension[o, begin:end], kind="stable")
                 dimension[o, begin:end], factor[:, o, begin:end] = dimension[o, order], factor[:, o, order]
-    dimension[problem.operand_count :] = problem.spatial_dimension[problem.operand_count :]
+    dimension[operands:] = given[operands:]
     return {"spatial_dimension": dimension, "spatial_factor": factor, "ragged_dimension": ragged}
