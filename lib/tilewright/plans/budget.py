@@ -23,11 +23,11 @@ checking a plan) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call al
 of the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S is the
 time for other files, in seconds.
 """
-LARGER, MEASURED_SHARE = 1.5, 0.05
+LARGER, MEASURED_SHARE = 1.5, 0.02
 """Limits for a new measurement of the reserved time. It is made if the best plan has more than LARGER times as many
 nodes as the plan of the last measurement, and if it is expected to take at most MEASURED_SHARE of the time limit.
 """
-UNMEASURED_FACTOR, UNMEASURED_SHARE = 1.5, 0.2
+UNMEASURED_FACTOR, UNMEASURED_SHARE = 1.5, 0.15
 """Reserve for a plan with more than LARGER times as many nodes, if the end of the call is not measured again. It is
 UNMEASURED_FACTOR x (expected time), because the time of some bounds grows faster than the nodes. It is at most
 UNMEASURED_SHARE of the time limit.
