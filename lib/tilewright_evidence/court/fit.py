@@ -54,10 +54,11 @@ def _best(
     reach = (high - low) / 2 * share
     middle = min(max(np.log(values[device][constant.name]), low + reach), high - reach)
     tries = [round_digits(float(np.exp(middle + reach * step))) for step in np.linspace(-1, 1, STEPS)]
-    losses = [
-        loss([row.case({**values, device: {**values[device], constant.name: one}}) for row in rows]) for one in tries
-    ]
-    return tries[int(np.argmin(losses))]
+    losses = {
+        one: loss([row.case({**values, device: {**values[device], constant.name: one}}) for row in rows])
+        for one in dict.fromkeys(tries)  # late rounds try values so close that some are equal after rounding
+    }
+    return min(losses, key=lambda one: losses[one])
 
 
 def loss(cases: Sequence[Case]) -> float:

@@ -117,12 +117,12 @@ class _Prepared:
     """True if the layer was measured with the driver's default tiling."""
     device: str = DEVICE
 
-    @property
+    @cached_property
     def is_fitted(self) -> bool:
         """True if constants are fitted to this row. The rule of its set of measurements decides this."""
         return is_fitted(self.row)
 
-    @property
+    @cached_property
     def drawn_by(self) -> str | None:
         """Layer as text, by which the rule of the set (`CourtSet.rule`) chooses rows. None for other arrays."""
         return _drawn_by(self.row)

@@ -34,7 +34,7 @@ from tilewright.workload.layer import Layer, parse_equation, parse_relation
 
 from tilewright_evidence.court.case import DATA
 from tilewright_evidence.court.gemmini_tiles import BLOCK, driver_tile
-from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, without_keys
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, with_times, without_keys
 
 HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
 DRAWN_ARRAY = 16
@@ -146,8 +146,15 @@ def gemmini_core(
     """Core of Gemmini with `array` x `array` multipliers, whose host runs `program`. `values` are pairs (name, value)
     that replace fitted numbers. If `alone` is true, the file is used without the keys of calls, commands and requests
     (`without_keys`).
+
+    Equal numbers give the same object: numbers that the program does not have make no further core.
     """
+    unread = {CALL if program.is_product else PRODUCT_CALL} | (set() if program.candidates else {CANDIDATE})
+    if any(name in unread for name, _ in values):
+        return gemmini_core(array, tuple(pair for pair in values if pair[0] not in unread), program, alone)
     document = gemmini_document(array, dict(values), program)
+    if values and not alone:
+        return with_times(gemmini_core(array, (), program), document)
     return read_accelerator(without_keys(document) if alone else document).cores[0]
 
 

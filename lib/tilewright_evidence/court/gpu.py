@@ -11,7 +11,7 @@ model therefore tries the tile sizes of NVIDIA's CUTLASS, and takes the shortest
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +105,12 @@ class Product:
     split the sum over k. A choice that splits the sum has one more launch: that of the kernel that adds the sums.
     """
 
-    @property
+    @cached_property
     def roofline_terms(self) -> tuple[float, float, float]:
         """Triple (time to compute at the peak in us, time to move all bytes once in us, number of calls)."""
         return 1e6 * self.flops / self.peak, 1e6 * self.data_bytes / self.gpu.dram_bytes_per_s, 1.0
 
-    @property
+    @cached_property
     def bound(self) -> float:
         """Lower bound of the time, in us. Bytes that the L2 can hold from the last repetition do not count."""
         kept = max(0.0, self.data_bytes - self.gpu.l2_bytes)
@@ -254,31 +254,37 @@ class _Prepared:
         """Name of the GPU."""
         return str(self.row["device"])
 
-    @property
+    @cached_property
     def is_fitted(self) -> bool:
         """True if constants are fitted to this row. The rule of the set of measurements (`CourtSet.rule`) decides
         this.
         """
         return is_fitted(self.row)
 
-    @property
+    @cached_property
     def drawn_by(self) -> str:
         """Shape (n, k) of the weights as text. This text alone decides whether constants are fitted to the row
         (`is_fitted`). The decision is therefore the same for all devices and data types.
         """
         return _drawn_by(self.row)
 
+    @cached_property
+    def times(self) -> tuple[float, float]:
+        """Pair (median of the frameworks, shortest measured time), in microseconds."""
+        row = self.row
+        median = statistics.median(row[name] for name in FRAMEWORKS if row.get(name) is not None)
+        return median, min(row[name] for name in CAMPAIGNS if row.get(name) is not None)
+
     def case(self, constants: Mapping[str, Values]) -> Case:
         """Measurement of the row and our predictions for it; times are in microseconds."""
         row, one = self.row, self.product
-        times = [row[name] for name in CAMPAIGNS if row.get(name) is not None]
         estimate, cause = one.seconds(constants[row["device"]])
         return Case(
             identity=f"{row['device']} {row['dtype']} {row['m']} x {row['n']} x {row['k']}",
             part=f"{row['device']} {row['dtype']}",
             group=self.drawn_by,
-            measured=statistics.median(row[name] for name in FRAMEWORKS if row.get(name) is not None),
-            fastest=min(times),
+            measured=self.times[0],
+            fastest=self.times[1],
             bound=one.bound,
             estimate=1e6 * estimate,
             roofline=max(one.roofline_terms[:2]),

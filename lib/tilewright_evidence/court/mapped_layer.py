@@ -4,7 +4,7 @@ A function removes the keys of calls, commands and requests from a hardware file
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.latency_terms import latency_term_names
 from tilewright.cost.problem import fill
 from tilewright.cost.waiting import waiting_arrays
-from tilewright.hardware.attributes import WAITING
+from tilewright.hardware.attributes import WAITING, Figures
 from tilewright.hardware.core import Core
 from tilewright.hardware.waiting_checks import CACHES, ROWS, RUNS
 from tilewright.search.evaluate import PreparedProblem, boundaries_of, prepare, workspace_of
@@ -56,6 +56,30 @@ def without_keys(document: YamlTable) -> YamlTable:
     return {**rest(document), "operational_array": rest(document["operational_array"]), "memories": memories}
 
 
+def with_times(core: Core, document: YamlTable) -> Core:
+    """Copy of a core with the times of calls, commands and requests that a hardware file gives.
+
+    The hardware file `document` must not differ from that of `core` in anything but the values of these times. A fit
+    tries thousands of values, and a whole file takes a hundred times as long to read and to check.
+    """
+
+    def timed(figures: Figures, entry: YamlTable) -> Figures:
+        given = {one.field: entry[one.key] for one in WAITING if one.key in entry and one.quantity == "number"}
+        return tuple((name, given.get(name, value)) for name, value in figures)
+
+    memories = []
+    for memory in core.memories:
+        entry = document["memories"][memory.name]
+        caches = tuple(
+            replace(cache, request_latency_cycles=float(given["request_latency_cycles"]))
+            for cache, given in zip(memory.caches, entry.get(CACHES, ()), strict=True)
+        )
+        memories.append(replace(memory, figures=timed(memory.figures, entry), caches=caches))
+    unit = document["operational_array"]
+    array = replace(core.operational_array, figures=timed(core.operational_array.figures, unit))
+    return replace(core, figures=timed(core.figures, document), operational_array=array, memories=tuple(memories))
+
+
 @dataclass(frozen=True)
 class MappedLayer:
     """Layer and mapping of a measurement, as the command `evaluate` takes them."""
@@ -85,9 +109,20 @@ class MappedLayer:
         `core` must not differ from `bare` except in the times of calls, commands and requests. `self.problem` does not
         depend on these times, so it is prepared only once, although a fit evaluates each mapping for hundreds of cores.
         """
+        if self._latest and self._latest[0] is core:
+            return dict(self._latest[1])
         fill(self.problem.arrays, waiting_arrays(self.layer, core))
         workspace = workspace_of(self.problem, self.order, boundaries_of(self.layer, dict(self.boundaries)))
-        return dict(zip(latency_term_names(core), latency_terms(self.problem.arrays, workspace), strict=True))
+        terms = dict(zip(latency_term_names(core), latency_terms(self.problem.arrays, workspace), strict=True))
+        self._latest[:] = core, terms
+        return dict(terms)
+
+    @cached_property
+    def _latest(self) -> list[Any]:
+        """Core and terms of the last call of `parts`; empty before it. A fit asks for one core many times in turn: once
+        for each value of a constant on which the core does not depend.
+        """
+        return []
 
     @cached_property
     def alone_parts(self) -> dict[str, float]:

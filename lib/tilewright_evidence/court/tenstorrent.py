@@ -136,14 +136,14 @@ class _Product:
         """Name of the chip."""
         return str(self.row["device"])
 
-    @property
+    @cached_property
     def is_fitted(self) -> bool:
         """True if constants are fitted to this row. The rule of the set of measurements (`CourtSet.rule`) decides
         this.
         """
         return is_fitted(self.row)
 
-    @property
+    @cached_property
     def drawn_by(self) -> str | None:
         """Origin of the row, as text. None if constants are never fitted to this row."""
         return _drawn_by(self.row)

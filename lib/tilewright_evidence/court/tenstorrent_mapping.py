@@ -25,7 +25,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 
 from tilewright_evidence.court.case import DATA
-from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, product_layer, without_keys
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, product_layer, with_times, without_keys
 
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: rows of the output, columns of the output, reduction."""
@@ -160,6 +160,9 @@ def tenstorrent_core(
     value). If `alone` is true, the keys of calls, commands and requests are first removed from the file.
     """
     document = tenstorrent_document(device, place, dict(values))
+    if len(values) > 1 and not alone:
+        widths = tuple((name, value) for name, value in values if name == UNPACK)
+        return with_times(tenstorrent_core(device, place, widths), document)
     return read_accelerator(without_keys(document) if alone else document).cores[0]
 
 

@@ -148,14 +148,14 @@ class TpuProduct:
     row: Mapping[str, Any]
     device: str = DEVICE
 
-    @property
+    @cached_property
     def is_fitted(self) -> bool:
         """True if constants are fitted to this row. The rule of the set of measurements (`CourtSet.rule`) decides
         this.
         """
         return is_fitted(self.row)
 
-    @property
+    @cached_property
     def drawn_by(self) -> str | None:
         """Group of the row, as text: the operator, and the index of the block of token counts (see BLOCK). None if
         constants are never fitted to this row.

@@ -20,7 +20,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 
 from tilewright_evidence.court.case import DATA
-from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, product_layer, without_keys
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, product_layer, with_times, without_keys
 
 HARDWARE = DATA / "hardware" / "tpu_v6e.yaml"
 DIMENSIONS = ("B", "K", "C")
@@ -38,6 +38,7 @@ def written_document() -> YamlTable:
     return document
 
 
+@cache
 def clock_mhz() -> float:
     """Clock frequency in the hardware file, in MHz."""
     return parse_frequency_mhz(written_document()["clock_frequency"])
@@ -79,6 +80,8 @@ def tpu_core(values: tuple[tuple[str, float], ...] = (), *, weights_on_chip: boo
     the file (`without_keys`).
     """
     document = tpu_document(dict(values), weights_on_chip=weights_on_chip)
+    if values and not alone:
+        return with_times(tpu_core(weights_on_chip=weights_on_chip), document)
     return read_accelerator(without_keys(document) if alone else document).cores[0]
 
 

@@ -12,8 +12,9 @@ import yaml
 from tilewright import evaluate
 from tilewright.cost.waiting import WAITING_TERMS, waiting_keys
 from tilewright.hardware.attributes import WAITING
+from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright_evidence.court.case import DATA, set_files
-from tilewright_evidence.court.gemmini import COLUMNS, GEMMINI, prepare
+from tilewright_evidence.court.gemmini import COLUMNS, CONSTANTS, GEMMINI, prepare
 from tilewright_evidence.court.gemmini_mapping import (
     CANDIDATE_CYCLES,
     DIMENSIONS,
@@ -138,6 +139,18 @@ def test_the_file_of_16_is_the_one_that_is_shipped() -> None:
     sourced = [line for line in lines if line.split(":")[0] in keys or "request_latency_cycles" in line]
     assert len(sourced) == len(keys) + 2
     assert all(re.search(r"# [GLCFA]: ", line) for line in sourced), sourced
+
+
+@pytest.mark.parametrize("program", [Program(), Program(is_product=True), Program(candidates=7)])
+def test_other_times_give_the_core_of_the_whole_file(program: Program) -> None:
+    """Replaced in the core, each fitted number gives what reading the changed file gives."""
+    values = {one.name: one.value * 1.07 for one in CONSTANTS}
+    core = gemmini_core(8, tuple(sorted(values.items())), program)
+    assert core == read_accelerator(gemmini_document(8, values, program)).cores[0] != gemmini_core(8, (), program)
+    for name in values:
+        one = {name: values[name]}
+        read = read_accelerator(gemmini_document(16, one, program)).cores[0]
+        assert gemmini_core(16, tuple(one.items()), program) == read, name
 
 
 def test_no_array_but_that_of_16_is_fitted() -> None:

@@ -9,6 +9,7 @@ import yaml
 from tilewright import evaluate
 from tilewright.base.errors import InputError
 from tilewright.cost.waiting import WAITING_TERMS, waiting_keys
+from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.mapped_layer import PRODUCT_EQUATION
 from tilewright_evidence.court.tenstorrent import COLUMNS, DEVICES, TENSTORRENT, prepare
@@ -70,6 +71,16 @@ def test_evaluate_gives_the_estimates_to_the_last_bit(tmp_path: Path) -> None:
         case = one.case(TENSTORRENT.values())
         assert 1e3 * record.latency_cycles / clock_mhz(one.device) == case.estimate
         assert 1e3 * alone / clock_mhz(one.device) == case.alone
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_other_times_give_the_core_of_the_whole_file(device: str) -> None:
+    """Replaced in the core, the fitted numbers give what reading the changed file gives, also with another port."""
+    place = Place("BFLOAT16", inputs_in_l1=True, outputs_in_l1=False)
+    values = {name: value * 1.07 for name, value in written_values(device).items()}
+    core = tenstorrent_core(device, place, tuple(sorted(values.items())))
+    assert core == read_accelerator(tenstorrent_document(device, place, values)).cores[0]
+    assert core != tenstorrent_core(device, place)
 
 
 @pytest.mark.parametrize("device", DEVICES)

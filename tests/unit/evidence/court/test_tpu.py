@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tilewright import evaluate
 from tilewright.cost.waiting import WAITING_TERMS, waiting_keys
+from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.mapped_layer import PRODUCT_EQUATION
 from tilewright_evidence.court.tpu import DEVICE, ON_CHIP, TPU, UP_DOWN, prepare, tpu
@@ -158,6 +159,15 @@ def test_each_line_of_a_key_names_its_source() -> None:
     sourced = [line for line in lines if line.split(":")[0] in keys]
     assert len(sourced) == len(keys)
     assert all(re.search(r"# ([SJDFA], )*[SJDFA]: ", line) for line in sourced), sourced
+
+
+@pytest.mark.parametrize("weights_on_chip", [False, True])
+def test_other_times_give_the_core_of_the_whole_file(weights_on_chip: bool) -> None:
+    """Replaced in the core, the fitted numbers give what reading the changed file gives."""
+    values = {name: value * 1.07 for name, value in TPU.values()[DEVICE].items()}
+    core = tpu_core(tuple(sorted(values.items())), weights_on_chip=weights_on_chip)
+    read = read_accelerator(tpu_document(values, weights_on_chip=weights_on_chip)).cores[0]
+    assert core == read != tpu_core(weights_on_chip=weights_on_chip)
 
 
 def test_shares_are_those_of_the_keys() -> None:
