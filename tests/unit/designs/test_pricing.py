@@ -232,10 +232,12 @@ KEYED: dict[str, Any] = {
 }
 
 
-def test_families_with_zeros_and_rules_cost_what_their_members_cost() -> None:
+@pytest.mark.parametrize("dram_bits", [[64], pytest.param([64, 256], marks=pytest.mark.slow)])
+def test_families_with_zeros_and_rules_cost_what_their_members_cost(dram_bits: list[int]) -> None:
     """Gating, compression and rules as axes; some codes are too long for narrow ports, and some rules leave nothing."""
     laws = {"memories.sram.size": "sram_kib * 8192", "memories.sram.r_cost": "sram_kib ** 0.5 * word_bits"}
-    space = read_space(front_space(**KEYED, laws=laws, options={"objective": "EDP", "lpf_limit": 3}))
+    keyed = KEYED | {"axes": KEYED["axes"] | {"dram_bits": KEYED["axes"]["dram_bits"] | {"values": dram_bits}}}
+    space = read_space(front_space(**keyed, laws=laws, options={"objective": "EDP", "lpf_limit": 3}))
     compared = check(space, priced(space), 1)
     assert compared[OK] > 50
     assert compared[INFEASIBLE] > 20
