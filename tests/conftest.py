@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +36,22 @@ def unpainted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FigureCanvasAgg, "draw", leave_blank)
         yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The list of fonts is made and noted once, before workers and commands begin.
+
+    Commands delete a list without a note (`base.noted_files`), and to make one takes each process 5 CPU seconds.
+    """
+    from tilewright.base.noted_files import FONT_FILES, FONTS, NotedFolder
+
+    fonts = NotedFolder(PROJECT / ".cache" / FONTS, FONT_FILES)
+    if hasattr(config, "workerinput") or os.environ["MPLCONFIGDIR"] != str(fonts.folder):
+        return
+    fonts.delete_untrusted()
+    if not any(fonts.folder.rglob(FONT_FILES)):
+        subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True)
+        fonts.note()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -386,12 +386,12 @@ def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
 
 def _write(answer: "Answer", output: Path) -> None:
     """Write the tables, the figures and the page."""
+    keep_font_cache_here()
     from tilewright.designs.figures import write_all_figures
     from tilewright.designs.page import write_page
     from tilewright.designs.table_files import write_tables
 
     make_folder(output)
-    keep_font_cache_here()
     write_tables(answer, output)
     write_all_figures(answer, output)
     write_page(answer, output / PAGE)

@@ -167,13 +167,13 @@ def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:
 
 def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequence[str]) -> "Answer":
     """Fronts and tables, which are also written into the folder."""
+    keep_font_cache_here()
     from tilewright.designs.answer import answer_of
     from tilewright.designs.figures import write_all_figures
     from tilewright.designs.page import write_page
     from tilewright.designs.table_files import write_front_tables
 
     make_folder(output)
-    keep_font_cache_here()
     answer = answer_of(replace(found.exploration, notices=tuple(notices)))
     write_front_tables(answer, output)
     write_all_figures(answer, output)

@@ -1,6 +1,9 @@
 """Outputs that cannot be written, the store, and files that are not there."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -154,3 +157,32 @@ def test_warm_up_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr("tilewright.cli.map.map_workload", lambda *_: None)
     assert main(["warm-up", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"ready": True}
+
+
+FONTS_FIRST = """
+import sys
+from pathlib import Path
+from tilewright.cli import explore, front
+
+class Called(Exception):
+    pass
+
+def called():
+    assert "matplotlib.font_manager" not in sys.modules
+    raise Called
+
+explore.keep_font_cache_here = front.keep_font_cache_here = called
+for write in (lambda: explore._write(None, Path()), lambda: front._written(None, Path(), Path(), ())):
+    try:
+        write()
+    except Called:
+        print("first")
+"""
+
+
+def test_the_folder_of_fonts_is_named_before_fonts_are_loaded() -> None:
+    """Later, matplotlib would make its list of fonts elsewhere, or the list that it has just made would be deleted."""
+    library = Path(__file__).resolve().parents[3] / "lib"
+    environment = {**os.environ, "PYTHONPATH": str(library)}
+    command = [sys.executable, "-c", FONTS_FIRST]
+    assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "first\n" * 2
