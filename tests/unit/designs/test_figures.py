@@ -1,5 +1,6 @@
 """Figures of made-up spaces: which there are, what they say, and that their bytes are the same each time."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,8 +61,16 @@ def test_figures_of_networks_that_are_gone_go(tmp_path: Path) -> None:
     assert {*tmp_path.iterdir()} == {*left, tmp_path / "front-notes.txt"}
 
 
-def test_figures_of_the_other_width_stay(tmp_path: Path) -> None:
-    """Figures for a page do not remove those for a column, and neither do those of the report."""
+def test_figures_of_the_other_width_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures for a page do not remove those for a column, and neither do those of the report.
+
+    Nothing is drawn: a file has the size of its figure, so that one of another width is seen in its place.
+    """
+
+    def savefig(figure: Figure, file: io.BytesIO, **options: object) -> None:
+        file.write(f"{options['format']} {figure.get_size_inches()}".encode())
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
     answer = answer_of(corners())
     with drawn_for("column"):
         column = {path: path.read_bytes() for path in write_all_figures(answer, tmp_path)}
