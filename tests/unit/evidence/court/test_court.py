@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,10 @@ from tilewright_evidence.court import document
 from tilewright_evidence.court.case import DATA, Case, set_files
 from tilewright_evidence.court.document import FULL, README, SAMPLE, SUMMARY, blocks, mark, with_blocks
 from tilewright_evidence.court.fit import draw, fitted_constants, redrawn
-from tilewright_evidence.court.verb import SETS, Heard
+from tilewright_evidence.court.verb import SETS
 from tilewright_evidence.court.verdict import PLAINER, parts_of, set_text, table
+
+from tests.unit.evidence.court.heard import heard_of, told
 
 pytestmark = pytest.mark.usefixtures("unpainted")
 
@@ -27,20 +28,9 @@ LONG_FITS = ("gemmini-rtl", "tpu-v6e")
 """Sets with long fits. That of `tenstorrent_gemm` evaluates mappings in the same way, and has fewer rows."""
 
 
-@cache
-def heard_of(data: Path | None) -> list[Heard]:
-    """Comparisons with the full sets in a folder, or with the samples: made once, for all tests of their numbers."""
-    return accuracy(package_samples=True) if data is None else accuracy(data=data)
-
-
 @pytest.fixture
 def made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page is written from these comparisons, too."""
-
-    def told(data: Path | None = None, package_samples: bool = False) -> list[Heard]:
-        assert package_samples == (data is None)
-        return heard_of(data)
-
     monkeypatch.setattr(document, "accuracy", told)
 
 
@@ -114,8 +104,8 @@ def test_files_have_a_row_for_each_case_and_a_figure(tmp_path: Path) -> None:
     table = pandas.read_csv(tmp_path / "court.csv")
     assert len(table) == len(heard.cases)
     assert set(table["part"]) == {"cycles", "energy"}
-    (told,) = json.loads((tmp_path / "court.json").read_text())
-    assert [part["equal"] for part in told["parts"]] == [36, 36]
+    (found,) = json.loads((tmp_path / "court.json").read_text())
+    assert [part["equal"] for part in found["parts"]] == [36, 36]
     assert (tmp_path / "timeloop-points.svg").stat().st_size > 10_000
 
 
@@ -130,9 +120,9 @@ def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "the folder has no files with rows" in capsys.readouterr().err
     (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text('{"id": 3}\nnothing\n')
     assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
-    told = capsys.readouterr().err
-    assert "rows.jsonl:1 id: wrong or missing, got 3 (allowed: str)" in told
-    assert "rows.jsonl:2 no JSON" in told
+    said = capsys.readouterr().err
+    assert "rows.jsonl:1 id: wrong or missing, got 3 (allowed: str)" in said
+    assert "rows.jsonl:2 no JSON" in said
 
 
 def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,9 +133,9 @@ def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.Captu
     row["mapping"][0]["temporal"] = [["K"]]
     (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text(json.dumps(row) + "\n")
     assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
-    told = capsys.readouterr().err
-    assert "rows.jsonl:1 layer.K: wrong or missing" in told
-    assert "rows.jsonl:1 mapping: wrong or missing" in told
+    said = capsys.readouterr().err
+    assert "rows.jsonl:1 layer.K: wrong or missing" in said
+    assert "rows.jsonl:1 mapping: wrong or missing" in said
 
 
 def test_every_column_of_the_table_is_documented() -> None:
@@ -158,9 +148,9 @@ def test_every_column_of_the_table_is_documented() -> None:
 def test_a_set_that_is_not_in_the_folder_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its sample stands in."""
     assert main(["accuracy", "--data", str(tmp_path), "--json"]) == 0
-    told = capsys.readouterr()
-    assert "the sample of the package is used" in told.err
-    assert all(one["is_sample"] for one in json.loads(told.out))
+    said = capsys.readouterr()
+    assert "the sample of the package is used" in said.err
+    assert all(one["is_sample"] for one in json.loads(said.out))
 
 
 def made_up(identity: str, **changes: Any) -> Case:
@@ -212,12 +202,12 @@ def test_published_errors_stand_with_the_tables(tmp_path: Path, capsys: pytest.C
     (tmp_path / "gpu-gemm").mkdir()
     head, *lines = sample.read_text().splitlines(keepends=True)
     (tmp_path / "gpu-gemm" / sample.name).write_text(head + "".join(lines[::8]))
-    told = ["accuracy", "gpu-gemm", "--data", str(tmp_path), "--draws", "1"]
-    assert main(told) == 0
+    words = ["accuracy", "gpu-gemm", "--data", str(tmp_path), "--draws", "1"]
+    assert main(words) == 0
     text = capsys.readouterr().out
     assert "published error of LLMCompass for other data: 10.9 % per operator" in text
     assert "(median of 1 draw; 10 % and 90 % quantile: " in text
-    assert main([*told, "--json"]) == 0
+    assert main([*words, "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     assert one["published"][0]["tool"] == "LLMCompass"
     assert {"part", "count", "low", "middle", "high", "worse"} == set(one["draws"][0])

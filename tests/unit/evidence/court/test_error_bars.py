@@ -27,7 +27,7 @@ from tilewright.results.error_bars.table import (
     ErrorTable,
 )
 from tilewright.search.options import MACHINE_CLASSES
-from tilewright_evidence.court import verb
+from tilewright_evidence.court import error_table, verb
 from tilewright_evidence.court.calibration import (
     ALL,
     DEVICES,
@@ -54,6 +54,8 @@ from tilewright_evidence.court.error_table import (
 )
 from tilewright_evidence.court.verb import SETS, accuracy
 
+from tests.unit.evidence.court.heard import told
+
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "accuracy.md"
 FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
 needs_full_sets = pytest.mark.skipif(
@@ -64,7 +66,9 @@ needs_full_sets = pytest.mark.skipif(
 @cache
 def rows_of(is_full: bool) -> list[ErrorRow]:
     """Rows of the full sets, or of the samples: made once, for all tests."""
-    return rows_of_folder(FULL_SETS if is_full else None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(error_table, "accuracy", told)
+        return rows_of_folder(FULL_SETS if is_full else None)
 
 
 def test_rows_are_those_that_the_cost_model_predicts() -> None:
@@ -116,8 +120,8 @@ def test_the_command_prints_the_calibration(
         assert f"1 random draw; each pair is judged {words}" in text
         assert "two machines of a class, one shape" in text
     assert main(["accuracy", "gemmini-rtl", "--package-samples", "--error-bars", "package", "--json"]) == 0
-    (_, told) = json.loads(capsys.readouterr().out)
-    assert [one["kind"] for one in told["error_bars"] if one["has_keys"]][-1] == ALL
+    (_, found) = json.loads(capsys.readouterr().out)
+    assert [one["kind"] for one in found["error_bars"] if one["has_keys"]][-1] == ALL
     assert main(["accuracy", "tpu-v6e", "--package-samples", "--error-bars", "held-out"]) == 2
     assert "at least 4 machines" in capsys.readouterr().err
     assert main(["accuracy", "timeloop-points", "--package-samples", "--error-bars", "package"]) == 2
