@@ -1,5 +1,6 @@
-"""Axes of a space whose values change results but not costs. The value with the best results therefore wins, although
-it may not be free on a real chip.
+"""Axes of a space whose values change results but not costs.
+
+The value with the best results therefore wins, although it may not be free on a real chip.
 """
 
 import math
