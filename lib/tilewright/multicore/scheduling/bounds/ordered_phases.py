@@ -6,7 +6,7 @@ the end of each phase that the share of B that has started is at most the share 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,7 @@ from tilewright.multicore.scheduling.bounds.chains import NodeChain
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
 from tilewright.multicore.scheduling.bounds.limits import changes
 from tilewright.multicore.scheduling.bounds.paths import LongestPaths
-from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_bound_cycles, choices_of
+from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_bound_cycles
 from tilewright.multicore.scheduling.bounds.phases import (
     MemorySets,
     limits_of_phases,
@@ -123,21 +123,21 @@ class OrderedPhases:
         self._add_runs()
         self._add_fetches(paths)
         by_move = self._add_moves()
-        orders: Pairs = []
-        stays: list[tuple[int, int, int]] = []
-        if choices_of(self.items) <= MOST_CHOICES:
-            self._wait_for_edges(by_move)
-            orders, stays = self._constraints()
-        return PhaseProblem(
+        program = PhaseProblem(
             tuple(self.items),
             *limits_of_phases(self.problem, paths, self.chain, len(self.on_chip)),
             *self.memories.limits(),
-            np.array(orders, np.int64).reshape(-1, 2),
-            np.array(stays, np.int64).reshape(-1, 3),
+            orders=np.zeros((0, 2), np.int64),
+            stays=np.zeros((0, 3), np.int64),
         )
+        if program.choices > MOST_CHOICES:
+            return program
+        self._wait_for_edges(by_move)
+        orders, stays = self._constraints()
+        return replace(program, orders=orders, stays=stays)
 
-    def _constraints(self) -> tuple[Pairs, list[tuple[int, int, int]]]:
-        """Pair (orders, stays) of the items that match evenly (`_is_even`)."""
+    def _constraints(self) -> tuple[Integers, Integers]:
+        """Pair (`PhaseProblem.orders`, `PhaseProblem.stays`) for the items that match evenly (`_is_even`)."""
         orders, stays = [], []
         for (before, after), pairs in self.waits.items():
             says = self.items[after].first < self.items[before].last
@@ -146,7 +146,7 @@ class OrderedPhases:
                     orders.append((before, after))
                 if before in self.sets:
                     stays.append((before, after, self.sets[before]))
-        return orders, stays
+        return np.array(orders, np.int64).reshape(-1, 2), np.array(stays, np.int64).reshape(-1, 3)
 
     def _add_runs(self) -> None:
         graph, chain = self.problem.graph, self.chain

@@ -9,7 +9,7 @@ an inaccurate solution cannot make the bound wrong.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any
@@ -66,11 +66,6 @@ class Item:
         return (way, leg + 1) not in self.legs
 
 
-def choices_of(items: Iterable[Item]) -> int:
-    """Number of variables of a program that are shares of items: legs times phases, summed over all items."""
-    return sum(len(item.legs) * (item.last - item.first + 1) for item in items)
-
-
 @dataclass(frozen=True, eq=False)
 class PhaseProblem:
     """Work that must be done in the phases, and the capacity of each phase."""
@@ -101,10 +96,10 @@ class PhaseProblem:
         """Number of phases."""
         return len(self.least_cycles)
 
-    @property
+    @cached_property
     def choices(self) -> int:
-        """Number of variables of the program that are shares of items."""
-        return choices_of(self.items)
+        """Number of variables of the program that are shares of items: legs times phases, summed over all items."""
+        return sum(len(item.legs) * (item.last - item.first + 1) for item in self.items)
 
     def order_phases(self, order: int) -> range:
         """Phases after which the program compares the two items of a pair (before, after). `order` is the position of
