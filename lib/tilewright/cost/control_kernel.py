@@ -28,7 +28,7 @@ def begins_order(problem, r, o, m, d):
 @kernel
 def check_control(problem, ws):
     """Check the allocation in `ws.bound` against the rules of the control, and return an outcome. If a rule is broken,
-    `ws.failure` has the memory, operand and level concerned, and `ws.failure_bits` the loop dimension.
+    `ws.failure` has the memory, the operand and the level. The loop dimension is in `ws.failure_bits`.
     """
     for o in range(problem.operand_count):
         first = 0

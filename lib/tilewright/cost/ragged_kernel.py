@@ -58,8 +58,8 @@ def list_sizes(problem, ws, o, m, way, d):
 
 @kernel
 def set_size(ws, d, kind, size, share):
-    """Write size number `kind` (0 or 1) of the tiles in dimension `d`, and the share of the tiles that have this
-    size.
+    """Write one of the two sizes of the tiles in dimension `d`, and the share of the tiles that have this size. `kind`
+    (0 or 1) is the number of the size.
     """
     ws.size_kind[d, kind] = size
     ws.size_share[d, kind] = share

@@ -176,7 +176,7 @@ def rows_of_tile(problem, ws, o, last):
     all spatial loops of operand `o` and the `last` innermost temporal loops.
 
     The elements of a row are adjacent in memory: they lie along the dimension `row_dimension` of the operand. If this
-    dimension is unknown, the tile counts as one row, and a row of the tensor has the same length.
+    dimension is unknown, the tile counts as one row, and a row of the tensor is as long as the tile.
     """
     bits = bits_outside(problem, o)
     size_tile_of_loops(problem, ws, o, last)

@@ -306,7 +306,7 @@ def follow_pattern(x, j):
 @kernel
 def may_improve(problem, x):
     """Begin the bounds of the child. Return False if its first bound already shows that no completion is better than
-    the best known mapping, which saves the hash and the latency bound of most children.
+    the best known mapping. Such a child needs neither a hash nor a latency bound of its own.
     """
     bound_by_parent(problem, x, x.generation + 1)
     return x.child_bound < x.best

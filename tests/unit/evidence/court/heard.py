@@ -14,6 +14,6 @@ def heard_of(data: Path | None) -> list[Heard]:
 
 
 def told(data: Path | None = None, package_samples: bool = False) -> list[Heard]:
-    """What `accuracy` returns."""
+    """Results that `accuracy` returns for these arguments."""
     assert package_samples == (data is None)
     return heard_of(data)

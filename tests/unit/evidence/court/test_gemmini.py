@@ -143,7 +143,7 @@ def test_the_file_of_16_is_the_one_that_is_shipped() -> None:
 
 @pytest.mark.parametrize("program", [Program(), Program(is_product=True), Program(candidates=7)])
 def test_other_times_give_the_core_of_the_whole_file(program: Program) -> None:
-    """Replaced in the core, each fitted number gives what reading the changed file gives."""
+    """Cores with replaced numbers are those that the changed file gives, for each fitted number."""
     values = {one.name: one.value * 1.07 for one in CONSTANTS}
     core = gemmini_core(8, tuple(sorted(values.items())), program)
     assert core == read_accelerator(gemmini_document(8, values, program)).cores[0] != gemmini_core(8, (), program)

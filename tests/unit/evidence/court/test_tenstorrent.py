@@ -75,7 +75,7 @@ def test_evaluate_gives_the_estimates_to_the_last_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_other_times_give_the_core_of_the_whole_file(device: str) -> None:
-    """Replaced in the core, the fitted numbers give what reading the changed file gives, also with another port."""
+    """Cores with replaced numbers are those that the changed file gives, also with another port."""
     place = Place("BFLOAT16", inputs_in_l1=True, outputs_in_l1=False)
     values = {name: value * 1.07 for name, value in written_values(device).items()}
     core = tenstorrent_core(device, place, tuple(sorted(values.items())))

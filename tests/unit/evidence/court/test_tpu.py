@@ -163,7 +163,7 @@ def test_each_line_of_a_key_names_its_source() -> None:
 
 @pytest.mark.parametrize("weights_on_chip", [False, True])
 def test_other_times_give_the_core_of_the_whole_file(weights_on_chip: bool) -> None:
-    """Replaced in the core, the fitted numbers give what reading the changed file gives."""
+    """Cores with replaced numbers are those that the changed file gives."""
     values = {name: value * 1.07 for name, value in TPU.values()[DEVICE].items()}
     core = tpu_core(tuple(sorted(values.items())), weights_on_chip=weights_on_chip)
     read = read_accelerator(tpu_document(values, weights_on_chip=weights_on_chip)).cores[0]
