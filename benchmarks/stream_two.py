@@ -47,7 +47,7 @@ SYSTEMS = (
 """Names of the hardware files in `stream/inputs/examples/hardware` of stream-dse 2.1.1."""
 NETWORKS = ("two_conv", "swiglu_1_16_32")
 """Networks of the tests of stream-dse, which run on each of the systems."""
-FIRST_SHARE, LESS, ATTEMPTS = 0.85, 0.05, 5
+FIRST_SHARE, LESS, ATTEMPTS = 0.95, 0.02, 5
 """First limit of a search, as a share of the CPU seconds of the peer; the further share by which a limit is reduced if
 the process used too much; the number of attempts.
 """
@@ -78,7 +78,13 @@ def searched(of_peer: Row, folder: Path, mapping: Path | None, seed: int) -> Row
             command = [sys.executable, "-m", "tilewright", "fuse", "--hardware", of_peer["hardware"]]
             command += ["--workload", str(folder / "network.onnx"), "--precision", "file", "--jobs", "1"]
             command += ["--nb-plans", str(10**6), "--fusion-cpu-budget-s", f"{limit:.2f}", "--seed", str(seed)]
-            command += ["--no-run", "-o", output, *([] if mapping is None else ["--mapping", str(mapping)])]
+            command += [
+                "--no-run",
+                "--no-page",
+                "-o",
+                output,
+                *([] if mapping is None else ["--mapping", str(mapping)]),
+            ]
             run = run_child(command, ONE_THREAD)
             document = json.loads((Path(output) / "fusion.json").read_text())["payload"]
         if run.cpu_seconds <= most or mapping is not None:

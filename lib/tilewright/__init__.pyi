@@ -281,6 +281,7 @@ def fuse(
     start: _FilePath | None = ...,
     output: _FilePath | None = ...,
     run: bool = ...,
+    page: bool = ...,
     part: str | None = ...,
     network_options: _NetworkOptions | None = ...,
     strict: bool = ...,

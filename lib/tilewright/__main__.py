@@ -11,7 +11,7 @@ else:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a worker process, whose parent says when it ends
 
 # A command makes many small objects that live to its end: looking for cycles among them is a tenth of its start.
-gc.set_threshold(50_000)
+gc.set_threshold(200_000)
 
 from tilewright.cli.main import run  # noqa: E402  what is imported here makes most of them
 

@@ -1,4 +1,7 @@
-"""Tasks in several processes: results come in the order of the tasks, and do not depend on the number of processes."""
+"""Tasks in several processes: results come in the order of the tasks, and do not depend on the number of processes.
+
+`cpu_seconds_used` also counts the time of these processes.
+"""
 
 import collections
 import concurrent.futures
@@ -7,10 +10,15 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any, TypeVar
 
+POLL_S = 0.2
+"""Seconds after which the remaining time of a task is read again. CPU seconds can pass faster than a clock, because
+several processes use them.
+"""
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 _work: Callable[[Any], Any] | None = None
@@ -30,9 +38,9 @@ def in_processes(
     `most` is the expected number of tasks. `make` returns the function that runs one task. Each process calls `make`
     one time, so `make` must be a function of a module, or a `functools.partial` of such a function.
 
-    `seconds_left()` is the longest time in seconds to wait for the next result of another process; None for no limit.
-    If a result takes longer, this result and all later results are left out. At the end of the context, tasks that
-    still run are stopped.
+    `seconds_left()` is the time in seconds that is left for the next result of another process; None for no limit. If
+    no time is left before a result comes, this result and all later results are left out. At the end of the context,
+    tasks that still run are stopped.
     """
     if min(jobs, most) <= 1:
         work = make()
@@ -52,20 +60,51 @@ def in_processes(
 def _in_order(
     pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int, seconds_left: Callable[[], float | None]
 ) -> Iterator[Any]:
-    """Results in the order of the tasks. If a result does not come within `seconds_left()` seconds, this result and all
-    later results are left out. At most `ahead` tasks are submitted in advance, so that an interrupt ends the work soon.
+    """Results in the order of the tasks. If `seconds_left()` is 0 before a result comes, this result and all later
+    results are left out. At most `ahead` tasks are submitted in advance, so that an interrupt ends the work soon.
     """
     waiting: collections.deque[Future[Any]] = collections.deque()
     try:
         for task in tasks:
             waiting.append(pool.submit(_do, task))
             if len(waiting) > ahead:
-                yield waiting.popleft().result(seconds_left())
+                yield _in_time(waiting.popleft(), seconds_left)
         while waiting:
-            yield waiting.popleft().result(seconds_left())
+            yield _in_time(waiting.popleft(), seconds_left)
     except concurrent.futures.TimeoutError:
         for future in waiting:
             future.cancel()
+
+
+def _in_time(future: Future[Any], seconds_left: Callable[[], float | None]) -> Any:
+    """Result of a task. Raises TimeoutError as soon as `seconds_left()` is 0."""
+    while True:
+        left_s = seconds_left()
+        try:
+            return future.result(POLL_S if left_s is None else min(POLL_S, left_s))
+        except concurrent.futures.TimeoutError:
+            if left_s is not None and left_s <= 0:
+                raise
+
+
+def cpu_seconds_used() -> float:
+    """CPU seconds that this process and its child processes have used since the start of this process. Of the child
+    processes that still run, those that `multiprocessing` started count.
+    """
+    running = multiprocessing.active_children()  # also adds the time of those that have ended to `os.times`
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system + sum(map(_seconds_of, running))
+
+
+def _seconds_of(process: Any) -> float:
+    """CPU seconds of a running child process; 0 if it has just ended."""
+    import psutil  # here: most commands have no child processes
+
+    try:
+        times = psutil.Process(process.pid).cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def _start_worker(make: Callable[[], Callable[[Any], Any]]) -> None:

@@ -17,7 +17,7 @@ from tilewright.base.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUS
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, unused_in, unused_option
 from tilewright.cli.csv_text import csv_text
-from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.main import InterruptedRunError, begin_cpu_s
 from tilewright.cli.options import UNCOSTED, echo_json, network_keywords
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.planned import SCHEMA
@@ -61,6 +61,7 @@ def _fused(
     start: FilePath | None,
     output: FilePath | None,
     run: bool,
+    page: bool,
     part: str | None,
     network_options: NetworkOptions | None,
     strict: bool,
@@ -78,7 +79,7 @@ def _fused(
     from tilewright.plans.space import parts_left_out
     from tilewright.plans.start import read_start, start_task
 
-    start_s, meter = time.monotonic(), CpuMeter()
+    start_s, meter = time.monotonic(), CpuMeter(begin_cpu_s())
     source: Any = list(BLANK) if mapping is None else mapping
     given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
     folder = None if output is None else Path(output)
@@ -92,8 +93,9 @@ def _fused(
     checked = None if problem is None else told.attempt(_checked, problem, cutting, prefetch)
     stacks, unused = checked or ((), [])
     unused += options.unused()
-    if not (run or output):
-        unused.append(unused_option("run", "has no effect without an output, because nothing is written", False))
+    for name, is_given in (("run", run), ("page", page)):
+        if not (is_given or output):
+            unused.append(unused_option(name, "has no effect without an output, because nothing is written", False))
     if problem is not None:
         problem = replace(problem, notices=(*problem.notices, *unused, *parts_left_out(problem)))
         if strict:
@@ -109,17 +111,19 @@ def _fused(
     tell(to_tell(problem.notices, strict))
     with _progress(problem, chosen, show_progress) as progress:
         call = FusionCall(problem, chosen, stacks or None, progress, start_s=start_s, start=task, meter=meter)
-        found = _searched(call, given, folder, part, run)
+        found = _searched(call, given, folder, part, run, page)
     return found, time.monotonic() - start_s, meter.spent_s
 
 
-def _searched(call: "FusionCall", given: "Descriptions", folder: Path | None, part: str | None, run: bool) -> "Fusion":
+def _searched(
+    call: "FusionCall", given: "Descriptions", folder: Path | None, part: str | None, run: bool, page: bool
+) -> "Fusion":
     """Result of the whole search, or of the part `part`. If `folder` is given, the result is also written to it."""
     from tilewright.cli.island_files import IslandFiles
 
     if folder is None:
         return call.answer()
-    call = replace(call, makes_files=run)
+    call = replace(call, makes_files=run, makes_page=page)
     make_folder(folder)  # a folder that cannot be written is an error before the search, not after
     files = IslandFiles(folder, call)
     if part not in (None, ANSWER):  # parts run at the same time in one folder, so they do not lock it
@@ -127,7 +131,7 @@ def _searched(call: "FusionCall", given: "Descriptions", folder: Path | None, pa
     with holding(folder):
         found = call.answer() if part is None else files.make(part)
         files.remove_others(part)
-        write_fusion(folder, given, found, run)
+        write_fusion(folder, given, found, run, page)
     return found
 
 
@@ -150,7 +154,8 @@ def _show(
     else:
         echo_text(_text(found.document, verbose or not output))
         if output:
-            echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
+            files = (FUSION, FIXED_MAPPING, *([FUSION_PAGE] if (output / FUSION_PAGE).is_file() else []))
+            echo("  ".join(str(output / file) for file in files))
     if found.is_interrupted:
         kept = f"; the best is in {output}" if output else ""
         raise InterruptedRunError(f"evaluated: {count_of(len(found.found.tried), 'plan')}{kept}")
@@ -165,7 +170,7 @@ def _show(
     """,
     run=_fused,
     show=_show,
-    order="hardware workload mapping start output run part",
+    order="hardware workload mapping start output run page part",
     strict=UNCOSTED,
 )
 @network_keywords
@@ -182,6 +187,7 @@ def fuse(
     start: Annotated[FilePath | None, Help(START_HELP, metavar="PATH")] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")] = None,
     run: Annotated[bool, Help("Write the schedule too, not only the plan.")] = True,
+    page: Annotated[bool, Help(f"Write {FUSION_PAGE}, a page with a figure that shows the search.")] = True,
     part: Annotated[str | None, Help(PART_HELP)] = None,
     network_options: NetworkOptions | None = None,
     strict: bool = False,
@@ -191,7 +197,8 @@ def fuse(
     Options are given by name. The search keeps the cores, stacks and schedule settings that `mapping` or an option
     fixes, and chooses all others. `start` is the folder or the file of an earlier result. The plan in this earlier
     result is evaluated with the inputs of this call, and the new result is never worse than this plan. `output` is the
-    folder for the files of the result. If `run` is true, the files of the schedule are also written.
+    folder for the files of the result. If `run` is true, the files of the schedule are also written, and if `page` is
+    true, the page of the search.
 
     `part` is for a search with islands (searches with different seeds that exchange plans). If `part` names one part of
     this search, such as round 1 of island 2, only this part runs. The result then has the best plan of the part, and
@@ -200,7 +207,7 @@ def fuse(
     If `strict` is true, work without costs and input without effect are errors. Raises InputError with all errors of
     the input files and options, and MappingError if no plan has a schedule.
     """
-    return _fused(workload, hardware, mapping, options, start, output, run, part, network_options, strict)[0]
+    return _fused(workload, hardware, mapping, options, start, output, run, page, part, network_options, strict)[0]
 
 
 def _over_budget(found: "Fusion", seconds: float, cpu_seconds: float) -> list[str]:
@@ -258,18 +265,24 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
         yield told
 
 
-def write_fusion(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
-    """Write the files of the plan and, if `run` is true, the files of its schedule."""
+def write_fusion(folder: Path, given: "Descriptions", found: "Fusion", run: bool, page: bool = True) -> None:
+    """Write the files of the plan. If `run` is true, also write the files of its schedule, and if `page` is true, the
+    page of the search. If `page` is false, the page of an earlier search is deleted.
+    """
     from tilewright.cli.island_files import search_provenance
     from tilewright.plans.answer import tried_rows
-    from tilewright.results.multi.fusion_page import fusion_page
 
     tried = tried_rows(found.found)
     write_atomically(folder / FIXED_MAPPING, found.mapping_text)
     if run:
         _write_run(folder, folder / FIXED_MAPPING, given, found)
     write_atomically(folder / FUSION_PLANS, csv_text(tried))
-    write_atomically(folder / FUSION_PAGE, fusion_page(found.document, tried))
+    if page:
+        from tilewright.results.multi.fusion_page import fusion_page  # here: it loads a library for figures
+
+        write_atomically(folder / FUSION_PAGE, fusion_page(found.document, tried))
+    else:
+        (folder / FUSION_PAGE).unlink(missing_ok=True)
     write_document(folder / FUSION, SCHEMA, found.document, search_provenance("fuse", found))
 
 

@@ -1,7 +1,10 @@
-"""Start of a verb, error messages and exit codes: 0 success, 1 bug of tilewright or no result that meets a limit, 2
-wrong input, 130 interrupted.
+"""Start of a verb, error messages and exit codes.
+
+The exit codes are 0 for success; 1 for a bug of tilewright, a failed check of results, or no result that meets a limit;
+2 for wrong input; 130 for an interruption.
 """
 
+import gc
 import importlib
 import importlib.util
 import io
@@ -238,15 +241,21 @@ def _say_version(context: click.Context) -> None:
 def run(arguments: list[str] | None = None) -> None:
     """Entry point: run a verb and exit."""
     interruption.interrupt_verb()
-    sys.exit(main(arguments))
+    code = main(arguments, cpu_start_s=0.0)
+    gc.freeze()  # at exit, Python looks for cycles among all objects: 30 ms for objects that end with the process
+    sys.exit(code)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run a verb. Returns the exit code."""
+def main(arguments: list[str] | None = None, cpu_start_s: float | None = None) -> int:
+    """Run a verb. Returns the exit code.
+
+    `cpu_start_s` is the CPU time at which the call began, in seconds since the start of the process. It is 0 if the
+    process was started for this verb. None stands for now.
+    """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == [DUE] and len(given) > 1:
         return _make(Path(given[1]), given[2:])
-    return _dispatch(given)
+    return _dispatch(given, cpu_start_s)
 
 
 def _make(due: Path, given: list[str]) -> int:
@@ -269,11 +278,19 @@ def _make(due: Path, given: list[str]) -> int:
         return USER_ERROR
 
 
-def _dispatch(given: list[str]) -> int:
-    """Find and run a verb. Returns the exit code."""
+def begin_cpu_s() -> float | None:
+    """CPU time at which the call of the running verb began, in seconds since the start of the process. None if it is
+    not known, such as in a function that is called from Python.
+    """
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.obj
+
+
+def _dispatch(given: list[str], cpu_start_s: float | None = None) -> int:
+    """Find and run a verb. Returns the exit code. `cpu_start_s` is as in `main`."""
     verbose = "-v" in given or "--verbose" in given
     try:
-        result = cli.main(given, prog_name=PROGRAM, standalone_mode=False)
+        result = cli.main(given, prog_name=PROGRAM, standalone_mode=False, obj=cpu_start_s)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code

@@ -18,7 +18,14 @@ from tilewright.pipeline.stages.multi.core_mapping import KnownRows
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.plans.advancing import stepped_dimensions
 from tilewright.plans.answer import CutWorth, Fusion, ReductionTrial
-from tilewright.plans.budget import FINISHES, FINISHES_WITH_FILES, CpuMeter, search_budget
+from tilewright.plans.budget import (
+    FILES_S,
+    FILES_WITH_PAGE_S,
+    FINISHES,
+    FINISHES_WITH_FILES,
+    CpuMeter,
+    search_budget,
+)
 from tilewright.plans.cores import PlanFigures
 from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
 from tilewright.plans.islands import IslandRound, IslandState, result_so_far
@@ -85,6 +92,9 @@ class FusionCall:
     """True if the caller makes the files of the schedule after the search. The limits of seconds then include this
     work.
     """
+    makes_page: bool = False
+    """True if the caller makes the page of the search after the search. The limits of seconds then include this work.
+    """
 
     def answer(self) -> Fusion:
         """Best plan that the whole search finds."""
@@ -148,7 +158,8 @@ class FusionCall:
     def _search(self) -> FusionSearch:
         begin = self.clock() if self.start_s is None else self.start_s
         finishes = FINISHES_WITH_FILES if self.makes_files else FINISHES
-        budget = search_budget(self.options, self.clock, begin, self.meter, finishes)
+        files_s = FILES_WITH_PAGE_S if self.makes_page else FILES_S
+        budget = search_budget(self.options, self.clock, begin, self.meter, finishes, files_s)
         work = PlanWork(
             self.problem,
             self.options.part(CnSearchOptions),
@@ -321,8 +332,9 @@ def _shared_options(options: FusionOptions, searches: int) -> FusionOptions:
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """Benefits of the cuts between stacks, one for each measured cut. Cuts with the most layers in the two stacks
-    beside them are measured first. The measurement ends after MOST_CUTS cuts, or as soon as `in_time` returns False.
+    """Benefits of the cuts between stacks, one for each measured cut. If there are more than MOST_CUTS cuts, only those
+    with the most layers in the two stacks beside them are measured. The cuts are measured in the order of the network,
+    until `in_time` returns False.
     """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective, work.known)
     ends = space.ends_of(best.plan)

@@ -12,7 +12,7 @@ from tilewright.plans.cores import PlanFigures
 from tilewright.plans.evaluate import PlanOutcome, Task
 from tilewright.plans.plan import Plan
 from tilewright.plans.space import PlanSpace
-from tilewright.plans.work import FinishedTask, PlanWork, SegmentOutcome, SegmentTask, make_worker
+from tilewright.plans.work import PlanWork, SegmentOutcome, SegmentTask, make_worker
 
 BATCH = 12
 """Number of plans in a batch. All plans of a batch are chosen before any of them is evaluated."""
@@ -115,7 +115,7 @@ class Trials:
     stopped_by: str = ""
     reasons: dict[str, None] = field(default_factory=dict)
     """Reasons why plans have no schedule, in the order in which they occurred."""
-    work: Callable[[Sequence[Any]], Iterator[FinishedTask]] | None = None
+    work: Callable[[Sequence[Any]], Iterator[Any]] | None = None
     """Function that runs tasks; None outside of the context `working`."""
 
     @contextlib.contextmanager
@@ -192,9 +192,7 @@ class Trials:
 
     def _done(self, tasks: Sequence[Any]) -> Iterator[Any]:
         assert self.work is not None, "plans are evaluated in the context `working`"
-        for work in self.work(tasks):
-            self.budget.meter.note(work.process, work.cpu_s)
-            yield work.result
+        yield from self.work(tasks)
 
     def _count(self, schedules: int) -> None:
         self.evaluations += schedules

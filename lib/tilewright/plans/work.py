@@ -1,11 +1,9 @@
 """Work of one process in a search: it evaluates plans and segments, with a cache for the costs of computation nodes."""
 
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from tilewright.base.objectives import Objective
 from tilewright.multicore.scheduling.options import ScheduleSettings
@@ -59,17 +57,6 @@ class SegmentOutcome:
     evaluations: int
 
 
-class FinishedTask(NamedTuple):
-    """Result of a task, with the CPU time of the process that ran the task."""
-
-    result: Any
-    """PlanOutcome of a Task, or SegmentOutcome of a SegmentTask."""
-    process: int
-    """Id of the process."""
-    cpu_s: float
-    """CPU seconds that the process has used since its start."""
-
-
 class PlanWorker:
     """Callable object that runs the tasks of one process."""
 
@@ -80,10 +67,9 @@ class PlanWorker:
         self._whole = self._evaluator(given.problem)
         self._parts: OrderedDict[tuple[int, int], PlanEvaluator] = OrderedDict()
 
-    def __call__(self, task: Task | SegmentTask) -> FinishedTask:
+    def __call__(self, task: Task | SegmentTask) -> PlanOutcome | SegmentOutcome:
         """Result of a task: a PlanOutcome for a Task, or a SegmentOutcome for a SegmentTask."""
-        found = self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
-        return FinishedTask(found, os.getpid(), time.process_time())
+        return self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
 
     def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
         given = self._given

@@ -25,6 +25,14 @@ def test_results_come_in_the_order_of_the_work() -> None:
         assert list(work([0.2, 0.0, 0.1])) == [0.2, 0.0, 0.1]
 
 
+def test_the_time_that_is_left_is_read_again() -> None:
+    """Time can pass faster than the clock: CPU seconds of several processes."""
+    start = time.monotonic()
+    with in_processes(sleeper, 4, 2, lambda: 0.0 if time.monotonic() > start + BUDGET_S else 3600.0) as work:
+        assert list(work([60.0, 60.0])) == []
+    assert time.monotonic() - start < BUDGET_S + 20
+
+
 def test_what_is_late_is_given_up() -> None:
     """A task of a minute ends neither the wait nor the process."""
     start = time.monotonic()
