@@ -19,8 +19,7 @@ from tilewright.designs.figure_texts import SUBTITLE_INCHES, assumed_line, assum
 from tilewright.designs.front import Front
 from tilewright.designs.results import Measure, value_text
 from tilewright.results.figure_files import figure_style
-from tilewright.results.figure_layout import Unit, unit_for
-from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.figure_layout import CYCLE_UNITS, Unit, unit_for
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.pareto_figure import FRONT_COLOUR
 from tilewright.results.sheet import sheet_name
@@ -77,8 +76,8 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Note
 def most_effective(found: Sequence[Effect], measures: Sequence[str], most: int) -> tuple[Effect, ...]:
     """The `most` axes of the space with the largest effects, in the order of the space.
 
-    For each measure, the best designs with two values of the axis are compared. The effect of the axis is the largest
-    ratio of their measures. Of axes with equal effects, the first is taken.
+    For each measure and each value of the axis, the best design with this value is taken. The effect of the axis is the
+    largest ratio of two of these designs in a measure. Of axes with equal effects, the first is taken.
     """
     order = sorted(range(len(found)), key=lambda place: (-_largest_ratio(found[place], measures), place))
     return tuple(found[place] for place in sorted(order[:most]))
@@ -123,8 +122,8 @@ def _shared_scale(
 
 
 def _share_labels(axes: Axes, is_first: bool, is_last: bool) -> None:
-    """Remove labels that another panel repeats. The vertical axis keeps its labels only in the first column of panels,
-    and the horizontal axis only in the last row of a block.
+    """Remove labels that repeat those of another panel. The vertical axis keeps its labels only in the first column of
+    panels, and the horizontal axis only in the last row of a block.
     """
     if not is_first:
         axes.set_ylabel("")

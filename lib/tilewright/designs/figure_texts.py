@@ -10,8 +10,7 @@ from tilewright.base.measures import LATENCY_CYCLES
 from tilewright.designs.answer import Answer
 from tilewright.designs.results import Measure
 from tilewright.results.canvas import GREY
-from tilewright.results.figure_layout import Unit, unit_for
-from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.figure_layout import CYCLE_UNITS, Unit, unit_for
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.paper_tables import UNITS, readable_unit, unit_end
 from tilewright.results.pareto_figure import SUBTITLE_CHARACTERS

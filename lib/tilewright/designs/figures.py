@@ -66,7 +66,7 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write the figures `front-<network>` and `effect-<network>` with `save_figure`. Returns the paths of the files.
 
     If designs can be compared, there are figures for each network and for all networks together. Figures of networks
-    that the answer no longer has are removed; files for a paper of another width stay if they show the same numbers.
+    that the answer no longer has are removed; files of another width for a paper stay if they show the same numbers.
     """
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []

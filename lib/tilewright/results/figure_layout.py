@@ -12,6 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.sheet import sheet_inches
 from tilewright.results.words import short_names
@@ -82,6 +83,12 @@ CHARACTER_INCHES = 0.068
 """Width of a character of the axis font, rounded up."""
 LABEL_DEGREES = 40
 Unit = tuple[float, str]
+"""Unit of an axis: (size, name)."""
+ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
+EDP_UNIT: Unit = (1e12, "J cycles")
+"""Unit of EDP. It is the same for all sizes, so that numbers in figures can be compared with those in tables and texts.
+"""
+CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 _AXIS_INCHES = 0.75
 """Room for the vertical axis of a panel in a figure for a paper, in inches."""
 

@@ -16,13 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.results.bottlenecks import energy_table, layer_shares
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import (
     CHARACTER_INCHES,
+    CYCLE_UNITS,
+    ENERGY_UNIT,
     TOP_INCHES,
     Unit,
     add_legend,
@@ -86,11 +87,6 @@ PAPER_LAYER_INCHES, MOST_LAYER_INCHES = 0.15, 0.9
 """Limits for the width of a layer, in inches: the smallest width in a figure for a paper, and the largest width of a
 layer with one bar.
 """
-ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
-EDP_UNIT: Unit = (1e12, "J cycles")
-"""Unit of EDP. It is the same for all sizes, so that numbers in figures can be compared with those in tables and texts.
-"""
-CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 MARKER: dict[str, Any] = {
     "linestyle": "none",
     "marker": "D",

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style
-from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
-from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.results.figure_layout import CYCLE_UNITS, ENERGY_UNIT, OPERAND_COLOURS, unit_for
 from tilewright.results.front_text import front_lines, front_table
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.records import Summary

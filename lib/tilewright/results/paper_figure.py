@@ -325,9 +325,9 @@ def _sides(
     """Room in inches for the texts of panels, as a pair (room on the left of each column, room on the right of each
     column).
 
-    All columns have the same room: the largest room that any panel needs for its texts on this side. Only panels of the
-    same kind as the first panel of `row` count. There are two kinds: panels with a row for each name, and panels with
-    numbers on the vertical axis.
+    All columns have the same room: the largest room that any panel needs for its texts on this side. Panels of another
+    kind than the first panel of `row` are ignored. There are two kinds: panels with a row for each name, and panels
+    with numbers on the vertical axis.
     """
     kind = row[0].has_names
     alike = [one for one in overhangs if one.has_names == kind]

@@ -17,8 +17,7 @@ from matplotlib.lines import Line2D
 from tilewright.base.harmless import visible
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
-from tilewright.results.figure_layout import OPERAND_COLOURS, lighter, unit_for
-from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.results.figure_layout import CYCLE_UNITS, ENERGY_UNIT, OPERAND_COLOURS, lighter, unit_for
 from tilewright.results.noted_figure import NUMBER_TEXT, NotedFigure
 from tilewright.results.number_axes import number_axis
 from tilewright.results.pareto import ComparableRuns, figures_of, pareto_table
@@ -40,7 +39,8 @@ direction comes first.
 """
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
 SAME_POINTS = 1.5
-"""Distance in points up to which two points look like one. They share a text with both numbers."""
+"""Distance, in points of type, up to which two points of the plot look like one. They share a text with both
+numbers."""
 ROOM = 0.1
 """Margin around the points, as a share of the span of their values."""
 LOG_FROM = 10.0
@@ -278,7 +278,7 @@ def _marker_sizes(group: ComparableRuns) -> list[float]:
 
 def _coinciding(points: np.ndarray) -> list[list[int]]:
     """Groups of points that look like one point, each as a list of the indices of its points. `points` are positions in
-    points of a figure: array of shape (points, 2).
+    points of type: array of shape (number of points, 2).
     """
     found: list[list[int]] = []
     for index, point in enumerate(points):

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from tilewright.base.json_values import JsonObject
 from tilewright.results.figure_files import figure_style, save_figure
-from tilewright.results.figure_layout import Unit, unit_for
-from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.figure_layout import CYCLE_UNITS, Unit, unit_for
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_axis
 from tilewright.results.paper_tables import UNITS, readable_unit, unit_end

@@ -129,8 +129,8 @@ class LayerFigures:
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
     def cycles_by_kind(self, figures: Sums) -> dict[str, float]:
-        """Cycles by kind (KINDS), which add up to the latency: work as if all units of the array worked, idle units,
-        moving data, and calls and commands.
+        """Cycles by kind (KINDS), which add up to the latency: the cycles that the work takes if all units of the array
+        work, and the cycles that are lost by idle units, by moving data, and by calls and commands.
         """
         return dict(zip(KINDS, figures[FURTHER:WIDER].tolist(), strict=True))
 

@@ -1,16 +1,16 @@
 """Costs of the steps of a language model on several cores: tensor, data and pipeline parallel.
 
-The costs of a step are an array [way, section, figure]. A way is a way to run layers. Either all cores share each layer
-(one way for tensor parallel, and one for data parallel), or one core runs all layers (one way for each core that can
-run a stage of a pipeline). The sections of the model are the layers before the blocks, all blocks of each kind, and the
-layers after the blocks. A figure is one number, such as the energy. The figures of a pipeline are put together from
+The costs of a step are an array [way, section, figure]. A way says which cores run a layer. Either all cores share each
+layer (one way for tensor parallel, and one for data parallel), or one core runs all layers (one way for each core that
+can run a stage of a pipeline). The sections of the model are the layers before the blocks, all blocks of each kind, and
+the layers after the blocks. A figure is one number, such as the energy. The figures of a pipeline are put together from
 sections that run on one core.
 
 The last axis has three groups of figures:
 
 * the figures that all steps have: energy, latency, counts
-* one number for each core: the cycles of the layers that run only on this core. Each link is then divided evenly among
-  the cores that use it
+* one number for each core: the cycles of the layers that run only on this core, if the width of each link is divided by
+  the number of cores that use the link
 * one latency in cycles for each changed accelerator in `doubled`
 
 A pipeline assigns consecutive blocks to stages, so that the slowest stage takes the least possible time.
@@ -149,8 +149,8 @@ class SystemFigures:
 
     @property
     def zero(self) -> Sums:
-        """Array [way, section, figure] of figures that are all 0. A way is a way to share the step between the cores
-        (`ways`), and a section is a part of the model (`section_of`)."""
+        """Array [way, section, figure] of figures that are all 0. A way says how the cores share the step (`ways`), and
+        a section is a part of the model (`section_of`)."""
         columns = FURTHER + len(self.schedules.accelerator.places) + len(self.doubled)
         return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
 
@@ -239,8 +239,8 @@ class SystemFigures:
         return tuple(notes)
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Sums:
-        """Figures (energy, latency, ...) of one node, as an array [way, figure]. A way is a way to share the step
-        between the cores (`ways`). If the node represents several equal nodes, the figures are those of one of them.
+        """Figures (energy, latency, ...) of one node, as an array [way, figure]. A way says how the cores share the
+        step (`ways`). If the node represents several equal nodes, the figures are those of one of them.
         """
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
@@ -327,8 +327,8 @@ def strategies_of(parallel: str) -> tuple[str, ...]:
 def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[StepRun]:
     """Runs of a step, one for each strategy that this number of requests allows: DATA needs at least two requests.
 
-    `found` has the figures of the step as an array [way, section, figure]. A way is a way to share the step between the
-    cores (`SystemFigures.ways`), and a section is a part of the model (`SystemFigures.section_of`).
+    `found` has the figures of the step as an array [way, section, figure]. A way says how the cores share the step
+    (`SystemFigures.ways`), and a section is a part of the model (`SystemFigures.section_of`).
     """
     made = []
     for place, way in enumerate(figures.ways):

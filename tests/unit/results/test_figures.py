@@ -8,9 +8,8 @@ import pytest
 from matplotlib.patches import Patch
 from tilewright.base.report_files import FIGURES, ONE_CORE_FILES, of_part
 from tilewright.cost.record import record_of_row
-from tilewright.results.figure_layout import split_rows, three_digits, unit_for
+from tilewright.results.figure_layout import CYCLE_UNITS, split_rows, three_digits, unit_for
 from tilewright.results.figures import (
-    CYCLE_UNITS,
     breakdown_figure,
     energy_figure,
     latency_figure,

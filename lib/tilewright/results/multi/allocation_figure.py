@@ -23,8 +23,7 @@ from tilewright.base.steps import ALLOCATION
 from tilewright.base.units import energy_text
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style
-from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
-from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.results.figure_layout import CYCLE_UNITS, ENERGY_UNIT, OPERAND_COLOURS, unit_for
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import NotedFigure
 

@@ -15,8 +15,7 @@ from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import covered_by
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style
-from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
-from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
+from tilewright.results.figure_layout import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT, OPERAND_COLOURS, three_digits, unit_for
 from tilewright.results.multi.energy_figure import THIS_RUN, readable
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import NotedFigure, name_axes

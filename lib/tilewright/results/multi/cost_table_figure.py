@@ -14,6 +14,7 @@ from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.results.figure_files import figure_style
 from tilewright.results.figure_layout import (
     CHARACTER_INCHES,
+    ENERGY_UNIT,
     LABEL_DEGREES,
     TOP_INCHES,
     add_legend,
@@ -24,7 +25,7 @@ from tilewright.results.figure_layout import (
     panel_grid,
     panel_inches,
 )
-from tilewright.results.figures import ENERGY_UNIT, PAPER_LAYER_INCHES
+from tilewright.results.figures import PAPER_LAYER_INCHES
 from tilewright.results.multi.cn_tables import CostTables, cost_table
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import NotedFigure, name_axes

@@ -23,8 +23,7 @@ from tilewright.multicore.scheduling.energy_ledger import (
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style
-from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits
-from tilewright.results.figures import ENERGY_UNIT
+from tilewright.results.figure_layout import ENERGY_UNIT, OPERAND_COLOURS, three_digits
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import NotedFigure, name_axes

@@ -23,8 +23,7 @@ from tilewright.base.proof import ALLOWED_ALLOCATIONS, covered_by
 from tilewright.base.units import energy_text
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, make_printable
-from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
-from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
+from tilewright.results.figure_layout import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT, OPERAND_COLOURS, unit_for
 from tilewright.results.multi.search_end import search_end
 from tilewright.results.multi.summary import reload_lines
 from tilewright.results.run_tables import edp_text

@@ -29,13 +29,14 @@ from tilewright.multicore.scheduling.problem import Integers
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import (
+    CYCLE_UNITS,
+    EDP_UNIT,
     LAYER_COLOURS,
     NO_LAYER_COLOUR,
     layer_colour,
     text_colour,
     unit_for,
 )
-from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT
 from tilewright.results.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTable, ScheduleView, schedule_table
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.noted_figure import SMALL_TEXT, NotedFigure, name_axes

@@ -17,8 +17,7 @@ from tilewright.multicore.scheduling.problem import Floats, Integers
 from tilewright.multicore.scheduling.schedule import link_use
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
-from tilewright.results.figure_layout import OPERAND_COLOURS, lighter, unit_for
-from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.figure_layout import CYCLE_UNITS, OPERAND_COLOURS, lighter, unit_for
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.multi.summary import link_uses
@@ -75,7 +74,7 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 def link_curves(view: ScheduleView) -> list[Curve]:
     """Curves of the use of each link over time, as a share of the width of the link. Links that carry no data are left
-    out. The text beside a curve has the use of the link, with the numbers of the summary of the run.
+    out. The text beside a curve has the use of the link, with the same numbers as the summary of the run.
     """
     widths = view.system.link_bits_per_cycle
     curves = []
