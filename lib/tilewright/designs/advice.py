@@ -26,8 +26,8 @@ LEAST_GAIN = 0.001
 
 @dataclass(frozen=True)
 class Advice:
-    """Advice on one change: the costs of the network after the change, with the mappings of the run and after a new
-    search.
+    """Advice on one change: the costs of the network after the change, both with the mappings of the run and with those
+    of a new search.
     """
 
     change: FileChange
@@ -36,8 +36,8 @@ class Advice:
     search: Outcome | None
     """Costs with the mappings that a new search on the changed hardware finds; None if there was no new search."""
     held: Outcome | None = None
-    """Costs on the unchanged hardware, with the mappings that the new search found for the changed hardware. They show
-    which part of the gain comes from the search alone. None if these mappings save nothing on the unchanged
+    """Costs on the unchanged hardware, with the mappings that the new search found for the changed hardware. These
+    costs show which part of the gain comes from the search alone. None if these mappings save nothing on the unchanged
     hardware, or if these costs were not computed.
     """
 
@@ -99,7 +99,7 @@ class Advices:
     """True if new searches were made on changed hardware."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
-    """Heading of the column for costs without a new search, in two lines. It names what is taken from the run, such as
+    """Heading, in two lines, of the column for costs without a new search. It names what is taken from the run, such as
     the mappings.
     """
     known: Outcome | None = None

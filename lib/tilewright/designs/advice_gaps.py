@@ -1,5 +1,5 @@
-"""Gaps to the best mappings, for advice: how much smaller the objective of the run could be, and the objective after
-the changes that help most.
+"""Gaps to the best mappings, for advice: how much better mappings could reduce the objective of the run, and the
+objective after each of the changes that help most.
 """
 
 from collections.abc import Iterator, Sequence

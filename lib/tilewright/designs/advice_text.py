@@ -195,7 +195,7 @@ def _held_legend(advices: Advices) -> str:
     found = _found(advices)
     return (
         f"{WITHOUT.format(found)}: what the {found} of the new search give on the unchanged hardware, compared with the"
-        " run. As far as they save there, the saving comes from the search, not from the change"
+        " run. What they save there comes from the search, not from the change"
     )
 
 

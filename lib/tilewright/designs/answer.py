@@ -59,6 +59,16 @@ class Cause:
     networks: tuple[str, ...]
     """Networks for which the reason holds; () for designs that were not evaluated."""
 
+    @property
+    def sentence(self) -> str:
+        """Sentence with the number of designs and the reason, without the networks."""
+        count, is_one = count_of(self.designs, "design"), self.designs == 1
+        if self.status == UNMET:
+            return f"{count} with results {'does' if is_one else 'do'} not meet the constraint `{self.text}`"
+        if self.status == EXCLUDED:
+            return f"{count} excluded, because {'it does' if is_one else 'they do'} not meet `{self.text}`"
+        return f"{count} {'is' if is_one else 'are'} {self.status}: {self.text}"
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -152,7 +162,7 @@ class Answer:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences without which the numbers of designs mislead: on access times and on extrapolated costs."""
+        """Sentences on access times and on extrapolated costs. Without them, the costs of designs would mislead."""
         return (*self.access_notes, *self.extrapolation_notes)
 
     @property
@@ -171,7 +181,7 @@ class Answer:
 
 def _missing_static_power(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
     """Text which says that only some of the compared designs have static power. It gives the share of the static power
-    in the energy of these designs. A table does not tell a power that is not given from a power of 0.
+    in the energy of these designs. In a table, a power that is not given looks like a power of 0.
 
     '' if all compared designs have static power, or none has.
     """

@@ -54,9 +54,9 @@ def _range(
     """Values of a range. The first is `first`. Each further value is the value before it times `factor`, plus `step`.
     No value is above `last`.
 
-    The values are computed in decimal arithmetic from the numbers in the file. The values 0.1, 0.2, 0.3 are therefore
-    the same on every machine. They are integers if all of them are whole. Raises FieldError for an empty range, and for
-    more than MOST_VALUES values.
+    The values are computed in decimal arithmetic from the numbers in the file. Values such as 0.1, 0.2, 0.3 are
+    therefore the same on every machine. If all values of a range are whole, they are integers. Raises FieldError for an
+    empty range, and for more than MOST_VALUES values.
     """
     if last < first:
         raise FieldError("`to` is below `from`: the range is empty")

@@ -67,7 +67,7 @@ class WeakAxis:
 
 
 Failures = Mapping[str, Mapping[Fraction | None, str]]
-"""Values of each axis with which no design has results: number of the value -> reason. The keys are axes."""
+"""Values of each axis with which no design has results: axis -> number in the value (`_number`) -> reason."""
 NO_FAILURES: Failures = {}
 
 

@@ -24,8 +24,8 @@ from tilewright.results.order_turn import (
 )
 
 GRID_STEP = 1.3
-"""Ratio of neighbouring bandwidths in the series that is tried. EDPs are compared with this series for every memory,
-and latencies for a memory that both runs use.
+"""Ratio of neighbouring bandwidths in the series that is tried. The EDPs of the runs are compared at all bandwidths of
+this series for every memory, and their latencies only for a memory that both runs use.
 
 The difference between the runs can rise and fall several times as the bandwidth grows. If both runs use the memory, the
 reason is that both get faster. In the EDP, another reason is the energy of an access that fills only a part of a word:

@@ -14,8 +14,8 @@ from tilewright.designs.front import Front
 from tilewright.designs.space import Space
 
 MOST_TRIED = 10_000
-"""Limit on the number of combinations of axis values that are tried. Of an axis that only laws use, all values are
-tried; of any other axis, only those that the hardware file has.
+"""Limit on the number of combinations of axis values that are tried. For an axis that only laws use, all values are
+tried. For any other axis, only values that set what the hardware file has are tried.
 """
 
 

@@ -29,7 +29,7 @@ from tilewright.workload.layer import Layer
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
 ATTRIBUTE, COUNT = "attribute", "count"
 """Kinds of changes of attributes (`hardware.attributes`) other than energies and powers: COUNT for a whole number or a
-size, ATTRIBUTE for any other number. A change can help in both directions, so neither direction reduces a resource.
+size, ATTRIBUTE for any other number. An increase and a decrease can both help, so neither of them reduces a resource.
 """
 CELLS_OF_SRAM = "cells"
 """Kind of change that sets another type of cells for an SRAM whose costs come from the library."""

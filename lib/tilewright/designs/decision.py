@@ -399,7 +399,7 @@ def _check(answer: Answer, key: str) -> None:
     front, name = answer.overall, answer.exploration.name
     if front.compared.empty:
         evaluated = answer.design_count - answer.excluded - answer.exploration.missing
-        why = "; ".join(f"{one.status}: {one.designs:,} x {one.text}" for one in answer.causes[:3])
+        why = "; ".join(one.sentence for one in answer.causes[:3])
         message = (
             f"no design can be chosen: none of {evaluated:,} evaluated designs has results and meets all constraints"
         )

@@ -20,7 +20,7 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class MappingBounds:
-    """Values of the objective after a search with bounds: for the chosen design, for the runner-up, and a lower bound
+    """Objective after a search with bounds: the values for the chosen design and for the runner-up, and a lower bound
     for the runner-up.
     """
 

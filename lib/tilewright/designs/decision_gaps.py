@@ -58,20 +58,20 @@ def _gap_words(decision: Decision, space: Space) -> str:
             f"{_larger_gap_words(decision, space, gap)}"
         )
     if gap.is_of_runner_up:
-        return f"{margin} {known} Therefore no better {better} of {second} reverse the order."
+        return f"{margin} {known} Therefore better {better} of {second} cannot reverse the order."
     return f"{margin} {known} A gap of {second} up to this size would not reverse the order."
 
 
 def _larger_gap_words(decision: Decision, space: Space, gap: KnownGap) -> str:
-    """Sentence on the number of designs with the largest known gap, with which `explore` counts; '' if `gap` is this
-    gap.
+    """Sentence with the number of designs that could be better than the choice if they had the largest known gap, which
+    is the gap that `explore` uses; '' if no known gap is larger than `gap`.
     """
     largest = largest_gap(decision, space.options.objective)
     if largest is None or largest.share <= gap.share:
         return ""
     count = within_gap(decision, largest.share)
     return (
-        f" `explore` counts with the largest gap of any design on one network, {share(largest.share)}: with this gap,"
+        f" `explore` uses the largest gap of any design on one network, {share(largest.share)}: with that gap,"
         f" {count_or_none(count)} could."
     )
 

@@ -108,8 +108,10 @@ def next_statements(decision: Decision, runs: Sequence[tuple[Path, NextChanges]]
 def doubtful_statements(
     decision: Decision, space: Space, runs: Sequence[tuple[Path, NextChanges]] = ()
 ) -> Iterator[Statement]:
-    """Statements on proposed numbers that a part does not have, or that are probably mistakes: values that continue an
-    axis, and changes to try next, such as a bandwidth that needs several DRAM parts."""
+    """Statements on proposed numbers that are doubtful. A proposed number is a value that continues an axis, or a
+    change to try next. It is doubtful if one part does not have it, such as a bandwidth that needs several DRAM parts,
+    or if it is probably a mistake.
+    """
     rows, name = decision.front.rows, decision.choice.name
     index = int(rows.loc[rows["design"] == name, "index"].iloc[0])
     if not runs:

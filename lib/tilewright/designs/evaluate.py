@@ -62,8 +62,8 @@ _REMEMBERED_LAYERS = 1024
 properties that have no effect on the layer.
 """
 _REMEMBERED_CORES = 64
-"""Limit of the number of cores for which an evaluator stores which memories keep data between layers. Cores that differ
-only in energies, areas and port widths count once.
+"""Limit of the number of cores for which an evaluator stores the memories in which data stay between layers. Cores that
+differ only in energies, areas and port widths count once.
 """
 
 

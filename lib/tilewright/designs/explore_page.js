@@ -121,7 +121,7 @@ function drawScatter() {
   if (measures.includes(xKey) && measures.includes(yKey) && xKey !== yKey) {
     const stairs = lowerLeft(front, x, y);
     traces.push({
-      type: "scatter", mode: "lines", name: "front in these two", x: stairs.map((row) => x[row]), y: stairs.map((row) => y[row]),
+      type: "scatter", mode: "lines", name: "front of x and y alone", x: stairs.map((row) => x[row]), y: stairs.map((row) => y[row]),
       line: { shape: "hv", color: colour("front"), width: 2 }, hoverinfo: "skip",
     });
   }

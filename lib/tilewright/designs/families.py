@@ -102,7 +102,7 @@ class Families:
         """Indexes of the axes that separate families: designs with different values on such an axis are in different
         families.
 
-        An axis separates families in two cases:
+        An axis separates families in three cases:
 
         * The axis sets a value that is not a figure, directly or through a law. Examples are the size of a memory and
           the size of the array. (A figure changes costs, but not the data that a mapping moves. Examples are an energy

@@ -37,9 +37,9 @@ from tilewright.workload.graph import Workload
 STARTS = 4
 """Limit of the number of earlier designs from whose plans a search starts. The nearest designs are taken."""
 LIKE = 1.05
-"""Limit on a ratio of two values, at which a start plan counts as equally good on the searched design and on the design
-from which it comes. Each value is the objective on one of these designs, divided by the lower bound of this design. If
-the best start plan is worse, the search also makes first plans for the searched design.
+"""Limit on a ratio of two values. Up to this limit, a start plan counts as equally good on the searched design and on
+the design from which it comes. Each value is the objective on one of these designs, divided by the lower bound of this
+design. If the best start plan is worse, the search also makes first plans for the searched design.
 """
 RETURN_SHARE = 0.25
 """Share of a design's plans and schedules that is reserved for its second search, which starts from the plans of
@@ -304,7 +304,7 @@ def _is_known_alike(one: _Candidate, other: _Candidate) -> bool:
 
 def _nearest(one: _Candidate, name: str, call: PlanCall, others: Sequence[_Candidate]) -> list[_Candidate]:
     """Nearest designs in `others` from whose plans a search for the design `one` can start, at most STARTS, the nearest
-    first. Each of them has a plan for the network `name` that the lower bounds of `one` cover.
+    first. Each of them has a plan for the network `name`, and the lower bounds of `one` cover this plan.
     """
     fitting = [other for other in others if name in other.plans and call.takes(other.plans[name].as_start)]
     return sorted(fitting, key=lambda other: _distance(one, other))[:STARTS]

@@ -1,4 +1,4 @@
-"""Gaps of mappings and plans that `explore` found, for a decision: how far results can be from the best."""
+"""Gaps that `explore` found for mappings and plans, and that a decision uses: how far results can be from the best."""
 
 from collections.abc import Sequence
 from dataclasses import replace

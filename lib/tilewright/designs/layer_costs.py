@@ -3,8 +3,8 @@
 Two kinds of results are stored and used again:
 
 * Spatial mappings and loop orders of a layer, with inputs of the cost model into which the numbers of each core are
-  written. They are valid for all cores with the same array and the same arrangement of memories. If a memory limits
-  spatial mappings, its name, size, energies and port widths must also be the same.
+  written. These data are valid for all cores with the same array and the same arrangement of memories. If a memory
+  limits spatial mappings, its name, size, energies and port widths must also be the same.
 * The cost of a layer on a core. Cores share this cost if they differ only in areas, and in the sizes, energies and port
   widths of memories that the layer's data do not reach.
 """

@@ -1,4 +1,4 @@
-"""Gaps of the mappings of the best designs of a space: how much better the best mappings could be."""
+"""Gaps of the mappings of the best designs of a space: how much better than these mappings the best ones could be."""
 
 import statistics
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """New mapping searches for two runs after one hardware number was changed.
 
-They show which run is better if its mappings suit the changed hardware.
+They show which run is better if the mappings of both runs suit the changed hardware.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from tilewright.workload.graph import Workload
 def searched_turns(
     turns: Sequence[OrderTurn], runs: tuple[ExplainedRun, ExplainedRun], jobs: int = 1
 ) -> tuple[SearchedTurn, ...]:
-    """Results of new searches, one for each change in `turns`: the factor on a hardware number that reverses the order
-    of the two runs.
+    """Results of new searches, one for each changed hardware number in `turns`. A result has the factor on this number
+    that reverses the order of the two runs after new searches.
 
     For each tried factor, the mappings of both runs are searched again, with the options of the run. `jobs` is a number
     of processes and does not change the result. Raises MappingError if a search finds no mapping. Raises InputError if

@@ -35,7 +35,9 @@ def gap_columns(bounds: Mapping[str, float], values: Mapping[str, float]) -> dic
 
 
 def summed_plan_columns(columns: Iterable[str]) -> list[str]:
-    """Names in `columns` of the columns of plans that are added up over networks: bounds and numbers of schedules."""
+    """Names of those of `columns` that plans have and that are summed over networks: the lower bounds PLAN_BOUNDS and
+    the number of schedules SCHEDULES.
+    """
     return [name for name in (*PLAN_BOUNDS, SCHEDULES) if name in set(columns)]
 
 

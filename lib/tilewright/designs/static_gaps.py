@@ -46,7 +46,7 @@ def _text(parts_of: dict[str, StaticParts]) -> str:
         return f"The energies of all named designs include {texts[0]}."
     listed = "; ".join(f"{some_of(names)}: {text}" for names, text in zip(told.values(), texts, strict=True))
     uneven = [f"{', '.join(parts)} in {name}" for name, parts in uneven_parts(parts_of)]
-    missing = f" Only some designs have a static power of these parts; none, or 0, is given for {some_of(uneven)}."
+    missing = f" Some designs give no static power, or 0, for parts for which others give it: {some_of(uneven)}."
     return (
         f"The named designs do not include the same static power. {listed}.{missing if uneven else ''} The order of the"
         " designs is certain only if a static power that is not given is really 0."

@@ -36,9 +36,9 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 def space_table(answer: Answer) -> pandas.DataFrame:
     """Table of results with further columns.
 
-    For the front of the network, the columns say whether the design is on it, and name the first design on it that
-    dominates the design. Two columns have the largest terms of energy and latency. If costs have ranges, the table also
-    has the columns ODDS. If there are several networks, columns with the suffix OF_ALL describe the front of all
+    For the front of the row's network, the columns say whether the design is on it, and name the first design on it
+    that dominates the design. Two columns have the largest terms of energy and latency. If costs have ranges, the table
+    also has the columns ODDS. If there are several networks, columns with the suffix OF_ALL describe the front of all
     networks in the same way. Notices on unused input are in the `attrs` of the table, which Parquet stores.
     """
     table = answer.exploration.table
@@ -122,8 +122,8 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def units_in_paper(answer: Answer) -> CommonUnits:
-    """Units of all tables of a space for a paper: of the designs, of each front, and of a decision. They are those of
-    the terminal if the largest number of a measure is readable in them."""
+    """Units of all tables of a space for a paper: of the designs, of each front, and of a decision. The units are those
+    of the terminal if the largest number of a measure is readable in them."""
     columns = tuple(answer.exploration.measures)
     table = answer.exploration.table
     return common_units(

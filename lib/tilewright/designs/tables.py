@@ -178,7 +178,7 @@ def _cause_lines(answer: Answer) -> Iterator[str]:
     for status, group in groupby(answer.causes, key=lambda cause: cause.status):
         causes = list(group)
         for cause in causes[:MOST_CAUSES]:
-            yield f"{status}: {cause.designs:,} x {cause.text}{_of_some(cause, answer)}"
+            yield f"{cause.sentence}{_of_some(cause, answer)}"
         if len(causes) > MOST_CAUSES:
             yield f"{status}: {len(causes) - MOST_CAUSES:,} further causes"
 

@@ -94,7 +94,7 @@ class TrialEngine(Protocol):
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
         """Costs on the unchanged hardware with the best known mappings or allocation, from the run or from a search.
-        `held` has the results of the searches on the unchanged hardware.
+        `held` has, for each search, the costs of its mappings or allocation on the unchanged hardware.
         """
 
     def notes(self, advices: Advices) -> list[str]:

@@ -87,7 +87,7 @@ def expected_in(statement: Statement, command: str) -> set[str]:
         (
             {"mw": {"path": "memories.memory.leakage", "values": [0, "3 nW"]}},
             3,
-            "Only some designs have a static power of these parts; none, or 0, is given for memory in ",
+            "Some designs give no static power, or 0, for parts for which others give it: memory in ",
         ),
     ],
 )
@@ -244,7 +244,7 @@ def test_spaces_without_a_choice(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["explore", str(none), "-o", str(tmp_path / "none")]) == 0
     said = refused([str(tmp_path / "none")], capsys)
     assert "none of 6 evaluated designs has results and meets all constraints" in said
-    assert "6 x energy_pj <= 1" in said
+    assert "6 designs with results do not meet the constraint `energy_pj <= 1`" in said
     written(tmp_path, options={"objective": "energy", "lpf_limit": 2})
     assert "no results are up to date" in refused([str(tmp_path / "none")], capsys)
 

@@ -49,7 +49,7 @@ def test_the_number_of_designs_comes_first(space: Path, capsys: pytest.CaptureFi
     assert main(["explore", str(space)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("lanes: 4 designs on two_layers; 2 of 2 shards to evaluate\n")
-    assert "infeasible: 1 x no mapping of layer" in said
+    assert "1 design is infeasible: no mapping of layer" in said
     assert "too small" in said or "cannot hold" in said
 
 

@@ -153,8 +153,8 @@ def test_the_text_has_the_answer() -> None:
     assert "made up: 72 designs: 12 excluded by constraints, 60 evaluated" in text
     assert "Pareto front of all networks by energy, latency, area: 17 of 50 designs" in text
     assert "rows 8, sram 2048, dram HBM" in text
-    assert "invalid: 4 x memory `dram`: a bandwidth of 0 <bits>" in text
-    assert "infeasible: 1 x conv48: 4,048 bits do not fit sram (mobilenet)" in text
+    assert "4 designs are invalid: memory `dram`: a bandwidth of 0 <bits>" in text
+    assert "1 design is infeasible: conv48: 4,048 bits do not fit sram (mobilenet)" in text
     assert "assumed: model corrected" in text
 
 
@@ -189,4 +189,4 @@ def test_each_unmet_constraint_has_its_count() -> None:
     found = {cause.text: cause.designs for cause in answer.causes}
     assert found == {area: 2, cycles: 3}
     assert answer.overall.rows["unmet"].tolist() == [f"{area}; {cycles}", f"{area}; {cycles}", cycles, ""]
-    assert "constraint on results not met: 3 x latency_cycles <= 5" in answer_text(answer)
+    assert "3 designs with results do not meet the constraint `latency_cycles <= 5`" in answer_text(answer)

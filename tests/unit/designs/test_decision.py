@@ -372,7 +372,7 @@ def test_no_design_can_be_chosen() -> None:
     rows = [{"status": "infeasible", "reason": "too small"}, costs(1.0, 1.0, 9.0) | {"unmet": "area_mm2 <= 2"}]
     with pytest.raises(InputError, match="none of 2 evaluated designs has results and meets all constraints") as raised:
         decision_of(answer_of(exploration(rows)), "EDP")
-    assert "infeasible: 1 x too small" in str(raised.value)
+    assert "1 design is infeasible: too small" in str(raised.value)
     assert "area_mm2 <= 2" in str(raised.value)
     unknown = answer_of(exploration([costs(1.0, 1.0, float("nan")), costs(2.0, 2.0, 1.0)]))
     with pytest.raises(InputError, match="the area of 1 of 2 compared designs is not given"):
