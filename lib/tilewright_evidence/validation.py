@@ -75,7 +75,10 @@ def compare_chips(
     ] = (),
     steps: Annotated[
         bool,
-        Help("Also compare models between stream-2023 and the default model, from one to the next by one switch."),
+        Help(
+            "Also compare the models between stream-2023 and the default model. Each model changes one more switch than"
+            " the model before it."
+        ),
     ] = False,
     jobs: int = 1,
 ) -> "list[CaseComparison]":

@@ -151,7 +151,9 @@ class Prepared(Protocol):
 
 @dataclass(frozen=True)
 class Published:
-    """Error that the authors of another tool published for their tool. Their measurements are not rows of our set."""
+    """Error that the authors of another tool published for their tool. The measurements of these authors are not rows
+    of our set.
+    """
 
     tool: str
     error: str

@@ -58,8 +58,8 @@ def error_cells(rows: Sequence[ErrorRow]) -> list[ErrorCell]:
 
 @dataclass(frozen=True)
 class _Effects:
-    """Effects of programs and of machines on the errors, in the rows of one cell of the table. They follow from one
-    median error for each pair of a program and a machine.
+    """Effects of programs and of machines on the errors, in the rows of one cell of the table. The effects follow from
+    one median error for each pair of a program and a machine.
     """
 
     medians: Mapping[tuple[str, str], float]

@@ -269,8 +269,8 @@ EYERISS = CourtSet(
     title="Eyeriss v1, silicon: latency, traffic and power of layers",
     unit="ms, MB, mW",
     source="Chen et al., Eyeriss, IEEE JSSC 2017, tables V and VI; github.com/cucapra/fodlam 03db3a1, MIT",
-    rule="no rows: nothing is fitted. The factor of the fitted roofline is the median of measured / roofline over the"
-    " other layers of the network",
+    rule="no rows. The factor of the fitted roofline is the median of measured / roofline over the other"
+    " layers of the network",
     constants={},
     prepare=prepare,
     patterns=("rows.csv", "sample.csv"),

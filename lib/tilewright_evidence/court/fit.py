@@ -47,8 +47,8 @@ def _best(
 ) -> float:
     """Best value of one constant, while all other constants are fixed.
 
-    The search tries values around the constant's value in `values`, on a logarithmic scale. They span the fraction
-    `share` of the constant's range.
+    The search tries values around the constant's value in `values`, on a logarithmic scale. The tried values span the
+    fraction `share` of the constant's range.
     """
     low, high = np.log(constant.lowest), np.log(constant.highest)
     reach = (high - low) / 2 * share
@@ -68,9 +68,9 @@ def loss(cases: Sequence[Case]) -> float:
 
 
 ROOFLINE_RANGES = ((0.02, 1.0), (0.02, 1.0), (1e-3, 1.0), (1e-3, 1.0))
-"""Ranges (lowest, highest) of the four constants of a fitted roofline. They are the share of the peak, the share of the
-bandwidth, the cost of a call, and the cost of a layer. The cost of a call is a share of the median time of a call among
-the fitted rows. The cost of a layer is a share of the median time of a layer among these rows.
+"""Ranges (lowest, highest) of the four constants of a fitted roofline. The constants are the share of the peak, the
+share of the bandwidth, the cost of a call, and the cost of a layer. The cost of a call is a share of the median time of
+a call among the fitted rows. The cost of a layer is a share of the median time of a layer among these rows.
 """
 
 
@@ -102,7 +102,9 @@ class FittedRoofline:
     shares: tuple[float, ...]
     """Constants in the order of ROOFLINE_RANGES, without those that are left out."""
     typical: tuple[float, float]
-    """Pair (median measured time of a call, median measured time of a layer), in which costs are counted."""
+    """Pair (median measured time of a call, median measured time of a layer). The costs of a call and of a
+    layer are shares of these times.
+    """
 
     def time(self, terms: Sequence[float]) -> float:
         """Prediction for `Case.roofline_terms`, in the unit of the fitted rows."""

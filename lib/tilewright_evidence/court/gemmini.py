@@ -74,7 +74,14 @@ CONSTANTS = (
     Constant(LLC, "cycles", "latency of a request that the LLC serves", _WRITTEN[LLC], 16, 100),
     Constant(DRAM, "cycles", "latency of a request that DRAM serves", _WRITTEN[DRAM], 100, 1600),
     Constant(CALL, "cycles", "time in which the host prepares and issues a call", _WRITTEN[CALL], 100, 500),
-    Constant(PRODUCT_CALL, "cycles", "the same for a call of a matrix product", _WRITTEN[PRODUCT_CALL], 50, 400),
+    Constant(
+        PRODUCT_CALL,
+        "cycles",
+        "time in which the host prepares and issues a call of a matrix product",
+        _WRITTEN[PRODUCT_CALL],
+        50,
+        400,
+    ),
     Constant(STORE, "cycles", "latency of a request that stores outputs", _WRITTEN[STORE], 8, 200),
     Constant(
         CANDIDATE,
@@ -124,7 +131,9 @@ class _Prepared:
 
     @cached_property
     def drawn_by(self) -> str | None:
-        """Layer as text, by which the rule of the set (`CourtSet.rule`) chooses rows. None for other arrays."""
+        """Layer as text, by which the rule of the set (`CourtSet.rule`) chooses rows. None for an array of another
+        size, because no constant is fitted to its rows.
+        """
         return _drawn_by(self.row)
 
     @cached_property

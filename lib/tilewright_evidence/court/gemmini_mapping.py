@@ -147,7 +147,7 @@ def gemmini_core(
     that replace fitted numbers. If `alone` is true, the file is used without the keys of calls, commands and requests
     (`without_keys`).
 
-    Equal numbers give the same object: numbers that the program does not have make no further core.
+    Equal numbers give the same object. Numbers that the program does not use are ignored, so they make no further core.
     """
     unread = {CALL if program.is_product else PRODUCT_CALL} | (set() if program.candidates else {CANDIDATE})
     if any(name in unread for name, _ in values):
@@ -199,7 +199,7 @@ def work_of(row: Mapping[str, Any]) -> GemminiWork:
 
 
 def in_default_tiling(work: GemminiWork, tile: Mapping[str, int], order: tuple[str, ...]) -> GemminiWork:
-    """Convolution with the tile that the driver finds by itself, for which it searches first."""
+    """Convolution with the tile that the driver finds by itself. The driver searches for this tile first."""
     _, candidates = driver_tile(work.size, work.stride[0])
     return replace(work, tile=tile_within(tile, work.size), order=order, program=Program(candidates=candidates))
 

@@ -38,7 +38,7 @@ class AttentionKernel:
     keys: int
     """Keys of a tile."""
     most_packed: int = 1
-    """Largest number of query heads that share keys and can share a tile; a group with more heads shares none."""
+    """Largest number of query heads that share keys and can share a tile; the heads of a larger group share no tile."""
     splits: bool = False
     """True if the kernel can cut the keys of a sequence into parts, which thread blocks compute at the same time. A
     second kernel then adds the parts.

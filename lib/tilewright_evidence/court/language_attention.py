@@ -70,10 +70,13 @@ OTHER_MODELS = (
 )
 """Models of the source whose rows are left out, because their attention has latent keys, is linear or is sparse."""
 OLD, NEW = "v0", "v1"
-"""Versions of the profiler of LLMServingSim: the first word of the column `profiler`. They measured other kernels."""
+"""Versions of the profiler of LLMServingSim: the first word of the column `profiler`. The two versions measured
+different kernels.
+"""
 NO_SPLITS: Mapping[str, AttentionKernel] = {"rtx_a6000": AttentionKernel(128, 32), "rtx_3090": AttentionKernel(128, 32)}
 """Kernel of the old profiler, by GPU; OTHER_NO_SPLITS for other GPUs. Each query head reads its keys itself, and no
-sequence is cut. The rows show the tile of keys: times grow in steps of 32 keys on the A6000, and of 64 on the H100.
+sequence is cut. The measured times show how many keys a tile has: times grow in steps of 32 keys on the A6000, and of
+64 on the H100.
 """
 OTHER_NO_SPLITS = AttentionKernel(128, 64)
 MIXED = AttentionKernel(64, 64, has_heads_outermost=True)
@@ -82,7 +85,7 @@ DECODING = AttentionKernel(64, 64, most_packed=64, splits=True)
 """Kernel of the new profiler for a call that only decodes."""
 CONTEXT = AttentionKernel(64, 64)
 GENERATION = AttentionKernel(16, 64, most_packed=32, splits=True)
-"""Kernels of TensorRT-LLM for a prompt (CONTEXT), and for decoding."""
+"""Kernels of TensorRT-LLM for a prompt (CONTEXT), and for decoding (GENERATION)."""
 SERVING_FITTED = {
     "h100": (0.403, 1.13),
     "rtx_a6000": (0.909, 0.846),
@@ -229,8 +232,8 @@ def _serving_problems(row: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _is_old_gpu(row: Mapping[str, Any]) -> bool:
     """True if the row counts tokens as the old profiler does on GPUs: `prefill_kv_tokens` includes the chunk, and
-    `decode_kv_tokens` is the sum over all sequences. In all other rows, the former does not, and the latter is of each
-    sequence.
+    `decode_kv_tokens` is the sum over all sequences. In all other rows, `prefill_kv_tokens` does not include the
+    chunk, and `decode_kv_tokens` is the number of tokens of one sequence.
     """
     return bool(row["profiler"].startswith(OLD)) and device_of(row["device"]) != TPU_DEVICE
 

@@ -31,17 +31,17 @@ GPU_NAMES: Mapping[str, str] = {
 }
 """Names in the hardware file `gpus.yaml`, by spelling in the rows (in lower case, letters and digits only)."""
 TPU_SPELLING = "tpuv6e"
-"""Begin of each spelling of the TPU in the rows. A number of chips can follow."""
+"""Beginning of each spelling of the TPU in the rows. A number of chips can follow."""
 STAND_INS: Mapping[str, str] = {"rtx_3090": "rtx_4090"}
-"""Device without rows for a fit -> device whose constants it takes. Both add sums of 32 bits at half the rate of other
-cards, so that power and the supply of data limit their tensor cores less.
+"""Device without rows for a fit -> device whose constants it takes. Both devices add sums of 32 bits at half the rate
+of other cards, so that power and the supply of data limit their tensor cores less.
 """
 DTYPES = ("fp16", "bf16", "bf16?", "bfloat16")
 """Data types in the rows; a question mark means that the source does not state the type. All have 16 bits."""
 
 
 def device_of(spelling: str) -> str | None:
-    """Name of the device that the rows spell so; None if it is unknown."""
+    """Name of the device whose name in the rows is `spelling`; None if the device is unknown."""
     plain = "".join(letter for letter in spelling.lower() if letter.isalnum())
     return TPU_DEVICE if plain.startswith(TPU_SPELLING) else GPU_NAMES.get(plain)
 

@@ -199,7 +199,7 @@ SIZES = ("k", "n", "gemm_k", "gemm_n")
 
 
 def _checked(row: Mapping[str, Any], names: Sequence[str], devices: Collection[str]) -> Iterator[Problem]:
-    """Mistakes in a row of a matrix product. `names` are the columns of its sizes, and last that of its time."""
+    """Mistakes in a row of a matrix product. `names` has the columns of its sizes, then the column of its time."""
     if all(row[name] is not None for name in names if name in SIZES):
         least = {name: 1 for name in names if name in ("tokens", *SIZES)}
         yield from row_problems(row, devices, least, names[-1])
@@ -311,7 +311,7 @@ COMPASS = CourtSet(
     unit="us",
     source="Princeton University, LLMCompass, ISCA 2024;"
     " github.com/PrincetonUniversity/LLMCompass 2e015fd, BSD-3-Clause",
-    rule="nothing is fitted",
+    rule="no rows",
     constants={},
     prepare=_prepare_compass,
     published=(LLMCOMPASS,),

@@ -53,7 +53,7 @@ def write_samples(folder: Path) -> None:
 
 
 def _write_language_samples(folder: Path) -> None:
-    """Write the samples of operators of language models. They have only the columns that the comparison reads."""
+    """Write the samples of operators of language models. A sample has only the columns that the comparison reads."""
     for court_set, columns, part in (
         (products.VIDUR, products.VIDUR_COLUMNS, "device"),
         (products.SERVING, products.SERVING_COLUMNS, "device"),

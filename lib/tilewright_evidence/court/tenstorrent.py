@@ -174,8 +174,8 @@ class _Product:
 
     @cached_property
     def least_times(self) -> tuple[float, float]:
-        """Pair (computing time, DRAM time), in ns. The computing time holds for the peak of the cores that the program
-        uses. The DRAM time is the time to move each operand in the DRAM once, at the full bandwidth.
+        """Pair (computing time, DRAM time), in ns. The computing time is that at the peak performance of the cores
+        that the program uses. The DRAM time is the time to move each operand in the DRAM once, at the full bandwidth.
         """
         row, document = self.row, written_document(self.device)
         m, k, n = row["m"], row["k"], row["n"]
@@ -254,8 +254,8 @@ TENSTORRENT = CourtSet(
     unit="ns",
     source="Tenstorrent, tt-metal, tech_reports/GEMM_FLOPS; github.com/tenstorrent/tt-metal 06bd373 and 14eb2fb,"
     " Apache-2.0",
-    rule="traced products with tiles by hand whose origin (product on one core, format, fidelity) has a hash (0 to 99,"
-    f" salt {SALT!r}) below {SHARE}",
+    rule="traced products whose origin (who chose the tiles, product on one core, format, fidelity) has a hash (0 to"
+    f" 99, salt {SALT!r}) below {SHARE}; no product of the part 'default tiles, one row'",
     constants={device: _constants(device) for device in DEVICES},
     prepare=prepare,
     patterns=("rows.csv", "sample.csv"),

@@ -141,9 +141,10 @@ def accuracy(
         str | None,
         OneOf(JUDGES),
         Help(
-            "Also compare statements 'A is faster than B' on pairs of rows with the measurements. held-out: the"
-            " statement on a pair uses the errors of all other machines in the rows. package: it uses the table of"
-            " errors in the package; choose this only for rows from which this table was not made."
+            "Also make statements 'A is faster than B' on pairs of rows, and compare these statements with the"
+            " measurements. held-out: the statement on a pair uses the errors of all other machines in the rows."
+            " package: it uses the table of errors in the package; choose this only for rows from which this table was"
+            " not made."
         ),
     ] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {COURT_TABLE}, {COURT} and the figures.")] = None,

@@ -125,8 +125,9 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
 
 
 PLAINER = {"alone": "cost model alone", "roofline": "roofline", "fitted_roofline": "fitted roofline"}
-"""Titles of predictions that are simpler than the estimate. They have a table of their own. The keys are names of
-fields of `Case`."""
+"""Titles of predictions that are simpler than the estimate. These predictions have a table of their own. The keys are
+names of fields of `Case`.
+"""
 OF_ESTIMATE = (("median", 8), ("90 %", 8), ("bias", 8), ("rank", 7))
 """Columns for the errors of one prediction in a table: pairs (title, width in characters)."""
 ESTIMATE_WIDTH = sum(width for _, width in OF_ESTIMATE)

@@ -45,8 +45,8 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
 DDR5_BYTES_PER_US = 89.6e3
 """Largest number of bytes that two channels of DDR5-5600 move in a microsecond."""
 NEAR = 0.95
-"""Least share of the estimate that reads from the DRAM must take for the DRAM to count as what limits a row
-(`Case.limited_by`).
+"""Limit of a share: if reads from the DRAM take at least this share of the estimated time, the DRAM counts as the part
+that limits the row (`Case.limited_by`).
 """
 
 
@@ -139,7 +139,7 @@ XDNA = CourtSet(
     title="AMD XDNA and XDNA2: matrix products on all cores",
     unit="us",
     source="E. Taka et al., Striking the Balance, arXiv 2512.13282v1 (2025), tables 2 and 3",
-    rule="no rows: nothing is fitted",
+    rule="no rows",
     constants={},
     prepare=prepare,
     patterns=("rows.csv", "sample.csv"),

@@ -29,7 +29,7 @@ FORMATS = {"int8-int8": (8, 8), "int8-int16": (8, 16), "int8-int32": (8, 32), "b
 """Pair (bits of an element of inputs and weights, bits of an element of outputs), by name of the precision."""
 BF16 = "bf16-bf16"
 SUM_BITS_OF_FILE = 16
-"""Number of bits of an output for which the accumulators of the unchanged hardware files have their size."""
+"""Number of bits of an output in the unchanged hardware files: the size of their accumulators is for such outputs."""
 
 
 class Tiles(NamedTuple):
@@ -64,8 +64,8 @@ def clock_mhz(device: str) -> float:
 
 
 def xdna_document(device: str, precision: str) -> YamlTable:
-    """Hardware file of a device, with accumulators for products of a precision. They have room for as many outputs as
-    in the file of the device, whatever the number of bits of an output is.
+    """Hardware file of a device, with accumulators for products of a precision. The accumulators have room for as
+    many outputs as in the file of the device, whatever the number of bits of an output is.
     """
     document = deepcopy(written_document(device))
     document["memories"]["accumulators"]["size"] = _outputs(device) * FORMATS[precision][1]
