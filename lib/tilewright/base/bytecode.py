@@ -2,8 +2,8 @@
 
 Python itself compares only the time stamp and the size of the source. Both can stay the same although the source
 changed: after two edits in one second, after `rsync -t`, or if an archive gives all files one date. All sources that
-were read for this check are kept. Digests of code are computed from them, and so are always digests of the code that
-runs.
+were read for this check are kept. Digests of code are computed from these sources. They are therefore always digests of
+the code that runs.
 """
 
 import marshal

@@ -22,7 +22,7 @@ _FORMS = {
     MAPPING: "a list of entries, each with a `name`; one entry has the name `default`",
     CONFIG: "a table with `runs`, `sweeps`, `spaces` or `fronts`",
     PIPELINE: "stages, or edits of the default pipeline",
-    SPACE: "a table with `accelerator`, `networks` and `axes` or `designs`",
+    SPACE: "a table with `accelerator`, `networks`, and `axes` or `designs`",
 }
 _IS_LIST = {HARDWARE: False, WORKLOAD: True, MAPPING: True, CONFIG: False, SPACE: False}
 TABLE_KEYS = {

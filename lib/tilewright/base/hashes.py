@@ -1,4 +1,4 @@
-"""Hash of a frozen dataclass that is computed only once for each object.
+"""Hash of a frozen dataclass, computed only once for each object.
 
 This saves time for objects that are keys of many dicts.
 """

@@ -139,7 +139,7 @@ def is_listed(operator_type: str, listed: tuple[str, ...]) -> bool:
 
 
 def group_has(group: str, operator_type: str) -> bool:
-    """True if a group contains an operator type. The groups `mac` and `vector` follow from the type alone, even if a
+    """True if a group contains an operator type. For the groups `mac` and `vector`, the type alone decides, even if a
     layer of this type runs on another unit. Unknown types are only in `all`.
     """
     name = bare_type(operator_type)

@@ -48,7 +48,7 @@ class ModelProfile(NamedTuple):
     serial_half_shared_loading: bool = False
     """Repair of fault B16 (docs/model.md): the loading times of two inputs are added up even if only one of the two
     ports of a transfer also serves the other input, because both inputs wait for this port. The reference overlaps
-    these times, and of all transfers with one such port counts only the outermost. For a layer with one input, all
+    these times. Of all transfers with one such port, it counts only the outermost. For a layer with one input, all
     loading times are added up; the reference leaves out those at ports that could serve a second input.
     """
     consistent_window_union: bool = False

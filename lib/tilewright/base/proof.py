@@ -143,13 +143,13 @@ class SpatialMappings:
                 " dimension by its largest divisor that fits"
             )
         loops = "loop dimensions" if self.mixed else "one loop dimension"
-        hints = " of those in spatial_mapping_hint" if self.hinted else ""
+        hints = " from spatial_mapping_hint" if self.hinted else ""
         where = f"{loops}{hints} on each side of the array that the mapping file leaves open"
         if self.first is not None:
             first = f"the first {self.first} spatial mappings that unroll {where}"
             return f"{first} (by divisors of the largest factor that fits)"
         cut = ", lowered where port widths or sizes of innermost memories allow fewer lanes" if self.cut else ""
-        factors = f"by divisors of its size or of the largest factor that fits{cut}"
+        factors = f"by divisors of the size of the loop or of the largest factor that fits{cut}"
         return f"all spatial mappings that unroll {where} ({factors})"
 
 

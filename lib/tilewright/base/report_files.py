@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 TABLES: Final = "tables"
 FIGURES: Final = "figures"
-"""Name of the part of a report that has the figures. The part `TABLES` has the tables. Each part can be written alone.
+"""Names of the two parts of a report: TABLES has the tables, FIGURES has the figures. Each part can be written alone.
 """
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
@@ -51,8 +51,8 @@ ONE_CORE_FILES = (
         LAYER_TABLE,
         TABLES,
         f"{_SINGLE}.tables:reported_layers",
-        "one row per layer in the order of execution, with cost, spatial mapping and loop order. Where the search was"
-        " exact, `proof_covers` says over which mappings a `proven` optimum holds",
+        "one row per layer in the order of execution, with cost, spatial mapping and loop order. If the search gives"
+        " bounds, `proof_covers` describes the mappings for which a proof holds",
         "table of layers",
     ),
     ReportFile(
@@ -73,7 +73,7 @@ ONE_CORE_FILES = (
         "latency.svg",
         FIGURES,
         f"{_SINGLE}.figures:reported_latency",
-        "for each layer the six parts of the latency; a diamond marks the latency under the profile `corrected`, if"
+        "for each layer the parts of the latency; a diamond marks the latency under the profile `corrected`, if"
         " this latency differs by more than 5 % from the latency of the run",
         "latency by layer",
     ),
@@ -228,7 +228,7 @@ def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
 
 
 def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
-    """Names of the files in the part `part` of the report that every run has. For the part '', the names in all
+    """Names of those files in the part `part` of the report that every run has. For the part '', the names in all
     parts."""
     return tuple(file.name for file in of_part(files, part) if not file.of_some_runs)
 

@@ -30,7 +30,8 @@ SPACE = "space"
 FRONT = "front"
 """Name of the folder for complete Pareto fronts."""
 DECISION, DECISION_TABLE = ("decision.md", "decision.html"), "decision-table.csv"
-"""Files of the decision for one design of a space, in the folder of the space. The table is written only for a paper.
+"""Files of the decision for one design of a space, in the folder of the space. DECISION_TABLE is written only for a
+paper.
 """
 SHOWN_DESIGNS, HARDWARE_OF_DESIGN = "designs", "hardware.yaml"
 """SHOWN_DESIGNS: name of the folder for full runs of designs, in the folder of the space. HARDWARE_OF_DESIGN: name of

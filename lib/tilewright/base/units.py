@@ -231,9 +231,10 @@ def _quantity(
 
 
 def nearest_unit(unit: str, units: Mapping[str, int | str]) -> str:
-    """Unit that a person most likely meant: `KiB` for `KB`, because most people use `KB` for 1024 bytes; otherwise the
-    unit that differs only in capitals, or in `ps` instead of `/s`; bytes if both bits and bytes are possible. A prefix
-    above the largest one becomes the largest.
+    """Unit that a person most likely meant. For `KB`, it is `KiB`, because most people use `KB` for 1024 bytes. For any
+    other unit, it is the unit that differs only in capitals, or in `ps` instead of `/s`. If bits and bytes are both
+    possible, it is bytes. A prefix above the largest one becomes the largest. If there is no such unit, the unit that
+    is nearest in spelling is taken; '' if none is near.
     """
     if _is_kilo_by_habit(unit, units):
         return f"Ki{unit.removeprefix('K')}"

@@ -10,8 +10,8 @@ TOP = "the top level of the file"
 _UNIT = re.compile(r"_(?:k|m|g)?(?:hz|pj|nj|fj|mw|w|bits|bytes|b|kib|mib|mm2|um2|ns|s|nm)$")
 """Unit at the end of a name. Keys of files have no unit, because their values can have one."""
 _CLOSE = 0.8
-"""Smallest similarity with a key of another table. It is above that for keys of the same table, because other tables
-have many keys."""
+"""Smallest similarity with which a key of another table is suggested. The limit for keys of the same table is lower
+(`nearest_name`), because the other tables have more keys."""
 
 
 class UnknownKey(NamedTuple):

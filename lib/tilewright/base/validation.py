@@ -83,7 +83,7 @@ _MESSAGES = {
 _ITEM = "[...]"
 """Text for an item of a list in the place of a table."""
 _NO_TABLE = ("dict_type", "model_type", "model_attributes_type")
-"""Kinds of errors of a value that must be a table."""
+"""Kinds of errors for a value that is not a table, although it must be one."""
 
 
 class TableModel(BaseModel):
@@ -253,8 +253,8 @@ def _record(detail: Any, model: Any, problems: Problems, further: Tables) -> Non
 
 
 def _misplaced(path: KeyPath, model: Any, further: Tables) -> str:
-    """Text on a value that stands in place of a named table, such as a memory, if its name is a key of another table;
-    '' otherwise."""
+    """Text on a wrong value in place of a named table, such as a memory. The text names the other tables that have the
+    name of this value as a key; '' if there are none."""
     if not path or _is_model(_type_at(model, path[:-1])):
         return ""
     places = [place for place, keys in {**tables_of(model), **further}.items() if path[-1] in keys]
@@ -363,7 +363,7 @@ def whole(values: Iterable[Item | None] | None) -> list[Item]:
 
 
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
-    """Names in a list that defines them, for checks of other parts of the file that use them.
+    """Names that a list defines, for checks of other parts of the file that use these names.
 
     The result is [] if the list is None or contains None. None stands for an invalid name, and other parts of the file
     may use that name. With [], callers do not report such a use as an unknown name.

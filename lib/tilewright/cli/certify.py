@@ -69,7 +69,7 @@ def check_front(
     folder: Annotated[FilePath, ARGUMENT],
     space: Annotated[FilePath | None, Help("File of the space, if it was moved.")] = None,
     sample: Annotated[
-        int, Limits(least=0), Help("Number of designs to draw outside the fronts; their costs are recomputed.")
+        int, Limits(least=0), Help("Number of random designs outside the fronts; their costs are recomputed.")
     ] = SAMPLE,
     seed: Annotated[int, Limits(least=0), Help("Seed of the random choice of designs for --sample.")] = 0,
     everything: Annotated[bool, Help("Recompute the costs of all designs.", flag="--all")] = False,

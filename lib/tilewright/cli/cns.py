@@ -139,8 +139,8 @@ def cns(
     """Network cut into computation nodes (CNs). `output` is the folder that the command writes.
 
     The arguments have the names of the options of the command. Input files can also be objects in memory. With
-    `strict`, operators whose costs are not computed and input without effect are errors. Raises InputError with all
-    errors of the input files and of the options.
+    `strict`, input without effect is an error, and so is an operator whose costs are not computed. Raises InputError
+    with all errors of the input files and of the options.
     """
     return _cut(workload, hardware, mapping, tiling, output, pipeline, network_options, strict)[1]
 

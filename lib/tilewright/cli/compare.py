@@ -173,12 +173,12 @@ def compare(
     ] = "",
     search_again: Annotated[
         bool,
-        Help("For each change that would reverse the order, also search new mappings. Both runs must be on one core."),
+        Help("For each change that would reverse the order, also search new mappings. Each run must be on one core."),
     ] = False,
     batches: Annotated[
         Sequence[int],
         Help(
-            "Batches for which mappings of both runs are searched again: 2,4,8. Both runs must be on one core.",
+            "Batches, such as 2,4,8, for which mappings of both runs are searched again. Each run must be on one core.",
             type=str,
         ),
     ] = (),

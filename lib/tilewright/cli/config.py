@@ -68,7 +68,7 @@ def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
     * The run names no mapping file.
     * There is no mapping file with the same name as the hardware.
-    * No key sets `fusion`, tiles, stacks, stages, or a schedule that the search for plans does not support.
+    * No key sets `fusion`, tiles, stacks, stages, or a schedule setting that the search for plans does not have.
 
     `values` are the values of the keys of the run, including keys at the top of the configuration.
     """

@@ -34,8 +34,8 @@ class ExploredSpace:
     @cached_property
     def parts(self) -> "dict[str, SpacePart]":
         """Parts of the space, by file name. One job computes the costs of one part. A part is a range of families of
-        designs. The designs of a family differ only in numbers that change the costs of a mapping, but not in which
-        data the mapping moves.
+        designs. The designs of a family differ only in numbers that change the costs of a mapping but not the data that
+        the mapping moves.
         """
         from tilewright.designs.parts import parts_of
 

@@ -323,7 +323,7 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
 def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
     """Text on the best depth-first schedule: one line for each stack, and one line on the proof or the remaining gap.
     `lpf_limit` is an option of the search engine loma, which maps the layers of a tile. It limits the number of loops
-    of a layer that loma permutes; None means no limit.
+    that loma permutes for a layer; None means no limit.
     """
     from tilewright.base.proof import TilePlans, optimum_line
     from tilewright.base.units import count_text

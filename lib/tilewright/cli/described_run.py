@@ -99,7 +99,7 @@ class DescribedRun:
         """Workload of the run, which ran on `core`: an artifact that the pipeline wrote beside the run, or a file of
         the user with the name of the network; None if neither is found.
 
-        If both exist, the result is the artifact for default `options`, otherwise the file of the user.
+        If both exist, the result is the artifact for default `options`, and the file of the user for other options.
         """
         from tilewright.workload.source import read_parsed
 

@@ -19,8 +19,8 @@ OF_OUTPUT = (
 @verb(
     """Draw the memories of a hardware file or artifact above the array: operands, sizes, instances, ports, costs.
 
-    For an accelerator with several cores, one figure shows its cores, links and buses. Each core file has another
-    figure, with the name of the core file in its file name.
+    For an accelerator with several cores, one figure shows its cores, links and buses. Each core file has a figure
+    of its own; the name of this figure contains the name of the core file.
 
     Example: tilewright draw config/hardware/zigzag/tpu_like.yaml -o tpu_like.svg
     """,

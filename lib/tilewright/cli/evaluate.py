@@ -533,15 +533,15 @@ def _places_in_mapping(mapping: Mapping, file: str) -> dict[int, str]:
 
 def _places_in_points(file: FilePath, points: list[Point]) -> dict[int, str]:
     """Beginning of a message, such as `points.jsonl:4 `, for each point of a file with one point per line. The keys are
-    the ids of the entry objects.
+    the ids of the constraints of the points.
     """
     lines = [number for number, text in enumerate(_text_of(Path(file)).split("\n"), 1) if text.strip()]
     return {id(entry): f"{file}:{number} " for (_, entry), number in zip(points, lines, strict=True)}
 
 
 def _for_layers(names: list[str]) -> str:
-    """Text with the number of layers to which an entry of a mapping file applies, and the name of the first of these
-    layers (`names`); '' for one layer.
+    """Text with the number of layers in `names` and the name of the first one; '' for one layer. `names` has the layers
+    to which an entry of a mapping file applies.
     """
     return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
 

@@ -300,7 +300,8 @@ def _kept_text(space: "Space", output: Path, shown: bool) -> str:
         echo_text(ended_lines([f"best of {count_of(done, 'design')} so far:", *best], "  "), nl=False)
     return (
         f"the results of {done:,} of {count_of(len(space), 'design')} are kept in {output / SHARDS};"
-        " the same command continues with the other designs, and `--gather` writes the answer for these designs"
+        " the same command continues with the other designs; with `--gather`, it writes the answer for the"
+        " finished designs"
     )
 
 

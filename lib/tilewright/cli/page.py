@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tilewright.results.page.document import PageRun
 
 SUFFIXES = (".html", ".htm")
-"""Ends of names of the file that the verb writes. With another name, browsers would show the text of the page."""
+"""Suffixes that the file of the page can have. With another suffix, browsers would show the HTML text of the page."""
 
 
 @verb(

@@ -91,7 +91,7 @@ def pareto(
     paper: Annotated[PaperWidth | None, Paper(("figures", "csv"))] = None,
 ) -> "pandas.DataFrame":
     """Table of the runs in the folders, one row per run. The column `pareto` says whether the run is on the Pareto
-    front in energy, latency and area of the comparable runs of its network.
+    front (in energy, latency and area) of the comparable runs of its network.
 
     `csv` is a file to write, and `figures` is a folder to write. `unfinished` is a file that lists runs without a
     result; the table names these runs. `paper` is the width of figures for a paper, `column` or `page`; None draws

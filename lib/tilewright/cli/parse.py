@@ -85,8 +85,8 @@ def parse(
 
     `kind` is hardware, workload or mapping. `options` are options of the verb for this kind. For hardware, these are
     `core_folder` and `core`; for a workload, `coverage`, `table`, `graph`, `name`, `strict`, `network_options`,
-    `model`, `paper`, `dims`, `input_shapes`, `branches`, `precision` and `bits`. Raises InputError with all errors of
-    the file, and for an unknown kind or option.
+    `model`, `paper`, `dims`, `input_shapes`, `branches`, `precision`, `bits` and `zeros`. Raises InputError with all
+    errors of the file, and for an unknown kind or option.
     """
     if kind not in READERS:
         raise InputError([Problem("no such kind of file", path="kind", value=repr(kind), allowed=", ".join(READERS))])

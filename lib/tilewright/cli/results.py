@@ -60,7 +60,7 @@ def results(
     ] = False,
     report: Annotated[
         bool,
-        Help("If the report is out of date, print only the path of the file that describes the job that makes it."),
+        Help("If the report is out of date, print only the path of the file that describes the job for the report."),
     ] = False,
     left_out: Annotated[
         FilePath | None, Help("With --report: file with the unfinished runs, as --output writes it.")

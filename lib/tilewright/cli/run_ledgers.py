@@ -125,8 +125,8 @@ def ordered(
 
 
 def _with_structures(points: "Sequence[RunPoint]", folders: Sequence[Path]) -> "list[RunPoint]":
-    """Points of runs. If runs have different networks with the same name, their points get another digest of the
-    network, which does not cover the bits of operands and the shares of zeros.
+    """Points of runs. If runs have different networks with the same name, their points get an additional digest of
+    the network, which does not cover the bits of operands and the shares of zeros.
     """
     from tilewright.workload.network_identity import structure_of_network
 

@@ -48,7 +48,7 @@ def _described(place: str | Path) -> "tuple[Workload | None, Core | None]":
 
 def network_difference(places: Sequence[str]) -> "NetworkDifference | None":
     """Difference between the networks of two runs, which are at `places`. None if one of the networks is not found. If
-    both runs are on one core, only layers that at least one of the cores runs are compared in bits and zeros.
+    each run is on one core, bits and zeros are compared only for layers that at least one of these cores runs.
     """
     from tilewright.mapping.runnable import can_run
     from tilewright.workload.network_identity import difference_of

@@ -178,9 +178,9 @@ def _found(
 
 
 def _notices_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator", hardware: Any) -> list[str]:
-    """Notices of two kinds: on entries and keys of a mapping file that have no effect, because no layer uses them, and
-    on operands whose widths differ from those for which the energy of an operation is given. Raises InputError for
-    unknown names in the file.
+    """Notices of two kinds. The first are on entries and keys of a mapping file that have no effect, because no layer
+    uses them. The second are on operands whose widths differ from those for which the energy of an operation is given.
+    Raises InputError for unknown names in the file.
     """
     from tilewright.mapping.file_checks import document_behind
     from tilewright.mapping.notices import unit_energy_notices_of_cores

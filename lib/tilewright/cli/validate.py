@@ -69,7 +69,7 @@ def _row(file: Path, kind: str, found: Sequence[Problem], notices: Sequence[str]
 
     If FILES has one mapping file, and also one hardware file, one workload or both, the command also checks the mapping
     against them. It reports entries, loops and units of the array that are not used. A warning names a number that no
-    real part has, or values of an axis with which the first design of a space is invalid. Warnings are not errors, so
+    real part has, or values of an axis that make the first design of a space invalid. Warnings are not errors, so
     they leave the exit code at 0.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml

@@ -47,7 +47,7 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
 def array_use(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> ArrayUseRecord | None:
-    """Use of an in-memory array by a layer, for the record of the layer; None for a digital array."""
+    """Use of an in-memory array by a layer, for the record of the layer; None for any other array."""
     if core.operational_array.kind == DIGITAL:
         return None
     work = array_work(layer, core, unrolling, profile, links)
@@ -111,7 +111,8 @@ class EnergyTerm(Protocol):
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
         """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories.
-        Only depth-first schedules and attention in tiles have such cycles; cores of a schedule that wait do not count.
+        Only depth-first schedules and attention in tiles have such cycles. Cycles in which a core of a schedule of
+        several cores waits do not count.
         """
 
 

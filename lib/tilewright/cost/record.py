@@ -206,7 +206,7 @@ class LayerRecord:
     cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
     """Cycles that a unit of the array needs for one operation."""
     array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
-    """Use of an in-memory array by the layer; None for a digital array."""
+    """Use of an in-memory array by the layer; None for any other array."""
     zeros: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     """Share of zeros in each input operand and in the final outputs (key `O_final`), as given by the user."""
     active_share: float = field(default=1.0, metadata=LEFT_OUT)

@@ -97,8 +97,8 @@ def requests_memory(problem, o):
 
 @kernel
 def footprint_bits(problem, ws, last):
-    """Bits that the `last` innermost temporal loops touch. Only operands count whose outermost memory is the memory
-    with a latency of requests.
+    """Bits that the `last` innermost temporal loops touch, summed over the operands whose requests take time (see
+    `requests_memory`).
     """
     bits = 0.0
     for o in range(problem.operand_count):

@@ -203,8 +203,8 @@ class Core:
     area_unit: str = field(default=MM2, metadata=LEFT_OUT)
     """Unit of the areas of the core.
 
-    NO_UNIT means that the unit is unknown, although names of fields contain mm2. These areas must not be shown as mm2
-    or compared (`system.core_area`).
+    NO_UNIT means that the unit is unknown, although names of fields contain mm2. Areas of unknown unit must not be
+    shown as mm2 or compared (`system.core_area`).
     """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock frequency in MHz; 0 if the hardware file gives none."""

@@ -25,13 +25,13 @@ def find_core_file(name: str, folder: Path) -> Path | None:
     """Path of the core file that `name` means in an accelerator file in `folder`; None if there is no such file. The
     search begins in `folder`.
 
-    A `name` with folders that does not begin with `./` is then looked up from the working folder, and from each folder
-    above `folder`.
+    If `name` has folders and does not begin with `./`, the file is then looked up from the working folder, and from
+    each folder above `folder`.
 
-    A `name` without folders is then looked up in the folder `cores` in `folder`. If the file is not there, `folder` and
-    the folders above it are considered: those with `hardware` in their name, and then those called `inputs`, are
-    searched with all their subfolders. A file that is found in this search counts only if a folder in its path has
-    `hardware` in its name.
+    If `name` has no folders, the file is then looked up in the folder `cores` in `folder`. If it is not there, some
+    folders among `folder` and those above it are searched with all their subfolders: first each folder with `hardware`
+    in its name, then each folder called `inputs`. A file that is found in this search counts only if a folder in its
+    path has `hardware` in its name.
     """
     given = Path(name)
     near = [folder / given]
@@ -46,9 +46,9 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 
 def core_file_names(paths: list[Path]) -> list[str]:
-    """Names of core files, in the order of `paths`. A name is the file name without suffix. If several files have this
-    name, folder names are put in front of all names until the names differ, joined by `-`. If some files differ only in
-    their suffixes, all names have their suffix.
+    """Names of core files, in the order of `paths`. A name is the file name without suffix. If two of the files would
+    have the same name, folder names are put in front of all names until the names differ, joined by `-`. If some files
+    differ only in their suffixes, all names have their suffix.
 
     Some files, such as b-x.yaml and b/x.yaml, have equal names even with all their folders. In this case, all names
     have all their folders; in folder names and file names, each `-` is written as `_-`, and each `_` as `__`.

@@ -166,7 +166,7 @@ def core_entry(
     (PART), a core that only stores data (STORE), or the off-chip core (OFF_CHIP).
 
     `clock_mhz` is the clock that the file of several cores gives. If the use is STORE or OFF_CHIP, an array that never
-    computes replaces the array of the file. These files can therefore omit the array, or give an array without units
+    computes replaces the array of the file. Such a file can therefore omit the array, or give an array without units
     and with any energy. Raises InputError with all mistakes.
     """
     document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
@@ -198,7 +198,7 @@ def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]
     """
     problems = Problems(document)
     if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
-        said = "the areas have no unit, so designs are not compared by area; if they are in mm2, write `area_unit: mm2`"
+        said = "the areas have no unit, so designs are not compared by area; if the unit is mm2, write `area_unit: mm2`"
         problems.notice(_first_area(document), said)
     return problems.notices
 

@@ -5,12 +5,12 @@ from tilewright.hardware.system import MultiCoreAccelerator
 
 
 def core_extrapolated(core: Core) -> tuple[str, ...]:
-    """Names of the memories of a core whose costs are extrapolated."""
+    """Names of those memories of a core whose costs are extrapolated."""
     return tuple(memory.name for memory in core.memories if _is_extrapolated(memory))
 
 
 def system_extrapolated(accelerator: MultiCoreAccelerator) -> tuple[str, ...]:
-    """Names of the memories of all cores whose costs are extrapolated, each after the name of its core. Equal cores
+    """Names of those memories of all cores whose costs are extrapolated, each after the name of its core. Equal cores
     count once.
     """
     return tuple(

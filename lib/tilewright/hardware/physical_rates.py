@@ -87,8 +87,8 @@ def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
 
 @dataclass
 class _Clock:
-    """Clock of a file. `is_missed` becomes true when the missing clock is reported as a problem. It is then not
-    reported again."""
+    """Clock of a file. `is_missed` becomes true when the missing clock is reported as a problem, so that it is
+    reported only once."""
 
     frequency_mhz: float | None
     is_missed: bool = False
@@ -156,7 +156,7 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
         problems.at(path, message, value, "at least one bit per cycle")
         return _STANDS_IN
     if exact != bits:
-        digits = max(6, len(str(bits)) + 2)  # a fraction stays visible, so that the number is not that of a rounding up
+        digits = max(6, len(str(bits)) + 2)  # a fraction stays visible, so that the number never looks rounded up
         said = (
             f"{value} at {clock.frequency_mhz:g} MHz are {float(exact):.{digits}g} bits per cycle, rounded down to"
             f" {bits}"

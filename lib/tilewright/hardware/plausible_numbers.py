@@ -1,7 +1,7 @@
 """Plausible numbers of hardware files: ranges of clocks and energies, and reports on numbers outside of these ranges.
 
-A number outside of its range is valid, because real hardware can be unusual. It is more often written in a wrong unit.
-The report therefore names the number, the range, and the source of the range.
+A number outside of its range is valid, because real hardware can be unusual. More often, such a number is written in a
+wrong unit. The report therefore names the number, the range, and the source of the range.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,9 +15,9 @@ from tilewright.hardware.silicon.memory_cost import known_nodes, node_factors
 from tilewright.hardware.silicon.multiplier import multiplier_energy_pj
 
 FAR = 100.0
-"""Ratio to the least energy of the library of costs below which an energy causes a caution. The library has published
-parts from 180 nm to 7 nm. Operands of one bit, newer nodes and low supplies together need about a hundredth of the
-energy of the least entry. A wrong prefix of an energy is a factor of 1000 or more.
+"""Largest factor by which an energy can be below the least energy in the library of costs without a caution. The
+library has published parts from 180 nm to 7 nm. Operands of one bit, newer nodes and low supplies together need about a
+hundredth of the energy of the least entry. A wrong prefix of an energy is a factor of 1000 or more.
 """
 LARGEST_REAL_ENERGY_PJ = 1000.0
 """Largest energy of an operation or of a bit, in pJ, that causes no caution. All entries of the library of costs need
@@ -70,7 +70,7 @@ def report_clock(problems: Problems, path: KeyPath, clock_mhz: float | None) -> 
 def report_operation(
     problems: Problems, path: KeyPath, energy_pj: float, types: Collection[str] | None, nodes_nm: Iterable[float]
 ) -> None:
-    """Report an energy of an operation that is outside of the range of the library of costs.
+    """Report the energy of an operation if it is outside of the range of the library of costs.
 
     `types` has the operators that the array can run; None if they are unknown. `nodes_nm` has the process nodes of the
     memories with costs from the library. If there are some, the energy is also compared with a multiply-accumulate at
@@ -94,14 +94,14 @@ def report_operation(
 
 
 def report_bit_of_memory(problems: Problems, path: KeyPath, energy_pj: float, memory_type: str) -> None:
-    """Report an energy of reading or writing a bit that is outside of the range of the library of costs. `memory_type`
-    is the technology of the memory in the hardware file."""
+    """Report the energy of reading or writing a bit if it is outside of the range of the library of costs.
+    `memory_type` is the technology of the memory in the hardware file."""
     _report(problems, path, energy_pj, "bit", memory_range(memory_type == DRAM))
 
 
 def report_bit_of_link(problems: Problems, path: KeyPath, link: str, energy_pj: float) -> None:
-    """Report an energy of moving a bit over a link that is outside of the range of the library of costs. `link` is the
-    name of the link in messages."""
+    """Report the energy of moving a bit over a link if it is outside of the range of the library of costs. `link` is
+    the name of the link in messages."""
     _report(problems, path, energy_pj, "bit", link_range(), f"{link}: ")
 
 
@@ -114,7 +114,8 @@ def operation_range(multiplies: bool) -> EnergyRange:
 @cache
 def memory_range(is_dram: bool) -> EnergyRange:
     """Range of the energies of a bit of memories. Files can leave out the technology of a memory, so a memory that is
-    not said to be a DRAM can be one: its range begins at registers of the smallest node, and ends at DRAMs."""
+    not said to be a DRAM can still be a DRAM. The range of such a memory begins at registers of the smallest node, and
+    ends at DRAMs."""
     if is_dram:
         return _range((DRAM,), _PER_BIT)
     register, smallest_nm = entries()[REGISTER], known_nodes()[0]
@@ -147,8 +148,10 @@ def _ends_pj(entry: LibraryEntry) -> tuple[float, float]:
 
 
 def _report(problems: Problems, path: KeyPath, energy_pj: float, unit: str, known: EnergyRange, name: str = "") -> None:
-    """Report an energy that is above 0 and outside of the range `known`. `name` begins the message. The report is a
-    caution if the energy is far from the range, and a notice if it is only above the range."""
+    """Report an energy if it is above 0 and outside of the range `known`. `name` begins the message. The report is a
+    caution if the energy is more than FAR times below the range or above LARGEST_REAL_ENERGY_PJ; otherwise, it is a
+    notice. An energy that is at most FAR times below the range is not reported.
+    """
     if not energy_pj or known.least_pj / FAR <= energy_pj <= known.largest_pj:
         return
     is_below = energy_pj < known.least_pj

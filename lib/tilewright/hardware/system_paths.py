@@ -9,7 +9,7 @@ to a receiver extends a chosen path to a neighbour of the receiver by one link. 
 path whose most loaded link has the smallest load. Ties go to the smaller sum of the loads, then to the smaller core
 ids. The load of a link is the number of chosen paths that contain the link, divided by the width of the link.
 
-With either of these two values, the paths of equal width from one sender form a tree.
+With either value of `equal_paths`, the paths of equal width from one sender form a tree.
 """
 
 import math

@@ -163,7 +163,7 @@ def _check_pairs(
     sharing: set[tuple[int, int]],
 ) -> None:
     """Report a second link between two cores in the same direction, and a link between cores that share memory. The
-    pairs of cores that `connection` links are added to `joined`.
+    pairs of cores that `connection` joins are added to `joined`.
     """
     if connection.is_bus:
         return

@@ -275,8 +275,8 @@ def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
 
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
 """Uses of a core file: the only core of an accelerator, a computing core of an accelerator of several cores, a core
-that only stores data, and the off-chip core. Of unusual values in the file of the off-chip core, only those that are
-probably mistakes are reported.
+that only stores data, and the off-chip core. In the file of the off-chip core, unusual values are reported only if they
+are probably mistakes.
 """
 LARGEST_ARRAY = 2**40
 """Largest allowed number of units of an array: a million times the number of units of the largest chip that exists."""

@@ -228,8 +228,8 @@ class MemoryEntry(TableModel):
     caches: Annotated[list[CacheEntry], Field(min_length=1, max_length=4)] | None = None
     """Caches between the core and the memory, from the smallest to the largest. Needs `request_latency_cycles`."""
     row_dimensions: Annotated[list[Name], Field(min_length=1)] | None = None
-    """Loop dimensions along which elements have consecutive addresses in the memory. For each operand, only the first
-    listed dimension that indexes the operand counts. Needs `burst`."""
+    """Loop dimensions along which elements have consecutive addresses in the memory. Each operand uses only the
+    first of the listed dimensions that indexes the operand. Needs `burst`."""
     tile_dimensions: list[Name] | None = None
     """Loop dimensions along which a tile in the memory can be larger than the tiles in the memories below
     (docs/model.md#control). Default: all. The key does not limit loops that only reuse data.

@@ -235,12 +235,12 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def mem_utili_shared(self) -> dict[LayerOperand, list[float]]:
-        """Filled share of each memory, by operand and level. The data of all operands in the memory count."""
+        """Filled share of each memory, by operand and level. The data of all operands in the memory are counted."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization.items()}
 
     @cached_property
     def mem_utili_individual(self) -> dict[LayerOperand, list[float]]:
-        """Filled share of each memory, by operand and level. Only the data of this operand count."""
+        """Filled share of each memory, by operand and level. Only the data of this operand are counted."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization_individual.items()}
 
     @cached_property

@@ -66,7 +66,7 @@ def unrolling_of(value: Any) -> Unrolling:
     """
     wrong = Problem(
         *("is not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
-        allowed="side of the array -> loop dimension -> whole factor",
+        allowed="side of the array -> loop dimension -> positive integer",
     )
     if not isinstance(value, Mapping):
         raise InputError([wrong])

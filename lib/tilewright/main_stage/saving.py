@@ -61,8 +61,8 @@ class Dump(_InPlace, watchers.Dump):
 class _Pattern(_InPlace):
     """Base class of stages that save into files named by a pattern.
 
-    If the pattern contains LAYER_MARK, there is one file for each layer, or only one file for the network if results of
-    a network have passed the stage. If the pattern does not contain LAYER_MARK, a single file has the list of all
+    If the pattern contains LAYER_MARK, there is one file for each layer. If results of a network have passed the stage,
+    the only file is that of the network. If the pattern does not contain LAYER_MARK, a single file has the list of all
     results.
     """
 

@@ -153,8 +153,8 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
     of the multi-core flow, and the result is this item.
 
     Raises InputError if the keywords do not contain a network and an accelerator that parsers have read. Raises
-    InputError also if a stage changes the accelerator too late: with several cores, any stage below
-    AcceleratorParserStage; on one core, any stage below SearchUnusedMemoryStage.
+    InputError also if a stage changes the accelerator too late. With several cores, this is any stage below
+    AcceleratorParserStage; on one core, it is any stage below SearchUnusedMemoryStage.
     """
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):

@@ -23,8 +23,8 @@ def control_keys(core: Core) -> tuple[str, ...]:
 
 
 def refuse_control(cores: Iterable[Core], flow: str) -> None:
-    """Raise InputError if the hardware file of a core has rules of the core's control. This is for kinds of runs that
-    do not obey the rules. `flow` names the kind of run, as the subject of a sentence.
+    """Raise InputError if the hardware file of a core has rules of the core's control. The function is for kinds of
+    runs that do not obey the rules. `flow` names the kind of run, as the subject of a sentence.
     """
     problems = [
         Problem(

@@ -20,8 +20,8 @@ def zero_keys(core: Core) -> tuple[str, ...]:
 
 
 def refuse_zeros(cores: Iterable[Core], flow: str) -> None:
-    """Raise InputError if the hardware file of a core has keys that use shares of zeros. This is for kinds of runs that
-    do not model zeros. `flow` names the kind of run, as the subject of a sentence.
+    """Raise InputError if the hardware file of a core has keys that use shares of zeros. The function is for kinds of
+    runs that do not model zeros. `flow` names the kind of run, as the subject of a sentence.
     """
     problems = [
         Problem(

@@ -119,8 +119,9 @@ def gates(
     levels: Mapping[str, tuple[SpatialLoops, ...]],
     profile: ModelProfile,
 ) -> np.ndarray:
-    """Share of the cycles in which a read of an innermost memory is left out, for each operand: zeros of the other
-    input then stop all lanes that the memory serves. The share is 0 for an operand with reads that are never left out.
+    """Share of the cycles in which the read of an operand from its innermost memory is left out, for each operand. A
+    read is left out if zeros of the other input stop all lanes that the memory serves. The share is 0 for an operand
+    whose reads are never left out.
 
     `levels` has the spatial loops of each operand. Its first entry has the loops between the array and the innermost
     memory. Lanes that use different elements of the other input stop independently. Lanes of a sliding window count as

@@ -54,7 +54,7 @@ def _problems(
         if not kinds or any(fits(value) for _, fits in kinds):
             continue
         words = " or ".join(dict.fromkeys(word for word, _ in kinds if word != "None"))
-        hint = "; give the folder into which `output` wrote this result" if PATH in kinds and _is_result(value) else ""
+        hint = "; give the folder (argument `output`) of this result" if PATH in kinds and _is_result(value) else ""
         message = f"tilewright.{name} takes {words}, not {type(value).__name__}{hint}"
         yield Problem(message, path=parameter)
 

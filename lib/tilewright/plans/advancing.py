@@ -29,7 +29,7 @@ PROGRESS = "progress"
 
 def advancing_tasks(problem: SystemProblem, space: PlanSpace) -> Iterator[Task]:
     """Tasks that evaluate plans whose layers advance together. There are no tasks if weights need not pass through the
-    cores (`are_weights_passed`), or if the run fixes another rule of candidate selection.
+    cores (`are_weights_passed`), or if the run fixes a rule of candidate selection other than `progress`.
     """
     if space.fixed.selection not in (None, PROGRESS) or not are_weights_passed(space):
         return
@@ -75,9 +75,10 @@ def stepped(one: LayerSpace, width: int, depth: int) -> LayerTiles | None:
     """Tiles of a layer with weights: one part of the rows (or of the batch) for each core, and pieces of `width`
     channels.
 
-    A core must have room for the inputs of a part together with `depth` pieces of the weights. If it has not, the
-    pieces are cut into the smallest sufficient number of steps along the reduction. The result is None if no number of
-    steps is sufficient, or if the mapping file fixes the tiles.
+    A core must have room for the inputs and outputs of a piece together with `depth` pieces of the weights. If it has
+    not, the pieces are cut into the smallest sufficient number of steps along the reduction. The result is None if no
+    number of steps is sufficient, if the mapping file fixes parts or tiles, or if the layer lacks the dimensions for
+    these cuts.
     """
     across = one.rows or one.third
     if one.between is not None or one.within is not None or not across or not one.channels:

@@ -332,8 +332,9 @@ def _fused_ids(space: PlanSpace, plan: Plan) -> set[int]:
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
     """Statistics of the evaluated plans, one row for each origin (the step of the search that proposed the plan).
 
-    A row has four counts: all plans, their schedules, plans without a schedule, and plans that were the best so far
-    when they were evaluated. It also has latency, energy and EDP of the best plan of the origin.
+    A row has four counts: plans, schedules that were made for these plans, plans without a schedule, and plans that
+    were the best so far when they were evaluated. A row also has latency, energy and EDP of the best plan of the
+    origin.
     """
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}

@@ -3,9 +3,9 @@
 A block is a part of a layer along up to three dimensions at the same time: the rows, the channels, and the heads or the
 batch.
 
-If a layer is cut into `a x b` blocks, each on a core of its own, the input is read `b` times and the weights are read
-`a` times. With fewer cores, less data are read, but the computation takes longer. Data that do not fit a core are read
-again. The estimate includes these effects.
+For example, `a` parts along rows and `b` parts along channels give `a x b` blocks. If each block has a core of its own,
+the input is read `b` times and the weights are read `a` times. With fewer cores, less data are read, but the
+computation takes longer. Data that do not fit a core are read again. The estimate includes these effects.
 
 The estimate only decides which cuts are scheduled first. The schedules decide which cut is the best.
 """
@@ -346,8 +346,9 @@ class _Estimate:
 
     def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
         """True if a memory of the core can keep the outputs of a piece of the block, or a suitable input of the piece.
-        An input is suitable if it does not depend on some dimension that the block does not cut. `bits` has the size of
-        each operand of a piece. `pieces` has the number of pieces along each of the first two dimensions.
+        An input is suitable if the block has only one piece along some dimension on which the input does not depend.
+        `bits` has the size of each operand of a piece. `pieces` has the number of pieces along each of the first two
+        dimensions.
         """
         for room, held in self.machine.rooms:
             for name in held:

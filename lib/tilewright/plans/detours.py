@@ -16,9 +16,9 @@ Layers = tuple[int, ...]
 BACK_PROBABILITY = 0.3
 """Probability that the first layer of a step is drawn from the layers with a detour. The step then removes detours."""
 LARGE_PROBABILITY = 0.7
-"""Probability that a layer with large results is preferred as the first layer of a step: a layer is then drawn in
-proportion to the bits that it produces (`DetourSteps.bits`), because its detour relieves a bus most. Otherwise, all
-layers have equal probability. Steps that BACK_PROBABILITY selects do not count here.
+"""Probability that the draw of the first layer of a step prefers layers with large results, because detours of such
+layers relieve a bus most. A layer is then drawn in proportion to the bits that it produces (`DetourSteps.bits`).
+Otherwise, all layers have equal probability. Steps that BACK_PROBABILITY selects do not count here.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
 """Numbers of consecutive layers that a step can change; each step draws one of these numbers. Near the end of the

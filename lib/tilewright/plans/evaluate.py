@@ -129,8 +129,8 @@ class PlanOutcome:
 
 
 class PlanEvaluator:
-    """Evaluator of plans for one network on one accelerator. Results do not depend on plans evaluated earlier. Time
-    limits are in seconds of `clock`.
+    """Evaluator of plans for one network on one accelerator. Results do not depend on plans evaluated earlier. Limits
+    of elapsed time are in seconds of `clock`.
     """
 
     def __init__(

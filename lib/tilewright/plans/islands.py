@@ -5,8 +5,8 @@ rounds. The islands form a ring. After each round, the best plan of an island tr
 The receiving island keeps the plan if it ranks among the island's best plans. If the plan and the island's best plan
 have equal ranks, the island's plan stays the best. (The rank is the objective, then the rule for ties.)
 
-A round of an island depends only on two states after the round before: its own, and that of the island before it in the
-ring. Therefore the rounds can be made in any order and anywhere, with the same result.
+A round of an island depends only on two states after the round before: the state of this island, and the state of the
+island before it in the ring. Therefore the rounds can be made in any order and anywhere, with the same result.
 """
 
 import random

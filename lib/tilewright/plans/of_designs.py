@@ -58,8 +58,8 @@ class DesignPlan:
     def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0, enough: float = math.inf) -> FoundPlan:
         """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
         `starts` of other systems first, in their order. If one of them has a schedule on this system, the opening of
-        the search makes fewer other plans. It makes no other plans if the objective of the best plan is at most
-        `enough`.
+        the search evaluates fewer other plans. If, in addition, the objective of the best plan is at most `enough`, the
+        opening evaluates no other plans.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """

@@ -1,7 +1,7 @@
 """Opening of a search for plans.
 
-It evaluates layer-by-layer plans, also with results that go through the off-chip memory, plans of blocks, uniformly cut
-plans, and plans that are composed of segments.
+It evaluates layer-by-layer plans, plans in which weights pass through all cores, plans of blocks, layer-by-layer plans
+whose results go through the off-chip memory, uniformly cut plans, and plans that are composed of segments.
 
 The opening draws no random numbers, so that it is the same for every seed.
 """
@@ -27,7 +27,8 @@ and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans t
 """
 UNIFORM_SHARE = 0.25
 """Largest share of the remaining seconds and schedules for plans in which one rule (`PartRule`) cuts all layers. The
-first plans with the fewest and the most tiles are exempt. The limit on the number of plans does not apply here.
+first plans with the fewest and the most tiles are exempt. The number of uniform plans is limited only by the number of
+plans that are left in the budget.
 """
 LAYER_BY_LAYER_SHARE = 0.1
 """Largest share of the remaining seconds and schedules for layer-by-layer plans whose layers are cut into parts. The
@@ -86,8 +87,8 @@ class Opening:
 
     def run(self, given: Task | None, neighbours: Neighbours | None = None) -> None:
         """Evaluate the start plan `given`, and the plans of all steps of the opening. If one of the plans in
-        `neighbours` has a schedule, the layer-by-layer plans and most uniform plans are left out. All steps are left
-        out if the best of these plans is good enough.
+        `neighbours` has a schedule, the layer-by-layer plans and most uniform plans are left out. If the best plan is
+        then already good enough (`Neighbours.enough`), all steps are left out.
         """
         if given is not None:
             (self.trials.start,) = self.trials.look_at([given], START)
@@ -114,8 +115,8 @@ class Opening:
             self.trials.look_at(self._compositions(rules[:kept], share), COMPOSITION)
 
     def _has_plan_in(self, neighbours: Sequence[Task]) -> bool:
-        """Evaluate the plans of similar systems. Returns True under two conditions: one of these plans has a schedule;
-        and one of the plans evaluated so far is layer by layer, unless the run fixes the stacks.
+        """Evaluate the plans of similar systems. Returns True under two conditions. First, one of these plans has a
+        schedule. Second, one of the plans with a schedule so far is layer by layer, or the run fixes the stacks.
         """
         found = self.trials.look_at(neighbours, NEIGHBOUR)
         has_plan = any(outcome.figures is not None for outcome in found)
@@ -166,13 +167,14 @@ class Opening:
             self.trials.look_at(tasks[1:], ADVANCING)
 
     def _through_off_chip(self, tasks: Sequence[Task]) -> None:
-        """Try layer-by-layer plans in which all results go through the off-chip memory. `tasks` are those of the plans
-        without such detours.
+        """Try layer-by-layer plans in which all results go through the off-chip memory. `tasks` evaluate the
+        layer-by-layer plans without this detour.
 
-        Tools that run one group of layers on all cores after another (such as Stream) always move results between
-        groups in this way. It is faster where links between cores are slower than links to the off-chip memory. Some
-        plans are tried first: the best layer-by-layer plan with its cores, and the plans with one part for each core.
-        If none of them is better than all layer-by-layer plans so far, the others are left out to save time.
+        Tools that run groups of layers one after another, each group on all cores (such as Stream), always move results
+        between groups in this way. This way is faster where links between cores are slower than links to the off-chip
+        memory. Some plans are tried first: the best layer-by-layer plan with its cores, and the plans of the part rules
+        that fill the cores. If none of them is better than all layer-by-layer plans so far, the others are left out to
+        save time.
         """
         if self.trials.lbl is None or self.space.fixed.by_off_chip is not None:
             return

@@ -77,7 +77,7 @@ class PartRule:
     """
     in_image: bool = False
     """True if a layer whose weights fit a core is cut into equal parts of its image, as many as fill the cores
-    (`LayerSpace.image_parts`). `fills_cores` must be True, too: it holds for layers whose weights do not fit.
+    (`LayerSpace.image_parts`). `fills_cores` must be True, too: it applies to layers whose weights do not fit.
     """
 
 
@@ -122,8 +122,9 @@ class LayerSpace:
     """Properties of the system for estimates of blocks. None: no core can run the layer."""
     filling: int = 1
     """Number of parts with which a rule with `fills_cores` fills the cores. For a layer with weights, it is the number
-    of allowed cores. For a layer without weights, it is the most frequent of these numbers, but at most the number of
-    its own allowed cores: its parts can then run where the parts of its input run, so that no data move between cores.
+    of allowed cores. For a layer without weights, it is the most frequent number among the layers with weights, but at
+    most the number of its own allowed cores. Its parts can then run where the parts of its input run, so that no data
+    move between cores.
     """
 
     @property
@@ -142,7 +143,7 @@ class LayerSpace:
 
         * one and two
         * the number of cores times powers of two
-        * each number with which all parts fill an array; the last part may be smaller
+        * each number with which all parts except the last fill an array
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -224,9 +225,9 @@ class LayerSpace:
         of the weights to all cores at once.
 
         `pieces` is the number of pieces. 0 stands for the smallest number with which a core has room for the inputs and
-        outputs of a part and for `depth` pieces of the weights. If a piece then has fewer than LEAST_PASSING channels,
-        or if no number is large enough, room for FEWEST_PASSING pieces (or `depth`, if that is smaller) is sufficient.
-        If no number is large enough even then, the layer is cut along channels only (`filling`).
+        outputs of one piece and for `depth` pieces of the weights. If a piece then has fewer than LEAST_PASSING
+        channels, or if no number is large enough, room for FEWEST_PASSING pieces (or `depth`, if that is smaller) is
+        sufficient. If no number is large enough even then, the layer is cut along channels only (`filling`).
         """
         across = self.rows or self.third
         if self.between is not None or not across or not self.channels:
@@ -243,8 +244,9 @@ class LayerSpace:
         return LayerTiles(tuple(TilingEntry(name, count) for name, count in loops if count > 1), self.rows_within(1))
 
     def _pieces(self, depth: int, part: dict[str, int]) -> int:
-        """Smallest number of pieces along channels for which `depth` pieces of the weights fit a core (`passing`); 0 if
-        there is no such number. `part` has the size of a part along the rows.
+        """Smallest number of pieces along channels for which `depth` pieces of the weights fit a core, together with
+        the inputs and outputs of one piece (`passing`); 0 if there is no such number. `part` has the size of a part
+        along the rows.
         """
         channel = self.channels[0]
         size, rooms = self.size(channel), () if self.machine is None else self.machine.rooms
@@ -293,9 +295,10 @@ class LayerSpace:
 
     @property
     def image_parts(self) -> Loops:
-        """Loops that cut the layer into `filling` equal parts, innermost loop first: along rows, then along columns,
-        then along channels, each into as many equal parts as possible. If these are fewer than `filling` parts, the
-        layer is cut along one dimension of the image (or channels, without an image) into unequal parts.
+        """Loops that cut the layer into `filling` equal parts, innermost loop first. The rows are cut first, then the
+        columns, then the channels, each into as many equal parts as possible; the loop over rows is the outermost. If
+        these are fewer than `filling` parts, the layer is cut along one dimension of the image (or channels, without an
+        image) into unequal parts.
         """
         left, loops = self.filling, []
         for name in (self.rows, self.columns, *self.channels[:1]):
@@ -574,8 +577,8 @@ def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> l
 
 
 def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
-    """Position of the last layer that reads the result of a layer, by position of the layer. The result can reach the
-    reader through operators that only move data. A layer without a reader is left out.
+    """Position of the last layer that reads a result, by position of the layer that makes the result. The result can
+    reach the reader through operators that only move data. A layer without a reader is left out.
     """
     made_by: dict[int, set[int]] = {}
     last: dict[int, int] = {}

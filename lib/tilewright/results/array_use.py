@@ -111,8 +111,8 @@ class ArrayUses:
     def never_full(self) -> dict[str, int]:
         """Largest number of lanes that the mapping file fixes in any layer, by array dimension.
 
-        An array dimension is listed only if the file fixes its lanes in every layer, and fixes fewer lanes in each of
-        them than the dimension has units.
+        An array dimension is listed only if, in every layer, the file fixes the lanes along the dimension, and fixes
+        fewer lanes than the dimension has units.
         """
         found = {}
         for name, units in self.units.items():

@@ -49,8 +49,8 @@ class BatchTurn:
 
     @property
     def before(self) -> int | None:
-        """Last batch on the way from the present batch to `turned` that does not reverse the order: the nearest
-        searched batch to `turned` or, if no batch between the two was searched, the present batch. None if no batch
+        """Batch next to `turned`, on the way from the present batch. With this batch, the order is not reversed. It is
+        the nearest batch that was searched between the two or, if there is none, the present batch. None if no batch
         reverses the order.
         """
         if self.turned is None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tilewright.results.multi.start_causes import ChainPart
 
 LIMITING_RULE = (
-    "a port limits a layer if doubling its width saves most cycles of this layer, and at least"
+    "the limiting port of a layer is the port whose doubled width saves most cycles, if it saves at least"
     f" {LEAST_SHARE:.0%} of the latency of this layer"
 )
 """Rule that names the limiting port of a layer, for legends and notes."""
@@ -326,9 +326,9 @@ def port_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
-    """Pair (table for a paper with the limit of each layer, notes). The table words the limits like `explain`. If a
-    single port limits the layer, the row has the cycles of this port. Equal layers share a row, with sums of their
-    cycles.
+    """Pair (table for a paper with the limit of each layer, notes). The table states the limits in the words of
+    `explain`. If a single port limits the layer, the row has the cycles of this port. Equal layers share a row, with
+    sums of their cycles.
     """
     import pandas
 
@@ -351,15 +351,15 @@ def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
     notes = [f"{LIMITING_RULE}."]
     if none:
         notes.append(
-            f"no single port limits {none} of {len(found.limits)} layers: the rows of these layers have no cycles of a"
-            " port."
+            f"in {none} of {len(found.limits)} layers, no single port is the limit: the rows of these layers have no"
+            " cycles of a port."
         )
     if any(len(layers) > 1 for layers in shared):
         notes.append("“x 2” after a name: sums over 2 equal layers, named by the first of them.")
     notes += [
         "stall cycles below 0 are slack: the port has this many cycles to spare, and the array does not wait for it.",
-        "gain: cycles that the layer saves if the port is twice as wide, also in on-loading and off-loading, which are"
-        " not in the stall cycles: a port without a stall can have a gain.",
+        "gain: cycles that the layer saves if the port is twice as wide. The gain includes on-loading and off-loading,"
+        " but the stall cycles do not: a port without a stall can have a gain.",
     ]
     columns = ["layer", "limited_by", LATENCY_CYCLES, "busy_cycles", "stall_cycles", "gain_cycles"]
     return pandas.DataFrame(rows, columns=columns), notes

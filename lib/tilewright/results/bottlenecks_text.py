@@ -180,7 +180,7 @@ def _left_out(small: int) -> list[str]:
 def _layers_without_port(found: Bottlenecks) -> list[str]:
     none = [one for one in found.limits.values() if not one.is_limited_by_one]
     together = sum(one.is_limited for one in none)
-    lines = [f"no single port limits {len(none)} of {len(found.limits)} layers"] if none else []
+    lines = [f"in {len(none)} of {len(found.limits)} layers, no single port is the limit"] if none else []
     lines += [f"{together} of these layers would be faster if several ports were wider"] if together else []
     return [*lines, *_waiting_at_any_width(found)]
 

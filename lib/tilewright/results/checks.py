@@ -303,8 +303,9 @@ def _capacity(record: LayerRecord) -> Iterator[str]:
 
 
 def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
-    """Share of each memory that is in use but that the reference model does not count when it decides whether tiles
-    fit, by memory name. The share is above 0 only if one of two faults of the reference model (docs/model.md) applies:
+    """Shares by memory name: the share of the memory that is in use, but that the reference model does not count when
+    it decides whether tiles fit. A share is above 0 only if one of two faults of the reference model (docs/model.md)
+    applies:
 
     * If the lanes do not divide a dimension, the model counts fractions of elements (B41).
     * If the final outputs are wider than the partial sums, the model counts outputs only with the width of partial sums

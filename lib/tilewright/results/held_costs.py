@@ -25,8 +25,8 @@ def ranged_pj(run: UncertainRun) -> float:
 
 
 def held_text(energy_pj: float, ranged: float, named_pj: Mapping[str, float], rest: str = REST) -> str:
-    """Parts of an energy whose costs have no range, as text with their shares of the energy. The largest part comes
-    first.
+    """Text on those parts of an energy whose costs have no range, with their shares of the energy. The largest part
+    comes first.
 
     `ranged` is the energy in pJ whose costs have a range. `named_pj` has the energies, in pJ, of parts without a range,
     by the name of the part. `rest` is the name for all other energy without a range. The result is '' if all costs have

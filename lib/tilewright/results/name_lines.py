@@ -13,8 +13,9 @@ LINE_INCHES = 0.125
 
 
 def break_names(axes: Axes, lines: int) -> None:
-    """Write each name beside the vertical axis on as many lines as it needs if no line is longer than the longest name
-    divided by `lines`. A line ends only between words, or after a separator such as `_` or `/` inside a word.
+    """Write each name beside the vertical axis on several lines, if needed. No line is longer than the longest name
+    divided by `lines`, unless it cannot be broken. A line ends only between words, or after a separator such as `_` or
+    `/` inside a word.
     """
     names = [label.get_text().replace("\n", "") for label in axes.get_yticklabels()]
     most = ceil(max(map(len, names), default=0) / lines)

@@ -1,7 +1,7 @@
 """Smallest change of one uncertain number that reverses the order of two runs, computed exactly.
 
 A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, in the
-energy of an access of each memory, in each further term of the energy, such as a term of a plug-in, and in the clock
+energy of an access of each memory, in each further term of the energy (such as a term of a plug-in), and in the clock
 period. Its latency is linear in the clock period. Mappings stay unchanged.
 
 Classes for other uncertain numbers, such as bandwidths, override `changes`, `difference`, `share` and `turning_factor`.
@@ -192,8 +192,9 @@ def order_turns(
 def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     """Uncertain numbers of two runs: energies of a MAC, of memories and of further terms, and clock frequencies.
 
-    Static powers are no uncertain numbers: a clock changes their energy. An energy is one number for both runs if it
-    has the same source in both: a law of the library of costs, or a part that is equal in both hardware files.
+    Static powers are not among these numbers; a change of a clock changes their energy. An energy is one number for
+    both runs if it has the same source in both: a law of the library of costs, or a part that is equal in both hardware
+    files.
 
     For some runs, such as runs on several cores, the costs of the single parts are not known. Such a run has only two
     kinds of uncertain numbers: its clock, and memory energies with a known range.
@@ -567,7 +568,7 @@ def _limits(one: OrderTurn) -> str:
 
 
 def _considered(one: OrderTurn) -> str:
-    """Kinds of the numbers of which no change reverses the order, as text; '' if there are none."""
+    """Kinds of the numbers for which no change reverses the order, as text; '' if there are none."""
     return f" (numbers: {', '.join(one.kinds)})" if one.kinds else ""
 
 

@@ -83,7 +83,7 @@ def _is_alike(figure: "NotedFigure", caption: Path, numbers: Path) -> bool:
 
 
 def latex_files(stem: Path, width: str) -> list[Path]:
-    """LaTeX files of the table `stem` for a width that exist: `<stem>-<width>.tex` and its parts, such as
+    """Existing LaTeX files of the table `stem` for a width: `<stem>-<width>.tex` and its parts, such as
     `<stem>-<width>-2.tex`.
     """
     name = f"{stem.name}-{width}"

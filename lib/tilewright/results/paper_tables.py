@@ -95,9 +95,9 @@ class PaperTable:
         usual: Units = USUAL_UNITS,
         below: Sequence[str] = (),
     ) -> "PaperTable":
-        """Table in the units `usual`, or in other units if its numbers are not readable in these and these are not
-        `CommonUnits`. All columns of one quantity, such as energies, have one unit, so that a reader can compare their
-        numbers. `notes` are sentences below the table, and LaTeX prints those in `below`.
+        """Table in the units `usual`. If its numbers are not readable in these units, the table has other units, unless
+        `usual` are `CommonUnits`. All columns of one quantity, such as energies, have one unit, so that a reader can
+        compare their numbers. `notes` are sentences below the table, and LaTeX prints those in `below`.
         """
         units, same = _units(table, usual), _same(table)
         table = table.drop(columns=list(same))
@@ -168,7 +168,9 @@ class PaperTable:
         return [lowest_part(self._grid, inches) if does_fit else Part(self._grid, layout)], does_fit
 
     def faults(self, inches: float) -> list[str]:
-        """Sentences on a table of the given width whose text is too small or whose rows are too many for a paper."""
+        """Faults of a table of the given width, as sentences: its text is too small, or its rows are too many for a
+        paper. [] if there are none.
+        """
         parts, does_fit = self._parts(inches)
         found, points = [], self.points(inches)
         if not does_fit and points < LEAST_POINTS:
@@ -318,8 +320,9 @@ def write_in_paper(
 
 def _write_files(table: PaperTable, text: str, stem: Path, inches: float) -> list[Path]:
     """Write the Markdown file with `text`, and the LaTeX files of a table. Files of the same width that an earlier
-    command has written and that are not written again are removed. Returns the paths. A notice of the command says if
-    there are several LaTeX files, or if LaTeX scales the text below LEAST_POINTS or the rows are taller than a sheet.
+    command has written and that are not written again are removed. Returns the paths. Notices of the command report
+    three cases: there are several LaTeX files, LaTeX scales the text below LEAST_POINTS, or the rows are too many for
+    MOST_FILES files.
     """
     markdown_end, latex_end = table_suffixes()
     contents, width = table.latex_files(inches), sheet_name()
@@ -440,7 +443,8 @@ def unit_end(name: str) -> str:
 
 def _units(table: "pandas.DataFrame", usual: Units) -> dict[str, tuple[float, str]]:
     """Units for the columns of a table: ending of the column names (a key of UNITS) -> (factor, unit). All columns with
-    the same ending get the same unit, that of `readable_unit`, or that in `usual` if these are `CommonUnits`.
+    the same ending get the same unit: the unit in `usual` if `usual` are `CommonUnits`, otherwise that of
+    `readable_unit`.
     """
     common = usual if isinstance(usual, CommonUnits) else {}
     return {

@@ -80,7 +80,7 @@ class ComparableRuns:
     are listed; the tuple is () for a run on the front.
     """
     not_compared: tuple[str, ...] = ()
-    """Names of runs of the same network whose results are missing or out of date. With a result, such a run could
+    """Names of those runs of the same network whose results are missing or out of date. With a result, such a run could
     dominate runs of the group.
     """
     order_lines: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class ComparableRuns:
         more = f" and {len(cores) - 2} more" if len(cores) > 2 else ""
         return (
             "exploit_data_locality is off, so the comparison does not show one benefit of a larger memory: with this"
-            f" option, {', '.join(cores[:2])}{more} would keep data between layers below the top memory"
+            f" option, {', '.join(cores[:2])}{more} would keep data between layers in memories below the top memory"
         )
 
     @property

@@ -292,8 +292,8 @@ class PortRoof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Roofline of a core: the roof of its array, and the roofs of its memory ports. Only memories that serve the whole
-    array count.
+    """Roofline of a core: the roof of its array, and the roofs of its memory ports. Ports of memories that do not serve
+    the whole array are left out.
     """
 
     operations_a_cycle: float

@@ -76,9 +76,10 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     scope = f"different mappings for different layers ({len(covers)} kinds, listed below)" if len(covers) > 1 else scope
     goal = f"{summary['objective']} of each layer"
     if chosen := proof.get("chosen_for_network"):
-        goal += f" (energy + weight x latency of {count_of(chosen, 'layer')} chosen for the EDP of the network)"
-    optima = f"a proven optimum for {proof['proven']} of {proof['of']} distinct layers"
-    yield f"{goal}: {_others_give(proof['largest_gap'])}, {optima}; the proofs cover {scope}"
+        chosen_for = f"{count_of(chosen, 'layer')} with a mapping that is chosen for the EDP of the network"
+        goal += f" (but energy + weight x latency for {chosen_for})"
+    optima = f"the optimum is proven for {proof['proven']} of {proof['of']} distinct layers"
+    yield f"{goal}: {_others_give(proof['largest_gap'])}; {optima}; the proofs cover {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
     yield from _uncovered_lines(proof)

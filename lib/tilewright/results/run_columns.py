@@ -215,8 +215,8 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Columns(
         "proven_problems, largest_gap, objective_lower_bound, objective_gap, proof_covers",
-        "Number of layers with a proof, and the largest gap of the other layers; lower bound of the objective of the"
-        " network, in the units of the objective, and the gap to this bound; the mappings over which the proofs hold.",
+        "Number of distinct layers with a proven optimum; largest gap of the other layers; lower bound of the objective"
+        " of the network, in the units of the objective; gap to this bound; mappings over which the proofs hold.",
         run_proof,
         flow=SINGLE,
     ),
@@ -225,7 +225,8 @@ BUILT_IN: tuple[RunColumn, ...] = (
         " front_least_energy_latency_cycles, front_least_latency_cycles, front_least_latency_energy_pj",
         "Pareto front of the network, only with the option `front`: number of points; largest miss x (for every"
         " covered mapping, some point has at most 1 + x times its energy and its latency; empty if not bounded); energy"
-        " and latency of the knee, of the point with the least energy, and of the point with the least latency.",
+        " and latency of the knee; energy and latency of the point with the least energy; latency and energy of the"
+        " point with the least latency.",
         front_columns,
         flow=SINGLE,
     ),

@@ -55,8 +55,8 @@ _WHY = {"not modelled": "the model has no layers for them", "not run by the core
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Line on layers for which the stages returned several mappings; no line if there are no such layers. Only the best
-    mapping of such a layer is counted. The line also names a stage that, put right below the stage `Workload`, returns
-    only the best mapping (a reduction).
+    mapping of such a layer is counted. The line also names a reduction: a stage that returns only the best mapping if
+    it is put right below the stage `Workload`.
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
@@ -83,8 +83,9 @@ def bits_text(summary: Mapping[str, Any]) -> str | None:
 
 
 def distinct_text(summary: Mapping[str, Any]) -> str:
-    """Text with the number of distinct layers, each of which has one search, and with what is counted as a difference.
-    The number can differ between runs of one network, because the memories in which data stay depend on the hardware.
+    """Text with the number of distinct layers, and with the properties in which distinct layers can differ. Each
+    distinct layer has one search. The number can differ between runs of one network, because the memories in which data
+    stay depend on the hardware.
     """
     return f"{summary['distinct_layers']} distinct in shape, bits, mapping entry or memories used"
 

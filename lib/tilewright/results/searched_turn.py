@@ -131,7 +131,7 @@ def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
 
     The secant is the straight line through the differences of the runs at `low` and `high`, as a function of the size
     of the change. If the last tried change reversed the order, the result is slightly below the root of the secant,
-    otherwise slightly above it. In two cases, the result is the middle between the sizes of `low` and `high`: the last
+    otherwise slightly above it. The result is the middle between the sizes of `low` and `high` in two cases: the last
     two trials had the same outcome, or the size near the root is too close to one of the two sizes.
     """
     root = low.size + (high.size - low.size) * low.value / (low.value - high.value)

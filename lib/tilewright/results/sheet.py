@@ -32,8 +32,8 @@ class PaperOptions(Parameters):
     """Option of the commands that write figures or tables: the paper for which the files are made."""
 
     paper: PaperWidth | None = None
-    """Write for a paper, 3.4 inches wide (column) or 7 inches wide (page): figures as PDF and SVG, tables as LaTeX and
-    Markdown.
+    """Width of figures and tables for a paper: 3.4 inches (column) or 7 inches (page). Figures are written as PDF and
+    SVG, and tables as LaTeX and Markdown.
     """
 
 

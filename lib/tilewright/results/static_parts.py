@@ -7,8 +7,8 @@ from tilewright.base.errors import some_of
 
 
 class StaticParts(NamedTuple):
-    """Parts of the hardware of a run or of a design. Both are empty if no part has a static power, or if the parts are
-    not known."""
+    """Parts of the hardware of a run or of a design. Both fields are empty if no part has a static power, or if the
+    parts are not known."""
 
     counted: tuple[str, ...] = ()
     """Parts with a static power above 0."""
@@ -32,8 +32,8 @@ def parts_text(parts: StaticParts) -> str:
 
 
 def uneven_parts(parts_of: Mapping[str, StaticParts]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Pairs (name of a run or design, its parts without a static power that have one in another run or design).
-    `parts_of` has the parts by name."""
+    """Pairs (name of a run or design, parts). These parts have no static power in this run or design, but have one in
+    another. `parts_of` has the parts of all runs or designs by name."""
     counted = {part for parts in parts_of.values() for part in parts.counted}
     for name, parts in parts_of.items():
         if found := tuple(part for part in parts.zero if part in counted):

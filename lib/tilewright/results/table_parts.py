@@ -34,7 +34,7 @@ class Grid:
 
     @property
     def numbered(self) -> "Grid":
-        """Grid with a column before the others that has the number of each row."""
+        """Grid with an additional first column, which has the number of each row."""
         rows = tuple((str(number), *row) for number, row in enumerate(self.rows, 1))
         return Grid((ROW, *self.headings), (True, *self.are_numbers), rows)
 
@@ -62,9 +62,9 @@ class Part:
 
 
 def column_parts(grid: Grid, inches: float) -> list[Part]:
-    """Parts with few columns that each fit a width, in the order of the columns. Each part begins with the columns that
-    name its rows. If more than MOST_KEYS columns are needed for that, or if the table then needs fewer files, each part
-    begins with the number of the row. [] if a single column does not fit.
+    """Parts of a table, each with so few columns that it fits a width, in the order of the columns. Each part begins
+    with the columns that name its rows. It begins with the number of the row instead if more than MOST_KEYS columns
+    are needed to name the rows, or if the table needs fewer files with numbers. [] if a single column does not fit.
     """
     distinct = (len({row[:keys] for row in grid.rows}) for keys in range(1, MOST_KEYS + 1))
     keyed = next((keys for keys, found in enumerate(distinct, 1) if found == len(grid.rows)), 0)
@@ -83,7 +83,7 @@ def _file_count(parts: Sequence[Part]) -> int:
 
 
 def lowest_part(grid: Grid, inches: float) -> Part:
-    """Part with all columns, in the largest font of those in which the table needs the fewest files."""
+    """Part with all columns, in the largest of the fonts with which the table needs the fewest files."""
     found = [Part.of(grid, inches, SIZES[place:]) for place in range(len(SIZES))]
     return min(found, key=lambda part: _file_count([part]))
 

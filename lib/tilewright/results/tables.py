@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 WORK = (
-    ("MACs", "multiply-accumulates; ops: other operations, such as additions and exponentials; both only with costs"),
+    ("MACs", "multiply-accumulates; ops: other operations, such as additions and exponentials; only those with costs"),
     ("array use", "least number of cycles that the operations need on the whole array, divided by the latency"),
 )
 SINGLE = (
@@ -99,8 +99,16 @@ IN_PAPER = ("layer", REPEATS, "mac_count", ENERGY_PJ, LATENCY_CYCLES, "mac_utili
 """Columns of the table of layers in a paper."""
 LAYERS: Table[PlacedLayer] = (
     Column("layer", "Name of the layer.", lambda placed: placed.name),
-    _of_record("operator_type", "Operator of the network file.", lambda record: record.layer.operator_type),
-    Column("record", "Line of the layer in `layers.jsonl`, counted from 0.", lambda placed: placed.record_index),
+    _of_record(
+        "operator_type",
+        "Operator of the layer, as named in the network file.",
+        lambda record: record.layer.operator_type,
+    ),
+    Column(
+        "record",
+        "Index of the record of the layer in `layers.jsonl`, from 0; the header does not count.",
+        lambda placed: placed.record_index,
+    ),
     Column(
         REPEATS,
         "Number of equal layers that the row represents; values are sums over these layers. The column is absent if no"

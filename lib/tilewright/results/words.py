@@ -38,8 +38,8 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
     """Predicates such as "takes 1.20 times as long as one core", one for each quantity in which the run is worse than a
     baseline.
 
-    `speedup` is (latency of the baseline / latency of the run), and `energy_ratio` is the same ratio of the energies.
-    Each of them is None if it is not known.
+    `speedup` is (latency of the baseline / latency of the run), and `energy_ratio` is the same ratio of the energies,
+    or None if it is not known.
     """
     ratios = ((speedup, "takes {:.2f} times as long as"), (energy_ratio, "needs {:.2f} times the energy of"))
     return [

@@ -234,8 +234,8 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
 
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
-    """Indexes of the points of the layers whose sum is one point of the network. Each index is a position in the front
-    of a layer. `place` is the position of the point of the network in the last list of sums.
+    """Indexes of points, one per layer, that add up to one point of the network. Each index is a position in the front
+    of its layer. `place` is the position of the point of the network in the last list of sums.
 
     The fronts of the layers are added one after another, which gives a list of sums after each layer. `steps` has a
     pair of arrays for each layer, with one entry for each sum. The first array has the position of the sum before this
@@ -264,9 +264,9 @@ def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[
     (`unmatched`). At most `most` points are kept. Both ends of the front, the point of least EDP and the knee are
     always kept.
 
-    For each dropped point, some kept point is better in one of energy and latency, and at most the fraction `share`
-    worse in the other. If more than `most` points would remain, a larger fraction is used. Bisection finds it; it
-    exceeds the smallest sufficient fraction by at most a factor of 1 + 2^-_HALVINGS.
+    For each dropped point, some kept point is better in energy or in latency, and worse in the other by at most the
+    fraction `share`. If more than `most` points would remain, a larger fraction is used, which bisection finds. This
+    fraction is at most 1 + 2^-_HALVINGS times the smallest sufficient fraction.
     """
     always = {0, int(np.argmin(energy_delay_product(energy, latency))), _knee(energy, latency), len(energy) - 1}
     most = max(most, len(always))
@@ -289,8 +289,8 @@ def _covering(energy: Values, latency: Values, share: float, always: set[int]) -
     are always included; they must contain both ends.
 
     The function takes the first point A that is not matched yet, and chooses the last point B whose latency exceeds
-    that of A by at most `share`. B matches A and all points between A and B, because they have more energy than B. B
-    also matches the points after B whose energy is smaller than that of B by at most `share`.
+    that of A by at most the fraction `share`. B matches A and all points between A and B, because they have more energy
+    than B. B also matches a point after B if the energy of B exceeds that of the point by at most the fraction `share`.
     """
     last_before = np.searchsorted(latency, latency * (1 + share), side="right") - 1
     last_after = np.searchsorted(-energy, -energy / (1 + share), side="right") - 1
@@ -330,10 +330,10 @@ def _network_miss(layers: Sequence[tuple[BoundedFront, int]]) -> float:
 def _largest_excess(least: Values, most: Values, missed: Values) -> float:
     """Largest fraction by which a sum of points can exceed the sum of the mappings that they match.
 
-    A mapping of layer i costs any x[i] >= `least`[i]. The point that matches it costs at most (1 + `missed`[i]) x[i],
-    and at most `most`[i], the largest cost of any point of this layer. The fraction is the sum of the excesses divided
-    by the sum of all x. It is largest if each x has one of two values: `least`, or the cost above which `most` limits
-    the point (Dinkelbach, On nonlinear fractional programming, 1967).
+    A mapping of layer i can have any cost x[i] >= `least`[i]. The point that matches it costs at most (1 + `missed`[i])
+    x[i], and at most `most`[i], the largest cost of any point of this layer. The fraction is the sum of the excesses
+    divided by the sum of all x. It is largest if each x has one of two values: `least`, or the cost above which `most`
+    limits the point (Dinkelbach, On nonlinear fractional programming, 1967).
     """
     limit = np.maximum(least, most / (1 + missed))
     found = 0.0

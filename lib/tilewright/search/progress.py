@@ -37,7 +37,7 @@ class TimeLeft:
         self._last_s = 0.0
 
     def advance(self, count: int, now_s: float) -> None:
-        """Count `count` more units of work as done at the time `now_s`, in seconds."""
+        """Add `count` units of work, which are done at the time `now_s` (in seconds)."""
         self._done += count
         self._last_s = now_s
         if self._first is None:

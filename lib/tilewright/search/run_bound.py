@@ -26,7 +26,7 @@ LINES = 400
 corners give the bound (see the module). More lines make the bound tighter. Any number of lines gives a valid bound.
 """
 CLOSE_SLOPES = 1e-3
-"""Relative difference of two slopes below which they count as equal."""
+"""Relative difference below which two slopes count as equal."""
 
 
 @dataclass(frozen=True)

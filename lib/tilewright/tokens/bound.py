@@ -28,7 +28,7 @@ LEGEND = (
 )
 
 LEGEND_OF_SEVERAL = (
-    "the memory, or the links, that saves most time if its width is doubled, and the share of the time that this saves."
+    "the part (a memory or the links) that saves most time if its width is doubled, and the share of the time it saves."
     f"\n    If none saves {NOTABLE_GAIN:.0%}: the smallest set of memories and links that together save"
     f" {NOTABLE_GAIN:.0%}."
     "\n    If no set does: compute, because even all memories and links together save less than that."

@@ -48,7 +48,7 @@ def saved_column(kind: str, name: str) -> str:
 def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> JsonObject:
     """Table columns on the two parts with the largest gains: the part that saves most time with twice its width, and
     the part that saves most time with twice its size. For each of them, the columns have its name and the share of the
-    time saved.
+    time that it saves.
 
     `widths` and `sizes` have the saved share of the time for each part. The name is '' if no part saves time.
     """

@@ -48,7 +48,7 @@ class IndexMap:
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """Operand of the layer (I or W) that is read from the input tensor. '' if the node only moves data, and for a bias,
+    """Operand (I or W) that the layer reads from the input tensor. '' if the node only moves data. Also '' for a bias,
     because a bias is no operand of a layer."""
     is_exact: bool = True
     """False if the map is a superset of the true dependences, because the true dependences are not affine."""
@@ -89,7 +89,7 @@ def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = Tru
 def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
     """True if a map may leave gaps between the input elements that it reads, as with a stride larger than the window.
 
-    `size_of` has the loop sizes of a tile. For a loop that `size_of` lacks, the size in the map counts.
+    `size_of` has the loop sizes of a tile. If `size_of` lacks a loop, the size in the map is used.
     """
     sizes = {**index_map.size_of, **{name: size for name, size in size_of.items() if name in index_map.size_of}}
     return not index_map.is_exact or any(_has_gaps(axis, sizes) for axis in index_map.input.axes)
@@ -98,7 +98,7 @@ def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
 def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
     """True if the indices along an axis can skip values between the smallest and the largest index.
 
-    There is no gap if each coefficient is at most one more than the largest sum of the terms with smaller coefficients.
+    There is no gap if no coefficient exceeds the largest sum of the terms with smaller coefficients by more than 1.
     Signs of coefficients are ignored, and so are loops of size 1.
     """
     reach = 0

@@ -168,8 +168,8 @@ def _with_loop(entry: Mapping[str, Any], batch: int) -> Mapping[str, Any]:
 
 def _batch_of_loops(workload: Workload, document: YamlDocument) -> int:
     """Size of the loop over the batch, which must be the same in all layers of a YAML file. Raises InputError if the
-    sizes differ. Also raises InputError if a layer lacks the loop, or if the loop does not index the output or is part
-    of a sliding window.
+    sizes differ. Also raises InputError if the loop is missing in a layer, does not index the output, or is part of a
+    sliding window.
     """
     problems, sizes = [], dict[int, str]()
     for index, node in enumerate(workload.nodes):
@@ -223,8 +223,8 @@ def _refuse_shared_symbols(model: "onnx.ModelProto", file: str) -> None:
 
 
 def _open_axes(model: "onnx.ModelProto") -> Iterator[tuple[str, int, str]]:
-    """Triples (input, axis, name of the size), one for each axis of a network input for which the file has no fixed
-    size. A size without a symbol in the file has the name `INPUT[AXIS]`."""
+    """Triples (input, axis, name of the size), one for each axis of a network input without a fixed size in the file. A
+    size without a symbol in the file has the name `INPUT[AXIS]`."""
     from tilewright.workload.onnx.resolution.inputs import ANONYMOUS_SYMBOLS, network_inputs
 
     for value in network_inputs(model.graph):

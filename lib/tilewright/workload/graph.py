@@ -99,8 +99,8 @@ class WorkloadNode:
     another, and every total counts each of them."""
 
     whole_id: int | None = field(default=None, metadata=LEFT_OUT)
-    """Id of a node in the network file, if this node computes a part of it or adds its partial sums. None if this node
-    is a whole node of the file."""
+    """Id of a node of the network file, if this node computes a part of that node or adds partial sums of that node.
+    None if this node is itself a node of the file."""
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and
     for other nodes.

@@ -64,7 +64,7 @@ class Layer:
     """Input operands that are known before run time (weights)."""
     zeros: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     """Pairs (key, share of zeros from 0 to 1) for the input operands and for final outputs (key `O_final`), if a person
-    gives them. Partial sums have no share: they count as never zero."""
+    gives the share. Partial sums have no share: they count as never zero."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
     """Operator that this layer is a part of, as (name, type); () for a layer that is a whole operator. A type with a
     domain adds a third entry: the type without the domain.

@@ -35,8 +35,8 @@ class NetworkOptions(NamedTuple):
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Shapes of network inputs and of tensors inside the network, by tensor name."""
     branches: tuple[tuple[str, str], ...] = ()
-    """Branch (`then` or `else`) of each operator `If` whose condition is not constant, by name. The name `*` stands for
-    all these operators."""
+    """Branch (`then` or `else`) of each operator `If` whose condition is not constant, by name of the operator. The
+    name `*` stands for all these operators."""
     precision: str = ASSUMED
     """Bits of floating-point tensors: `assumed` counts 8 bits per element; `file` counts the stored bits."""
 

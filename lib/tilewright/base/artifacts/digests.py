@@ -59,7 +59,7 @@ def input_digest(path: Path | str) -> str:
 def digests_of_file(path: Path | str) -> tuple[str, str]:
     """Digest of the bytes of a file that a person wrote, and digest of its content (`input_digest`).
 
-    A workload file can name the configuration of a language model. The first digest of such a file is '', because the
+    If the file is a workload file that names the configuration of a language model, the first digest is '', because the
     bytes of the workload file alone do not determine the content. If the file cannot be read, both digests are
     'missing'.
     """

@@ -123,9 +123,9 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
 
 
 def read_beside(path: Path, artifact: Path) -> bytes:
-    """Bytes of the file `path`, which was written together with an artifact. The artifact contains a digest of these
-    bytes, with which they are compared; without the artifact, they are not checked. Raises ArtifactError if the file is
-    missing or its bytes have changed.
+    """Bytes of the file `path`, which was written together with an artifact. The bytes are compared with the digest in
+    the artifact; without the artifact, they are not checked. Raises ArtifactError if the file is missing or its bytes
+    have changed.
     """
     content = read_bytes(path)
     if artifact.is_file():
@@ -197,7 +197,7 @@ def unreadable(path: Path | str, artifact: Artifact, error: ValueError) -> Artif
 
 def provenance(step: str, inputs: dict[str, str], options: JsonObject | None = None) -> JsonObject:
     """Provenance for an artifact of a pipeline step: versions and digests, never times, paths or names of machines.
-    With plug-ins that can affect the step, PLUG_INS has their packages and digests.
+    If plug-ins can affect the step, the key PLUG_INS has their packages and digests.
     """
     # Imported here, so that commands that make no artifact start faster.
     from tilewright.base.artifacts.step_code import code_digest, plug_ins_of

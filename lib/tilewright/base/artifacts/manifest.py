@@ -12,7 +12,7 @@ to each unit:
   order is valid only on this machine. If the order is lost, all files are read again.
 
 Snakemake looks at the age and the bytes of the order (`workflow/rules/common.smk`). The order of a unit that has to be
-made contains a random number, because Snakemake ignores a younger file if it has recorded the same bytes before.
+made contains a random number, because Snakemake ignores a younger file whose bytes it has recorded before.
 
 Standard library only: the Snakefile imports this at every parse.
 """
@@ -273,8 +273,9 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """True if this process decides which jobs run. False if it only runs a job that another process has ordered. If the
-    unit of this job has to be made, its order file is then rewritten only if the file is outdated.
+    """True if this process decides which jobs run. It then rewrites the order file of every unit that has to be made.
+    False if this process only runs a job that another process has ordered. It then keeps an order file that is still up
+    to date.
     """
     damaged: list[str] = field(default_factory=list)
     """Files whose bytes have changed since their unit wrote them. Only the units that were passed to `state` are
@@ -372,9 +373,9 @@ class ResultsLedger:
         return self._manifests[name]
 
     def _bring_to_present(self, unit: Unit) -> None:
-        """Set time stamps that lie in the future to the present, for the files that the unit makes or reads. Such time
-        stamps appear if the clock was set back. Without this step, Snakemake reports an error if a job reads a file
-        that is younger than the files that the job wrote.
+        """Replace time stamps in the future by the present time, for the files that the unit makes or reads. Time
+        stamps in the future appear if the clock was set back. Without this step, Snakemake reports an error if a job
+        reads a file that is younger than the files that the job wrote.
         """
         now = time.time_ns()
         for file in (*(self.results / file for file in unit.files), *map(Path, unit.reads)):

@@ -33,8 +33,8 @@ _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
 """Size in bytes of the last record of a zip archive, without its comment."""
 _MOST_CHANGED = 2
-"""Limit on the wrong bytes in a seal that counts as damaged. If more bytes are wrong where a seal is expected, the file
-counts as a file without a seal."""
+"""Largest number of wrong bytes with which a seal counts as a damaged seal. If more bytes are wrong where a seal is
+expected, the file counts as a file without a seal."""
 
 
 def sealed_document(text: str) -> bytes:

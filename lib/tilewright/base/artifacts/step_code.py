@@ -294,7 +294,7 @@ CODE_OF: dict[str, StepCode] = {
 """Name of a step of the pipeline -> code of the step. By default, the only root of the code is the module of the
 command that runs the step. The entries that are written out here replace this default.
 
-`export` and `multi_pipeline` are not steps. `export` is the code that mapping runs in addition if a stage of the
+`export` and `multi_pipeline` are not steps. `export` is the additional code that runs during mapping if a stage of the
 pipeline writes files. `multi_pipeline` is the code that a user's pipeline can run on several cores.
 """
 

@@ -253,8 +253,9 @@ class SeveralCoresRun(Findings):
         return self._take(file, step, made_by, [item])
 
     def _check_origin(self, made_by: Mapping[str, Any], step: str) -> None:
-        """Raise InputError if a file of the run, whose provenance is `made_by`, was made from other inputs than the
-        present ones. The inputs are the input files, the CN graph, the cost tables and, for a schedule, the allocation.
+        """Raise InputError if a file of the run was made from other inputs than the present ones. `made_by` is the
+        provenance of the file. The inputs are the input files, the CN graph, the cost tables and, for a schedule, the
+        allocation.
         """
         from tilewright.pipeline.stages.multi.inputs import origin_problems
 

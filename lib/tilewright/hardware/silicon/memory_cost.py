@@ -275,8 +275,8 @@ CACTI_RANGE = (0.7, 1.3)
 measurements by 10 to 30 %.
 """
 _ZIGZAG_RF_FACTOR = 128
-"""Factor by which zigzag-dse 3.9.1 enlarges a register file. It takes the cost of an SRAM of the enlarged size as the
-cost of the register file, and does not divide the cost by the factor."""
+"""Factor by which zigzag-dse 3.9.1 enlarges a register file. zigzag-dse takes the cost of an SRAM of the enlarged size
+as the cost of the register file, and does not divide the cost by the factor."""
 
 
 @dataclass(frozen=True)

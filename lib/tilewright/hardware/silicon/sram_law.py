@@ -5,8 +5,8 @@ kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4
 of two parts. The first part is a polynomial of third order in size and width, with further terms in node, type of cells
 and ports. The second part is computed from the deviations of neighbouring memories from the polynomial. Memories of
 similar size, width and number of words have the largest weights, because CACTI chooses the same banks for them. The
-same memory at other nodes and with other cells also has a weight. To measure the error of the law, one memory, or all
-memories of one size or width, are left out of the table and predicted.
+same memory at other nodes and with other cells also has a weight. To measure the error of the law, memories are left
+out of the table and predicted: one memory at a time, or all memories of one size or width.
 
 `python -m tilewright.hardware.silicon.sram_law` predicts the memories that the CACTI table lacks, and writes them to
 `cacti_filled.csv`. No other module of tilewright uses this module.
@@ -41,8 +41,8 @@ between the logarithm of a CACTI figure and the polynomial that is fitted to the
 node and number of words are counted in doublings. Distances in type of cells and in ports are 0 (equal) or 1
 (different).
 
-The values minimise the prediction errors of the law. To measure these errors, one memory, or all memories of one size
-or width, are left out of the table and predicted.
+The values minimise the prediction errors of the law. To measure these errors, memories are left out of the table and
+predicted: one memory at a time, or all memories of one size or width.
 """
 NUGGET = 0.02
 """Variance of the unpredicted part of a deviation, divided by the variance of the predicted part. The predicted part

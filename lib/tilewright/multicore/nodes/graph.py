@@ -45,7 +45,7 @@ class CnLayer:
     first_cn: int
     cn_count: int
     stack: int
-    """Number of the layer's stack. The layers of a stack are fused; stacks run one after the other."""
+    """Number of the layer's stack, in the order of the stacks. The layers of a stack are fused."""
     outputs: tuple[str, ...]
     """Tensors that the layer produces."""
 

@@ -136,9 +136,9 @@ def split_layers(
     """Copy of `model` in which layers with too large weights are split, with a description of each split. `workload` is
     the same network as `model`.
 
-    A layer gets the smallest number of parts with which the weights of every part fit. They fit if they take at most
-    the share of a memory that `options` gives. The memory is the smallest top memory for weights among the cores that
-    the layer is allowed to use.
+    A layer gets the smallest number of parts with which the weights of every part fit. They fit if they take at most a
+    certain share of a memory; `options` gives this share. The memory is the smallest top memory for weights among the
+    cores that the layer is allowed to use.
 
     Layers with fixed cores are not split, because their list of cores has one core for each group. Operators of a form
     that cannot be split are not split either. Both cases are listed in `notices`. Raises InputError with every layer

@@ -178,9 +178,9 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Pairs (source tensor, demand for this source tensor): the source tensors from which nodes that only move data
-    make `tensor`, with one pair for each path to `tensor`. The demands are computed from `demand`, the demand for
-    `tensor`. If `tensor` is itself a source tensor, the only pair is (`tensor`, `demand`).
+    """Pairs (source tensor, demand for this source tensor), one for each path from a source tensor to `tensor`. All
+    nodes on such a path only move data. The demands are computed from `demand`, the demand for `tensor`. If `tensor` is
+    itself a source tensor, the only pair is (`tensor`, `demand`).
 
     A source tensor is made by a layer, comes from outside the network, or is constant.
     """
@@ -310,8 +310,8 @@ class Producer:
     have final values.
     """
     is_exact: bool = True
-    """True if no two tiles of output dimensions contribute to the same element. In a transposed convolution, such tiles
-    can overlap. Tiles along reduction dimensions are not considered.
+    """True if no two tiles of output dimensions contribute to the same element. In a transposed convolution, tiles of
+    output dimensions can overlap. Tiles along reduction dimensions are not considered.
     """
     unsplittable: tuple[str, ...] = ()
     """Dimensions whose tiles contribute to the same elements. These tiles must be in one group."""

@@ -1,8 +1,8 @@
 """Layers whose reduction is cut between cores: parts that give partial sums, and layers that add the partial sums.
 
 The parts read and multiply the same data as the layer. The outputs of the parts have the precision of partial sums. The
-last addition gives the output of the layer, at the precision of the output, and takes the bias. Every other step
-(costs, schedules, bounds, checks) sees ordinary layers.
+last addition gives the output of the layer, at the precision of the output, and takes the bias. Costs, schedules,
+bounds and checks treat the parts and the additions as ordinary layers.
 """
 
 import itertools
@@ -255,7 +255,7 @@ class _Summing:
 
     def _sources(self, inputs: Sequence[str]) -> tuple[tuple[str, int], ...]:
         """Edges into the layer from nodes that produce at least one of the tensors `inputs`, as pairs (operand, id of
-        the source node). Edges from nodes that produce no tensors are included.
+        the source node). Edges from nodes that produce no tensors are included, too.
         """
         outputs = {node.node_id: node.outputs for node in self.workload.nodes}
         return tuple(

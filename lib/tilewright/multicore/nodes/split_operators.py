@@ -385,5 +385,7 @@ def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) ->
 
 
 def _even_size(total: int, most: int) -> int:
-    """Tile size that cuts `total` into the fewest tiles of at most `most`, as equal as possible."""
+    """Tile size that cuts `total` into as few tiles as possible, each at most `most` long. The tiles are as equal as
+    possible.
+    """
     return -(-total // -(-total // most))

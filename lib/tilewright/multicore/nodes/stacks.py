@@ -23,7 +23,7 @@ def layer_stacks(
     stack_cutoffs: Sequence[int] = (),
     weight_capacity_bits: int | None = None,
 ) -> Stacks:
-    """Stacks of a network in the order in which they run, as node ids of layers.
+    """Stacks of a network as node ids of layers. The stacks are in the order of their first layers in the network.
 
     In mode `lbl`, every layer is a stack. In mode `fused`, there are three cases:
 

@@ -60,7 +60,7 @@ class Tiling:
     layers: tuple[LayerTiling, ...]
     """Tiling of each layer of the network, in the order of its nodes."""
     stacks: tuple[tuple[int, ...], ...]
-    """Node ids of the layers of each stack. The layers of a stack are fused; stacks run one after the other."""
+    """Node ids of the layers of each stack, in the order of the stacks. The layers of a stack are fused."""
     notices: tuple[str, ...] = ()
     """Messages on valid input that was not applied exactly as it was written, such as fewer tiles than requested."""
 
@@ -131,8 +131,8 @@ class HintLoopOptions:
 
     cn_define_mode: int = OUTER
     hint_loops: HintLoops = ()
-    """List of loops, innermost first. For example, [("OY", "all")] cuts each layer into lines. In mode 3, it is a list
-    of such lists, or a table: node ids of layers -> list of loops.
+    """List of loops, innermost first. For example, [("OY", "all")] cuts each layer into lines. In mode 3, the value is
+    a list of lists of loops, or a table: node ids of layers -> list of loops.
     """
     layer_cutoffs: tuple[int, ...] = ()
     """Node ids of layers in rising order, for mode 3 with a list of lists. Layers before the first id get the first
@@ -179,7 +179,10 @@ def _layer_tiling(
         sizes = [(name, _inner_size(inner.get(name, 1), span)) for name, span in layer.loop_sizes]
         loops = tuple(_loop_of_tiles(name, layer.size_of[name], size) for name, size in sizes)
         larger = [(name, size) for name, size in hints if size != ALL_TILES and int(size) > layer.size_of[name]]
-        notices = [f"{layer.name}: {name} of {layer.size_of[name]} is smaller than {size}" for name, size in larger]
+        notices = [
+            f"{layer.name}: {name} of size {layer.size_of[name]} is smaller than the size {size} in hint_loops"
+            for name, size in larger
+        ]
     else:
         capacities = (options.weight_capacity_bits or {}) if options.cn_define_mode == SPLIT_WEIGHTS else {}
         split = weight_tiles(layer, capacities[node.node_id], inputs) if node.node_id in capacities else None

@@ -147,7 +147,7 @@ class Cutting(Parameters):
     cn_define_mode: Annotated[DefineMode, Told("no mode for cutting layers into CNs has this number")] | None = None
     """Mode for cutting layers into CNs. null: the mapping file decides how layers are cut. 1: the loops of `hint_loops`
     cut every layer. 2: the loops of `hint_loops` stay inside a CN; all other dimensions are cut into single steps. 3:
-    like 1, but each group of layers has its own loops. 4: like 1; in addition, weights that are too large are split.
+    like 1, but different layers can have different loops. 4: like 1; in addition, weights that are too large are split.
     """
     hint_loops: Annotated[HintLoops | None, Read(_read_loops)] = None
     """List of loops, innermost first. A loop is a dimension with a number of tiles or `all`, as in [["OY", "all"]]. In

@@ -249,7 +249,7 @@ def piece_state(s, number):
 
 @kernel
 def copy(s, number):
-    """State of a copy: a piece in a memory."""
+    """State of a copy. A copy is a piece in a memory."""
     return _copy(s.copies, number)
 
 

@@ -27,8 +27,8 @@ class MemoryRank:
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
         """Position of the CN in the priority order (one entry for each CN).
 
-        CNs are sorted by stack (earliest first), then by layer (last layer first). Within a layer, there are two orders
-        of its groups. The choice depends on the constants that several CNs of the layer need.
+        CNs are sorted by stack (earliest first), then by layer (last layer first). Within a layer, two orders of its
+        groups are possible. The choice depends on the constants that several CNs of the layer need.
 
         If the constants of a layer fit the memories of the cores that run it, the groups take turns: all groups run
         their first CN, then all groups run their second CN. As a result, the tiles for which the next layers wait are

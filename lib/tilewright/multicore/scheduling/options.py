@@ -65,8 +65,8 @@ class SchedulerParameters(Parameters):
     """Schedule model. causal: simulates event by event; stream-2023: the list scheduler of Stream in its version of
     2023, for comparisons."""
     prefetch_results: bool = False
-    """Prefetch the results of computation nodes, too: every core that needs a result fetches it as soon as it exists.
-    Transfers over a bus are multicast to all later readers.
+    """True if results of computation nodes are prefetched, too: every core that will need a result fetches the result
+    as soon as it exists. Transfers over a bus are multicast to all later readers.
     """
     share_divisor: PositiveCount = 4
     """Divisor for the width of transfers. A transfer starts as soon as its full width divided by this number is free.

@@ -14,8 +14,8 @@ class ProgressRank:
     rank: Integers
     """Position of the CN in the priority order (one entry for each CN)"""
     orders_prefetch = True
-    """Constants are prefetched in the priority order, not in the order of the CNs. Otherwise the constants of the first
-    layer of a stack would fill the memories before any constant of the second layer arrives.
+    """True: constants are prefetched in the priority order, not in the order of the CNs. Otherwise the constants of the
+    first layer of a stack would fill the memories before any constant of the second layer arrives.
     """
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:

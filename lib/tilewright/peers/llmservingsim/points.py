@@ -24,7 +24,7 @@ class ProfileLimits(NamedTuple):
     tokens: int
     """Largest number of new tokens in one step, summed over all requests."""
     requests: int
-    """Largest number of requests in one step that get one new token each."""
+    """Largest number of requests that get one new token each in the same step."""
     context: int
     """Largest number of cached tokens of a request."""
 

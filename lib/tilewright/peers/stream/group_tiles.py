@@ -97,7 +97,8 @@ class GroupTiles:
                 f"D{tile.dimension} ({name}) of {node.name} has size {size}, and {over} cores share it, {share} indices"
                 " each; the tile must divide this share"
             )
-            allowed = divisors(int(most)) if most.denominator == 1 else f"no tile, or parts that divide {size}"
+            otherwise = f"no tile, or a `split` (number of parts) that divides {size}"
+            allowed = divisors(int(most)) if most.denominator == 1 else otherwise
             told.at(("tile",), message, tile.size, allowed)
             return 0
         return size // (tile.size * over)

@@ -47,7 +47,7 @@ class TileEntry(TableModel):
     dim: Annotated[tuple[str, int], TextForm(parse_loop_of_layer, _LOOP_OF_LAYER.pattern)]
     """Loop of one layer of the group, such as `conv1.D2`."""
     tile: PositiveCount
-    """Indices of the loop that one core computes before the next tile begins."""
+    """Number of indices of the loop that one core computes before the next tile begins."""
 
 
 class KernelEntry(TableModel):

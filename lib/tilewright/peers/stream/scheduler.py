@@ -40,8 +40,8 @@ from tilewright.multicore.scheduling.state_record import (
 class LinkTimes:
     """Busy times of links, booked in the order of decisions.
 
-    As in Stream, a transfer starts on a link only after the end of all transfers on the link that were decided before
-    it; it cannot use earlier gaps. With `fills_gaps`, a transfer can use such gaps.
+    As in Stream, a transfer starts on a link only after all transfers that were decided earlier have left the link; it
+    cannot use earlier gaps. With `fills_gaps`, a transfer can use such gaps.
     """
 
     def __init__(self, fills_gaps: bool = False) -> None:

@@ -120,7 +120,7 @@ class PlanSchedule(Parameters):
     stack. `barrier`: like `priority`, but no node of a stack starts before all earlier stacks have ended.
     """
     cn_runtime: Runtime = "total1"
-    """Parts of the runtime of a CN that count. total0: computing and stalls; total1: total0 and on-loading; total2:
+    """Parts of which the runtime of a CN consists. total0: computing and stalls; total1: total0 and on-loading; total2:
     total1 and off-loading.
     """
 

@@ -33,7 +33,7 @@ def state_parts(islands: int, rounds: int) -> dict[str, tuple[int, int] | None]:
 
 
 def parts_before(part: str, islands: int, rounds: int) -> list[str]:
-    """Names of the earlier parts of a search with islands whose states the part `part` reads:
+    """Names of the earlier parts whose states the part `part` of a search with islands reads:
 
     * The opening reads no states.
     * The first round of an island reads the state of the opening.

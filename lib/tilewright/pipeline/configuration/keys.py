@@ -45,8 +45,9 @@ class FigureChoice(Parameters):
 
     figures: bool = False
     """Write figures of the run as SVG and PNG files, and the loop nests as PDF. By default, only the page of results
-    (`index.html`) has figures. `tilewright report` and `tilewright explain` can write the files later. If a run sets an
-    option for the drawing of the schedule (`plot_full_schedule`, `plot_data_transfer`), these files are always written.
+    (`index.html`) has figures. `tilewright report` and `tilewright explain` can write the files later. The
+    default is true for a run that sets an option for the drawing of the schedule (`plot_full_schedule`,
+    `plot_data_transfer`).
     """
     paper: PaperWidth | None = None
     """Write additional figures and tables of the run for a paper, 3.4 inches wide (`column`) or 7 inches wide (`page`),

@@ -19,12 +19,12 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class SearchUnusedMemory(LocalityParameters, Change):
-    """Finds the outermost memory that the data of each layer need. If an on-chip memory is large enough for the data
-    between two layers, these data stay on the chip.
+    """Finds the outermost memory that each operand of each layer needs. If an on-chip memory is large enough for the
+    data between two layers, these data stay on the chip.
 
-    This stage must come before Workload. After Workload, the stage RemoveUnusedMemory removes all memories above the
-    memory that was found for a layer. If the mapping file gives `memory_reach` for every layer, these values are used
-    without a search.
+    This stage must come before Workload. After Workload, the stage RemoveUnusedMemory removes, for each operand of a
+    layer, all memories above the memory that was found for this operand. If the mapping file gives `memory_reach` for
+    every layer, these values are used without a search.
 
     Example: [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]

@@ -174,9 +174,9 @@ class FrontSearch:
         return known
 
     def _raise_ends(self, missed: float) -> None:
-        """Raise the lower bounds of latency and energy by means of `missed`, the proven miss of the front. The least
-        latency is at least the latency of the fastest known mapping divided by 1 + `missed`. The least energy is at
-        least the energy of the known mapping with the least energy divided by 1 + `missed`.
+        """Raise the lower bounds of latency and energy by means of `missed`, the proven miss of the front. The
+        smallest latency among the known mappings, divided by 1 + `missed`, is a lower bound of the latency. The
+        smallest energy among the known mappings, divided by 1 + `missed`, is a lower bound of the energy.
         """
         share = (1 - 2 * ROUNDING) / (1 + missed)
         first, last = self.met[0], self.met[-1]

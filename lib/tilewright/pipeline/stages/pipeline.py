@@ -65,7 +65,7 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
             message = f"{kind.name()} takes {type_name(kind.takes)}, but gets {type_name(current)} from {giver}{remedy}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
         if kind.takes_unmapped and issubclass(current, SpatialCandidate):
-            message = f"{kind.name()} takes layers without a spatial mapping, but {giver} before it chooses one"
+            message = f"{kind.name()} takes layers without a spatial mapping, but follows {giver}, which chooses one"
             remedy = "leave out one of the two stages" if hands_on(kind, SpatialCandidate) else f"put it before {giver}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), f"{message}; {remedy}")]
         if kind.exports and current is OrderBatch:

@@ -29,8 +29,8 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
     """Converts a spatial mapping into the loops at each memory level of each operand, and prepares the cost model.
 
     If no generator comes before this stage, the spatial mapping of the mapping file is converted. Sides of the array
-    that it does not set are not used. If a spatial mapping is impossible or has no loop order, the tally gets a row
-    with the reason, and the search continues.
+    that this mapping does not set are not used. If a spatial mapping is impossible or has no loop order, the tally gets
+    a row with the reason, and the search continues.
 
     Example: {set: SpatialMappingConversion, parameters: {temporal_mapping_type: even}}
     """

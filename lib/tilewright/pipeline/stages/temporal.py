@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 OPEN_ORDER = (
-    "temporal_ordering does not fix every loop; give every loop with its size or search with Loma, Salsa or Exact"
+    "temporal_ordering does not fix every loop; give every loop with its size, or search with Loma, Salsa or Exact"
 )
 
 NO_PROOF_OF_WINDOWS = (
@@ -144,8 +144,8 @@ class Salsa(SalsaParameters, BoundedMapper):
     that not all orders can be tried.
 
     A neighbour of an order has two loops exchanged or one loop moved. A neighbour that does not fit the core is
-    rejected. The same seed gives the same result. The default objective is the objective of the reduction above this
-    stage.
+    rejected. The same seed gives the same result. If the pipeline does not set `objective`, this stage has the
+    objective of the nearest reduction above it.
 
     Example: {replace: Loma, stage: Salsa, parameters: {salsa_iteration_number: 5000, salsa_restarts: 4}}
     """
@@ -171,9 +171,10 @@ class Exact(ExactParameters, TemporalMapper):
     If the spatial mappings of a layer come from SpatialMappingGenerator or CustomSpatialMappingGenerator, one search
     with one certificate covers all of them. Spatial mappings from another stage are searched one by one. If the time
     budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to this bound.
-    The field `search` of the record says whether the result is proven. The default objective is the objective of the
-    reduction above this stage. If a sliding window addresses the outputs of a layer, or if calls, commands or requests
-    of the core take time (docs/model.md#waiting), there is no proof. In these two cases, Loma searches the layer.
+    The field `search` of the record says whether the result is proven. If the pipeline does not set `objective`, this
+    stage has the objective of the nearest reduction above it. There is no proof in two cases: a sliding window
+    addresses the outputs of a layer, or calls, commands or requests of the core take time (docs/model.md#waiting). In
+    these two cases, Loma searches the layer.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -233,10 +234,11 @@ class Best(BestParameters, Exact):
     """Finds the best mapping, with a lower bound. This stage first searches in the same way as Loma and Salsa, then by
     branch and bound in the same way as Exact.
 
-    The search of a layer ends when the gap is at most `largest_gap` (in the first 1/32 of `effort`: half of
-    `largest_gap`), or when `effort` is spent. The remaining gap is then reported. The result is never worse than the
-    results of Loma and Salsa with their default parameters, except if `near_optimum` accepts a loss. The result is the
-    same on every machine, except if a time budget ends the search. In all other respects, this stage is like Exact.
+    The search of a layer ends when the gap is at most `largest_gap`, or when `effort` is spent. Until 1/32 of `effort`
+    is spent, the search ends only when the gap is at most half of `largest_gap`. The remaining gap is reported. The
+    result is never worse than the results of Loma and Salsa with their default parameters, except if `near_optimum`
+    accepts a loss. The result is the same on every machine, except if a time budget ends the search. In all other
+    respects, this stage is like Exact.
 
     Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
     """

@@ -77,9 +77,9 @@ class Workload(Goal, Stage):
     outermost reduction below Workload chooses the best mapping; without a reduction, `objective` decides. The field
     `alternatives` of the record is the number of the other mappings.
 
-    Results of finished layers are kept in the store. A layer is searched again only if the layer, the core, the
-    constraints of the layer in the mapping file, or the parameters or the code of the stages below Workload have
-    changed. Layers for which no mapping fits are reported together at the end.
+    Results of finished layers are kept in the store. A layer is searched again only if one of these has changed: the
+    layer, the core, the constraints of the layer in the mapping file, or the parameters or the code of a stage below
+    Workload. Layers for which no mapping fits are reported together at the end.
 
     Example: [Workload, MinimalEnergy, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """

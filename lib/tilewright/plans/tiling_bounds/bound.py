@@ -114,12 +114,12 @@ def summed_dimensions(problem: SystemProblem) -> list[frozenset[str]]:
 
 
 def _at_additions(problem: SystemProblem, moves: LayerMoves, summed: Sequence[frozenset[str]]) -> Booleans:
-    """Array with one entry for each reason to move a piece of data. An entry is true if, in place of the cores of the
-    layer, the cores that add its partial sums can send or receive the data.
+    """Array with one entry for each reason to move a piece of data. An entry is true if the data can be sent or
+    received by the cores that add the partial sums of a layer, in place of the cores of this layer.
 
     This is possible only if a plan can cut the reduction of the layer (`summed`, the result of `summed_dimensions`).
-    The output of the layer then leaves the core of the last addition. Inputs that are not operands, such as a bias, go
-    to this core.
+    The output of the layer then leaves the core of the last addition. Inputs of the layer that are not operands, such
+    as a bias, go to this core.
     """
     is_summed = np.array([bool(names) for names in summed], np.bool_)
     added = [
@@ -171,8 +171,8 @@ def layer_works(
     """Lower bounds of the work of each layer: one dictionary for each layer, with the name of a core file -> bounds for
     a core with this file. The file of the off-chip core is left out.
 
-    `summed` has, for each layer, the reduction dimensions that a plan can cut between cores. If `summed` is None, a
-    plan can cut no reduction dimension.
+    `summed` has, for each layer, the reduction dimensions that a plan can cut between cores or into steps. If `summed`
+    is None, a plan can cut only the reduction dimensions that the mapping file cuts.
     """
     is_corrected = profile_by_name(model) == CORRECTED
     has_loading = settings.cn_runtime != "total0"

@@ -134,8 +134,9 @@ def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
 @dataclass(frozen=True)
 class _Link:
     """Data movement of one operand, in one direction, between the array (or its registers) and a memory. For loop
-    orders in which the link must move data in each pass, the bounds count its transfers. For all other loop orders,
-    they count none of its transfers.
+    orders in which the link must move data in each pass, the bounds count its transfers. For all other loop orders, the
+    bound of the cycles counts none of its transfers, and the bound of the energy counts at most one move of each
+    element.
     """
 
     port: tuple[int, int]

@@ -63,10 +63,10 @@ def _pass_on(
 def box_of_input(
     index_map: IndexMap, box: Sides, output: Sequence[int], source: Sequence[int], cut: Collection[str] = ()
 ) -> Sides | None:
-    """Least size of the box (block of elements) of an input on which a box of the output depends, for every position of
-    the output box. None if no bound is known, or if the output box may depend on no element of the input. `output` and
-    `source` are the shapes of the output and of the input. `cut` has the names of loops that tiles can cut: only one
-    value of each of these loops counts as needed.
+    """Least size of the box (block of elements) that a box of the output needs of an input. The size is valid for every
+    position of the output box. None if no bound is known, or if the output box may depend on no element of the input.
+    `output` and `source` are the shapes of the output and of the input. `cut` has the names of loops that tiles can
+    cut: only one value of each of these loops counts as needed.
     """
     full, reach = index_map.size_of, reach_of_box(index_map, box, output)
     if reach is None:

@@ -236,8 +236,8 @@ class _Waits:
             yield _Stretch(since, NOT_MADE, self.view.names.layer_names[self.view.node_layer[item]])
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
-        """Index of the fetch of the same CN that comes directly before the fetch `transfer`; NOTHING if there is none.
-        `transfer` cannot begin before this earlier fetch has begun.
+        """Index of the fetch directly before the fetch `transfer`, among the fetches of the same CN; NOTHING if there
+        is none. `transfer` cannot begin before this earlier fetch has begun.
         """
         fetched = self._fetches(cn)
         if transfer not in fetched:

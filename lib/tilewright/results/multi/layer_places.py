@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # slow to load, and rows alone need none
 LAYERS: Table[ScheduledLayer] = (
     attribute("layer", "Number of the layer in the CN graph."),
     attribute("name", "Name of the layer."),
-    attribute("operator_type", "Operator of the network file."),
+    attribute("operator_type", "Operator of the layer, as named in the network file."),
     attribute("stack", "Number of the stack that contains the layer; empty for a layer without CNs."),
     attribute("cn_count", "Number of computation nodes (CNs)."),
     attribute("groups", "Number of groups of CNs; one core runs all CNs of a group."),

@@ -67,13 +67,14 @@ def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
     events = ",\n".join(_text(event) for event in trace_events(view, table))
     is_detailed = table.bar_count <= MOST_DETAILED
     has_flows = is_detailed and _has_flows(view)
+    many = f"left out, like the memories, because there are more than {MOST_DETAILED} slices"
     about: JsonObject = {
         "network": view.names.network,
         "accelerator": view.names.accelerator,
         LATENCY_CYCLES: view.schedule.latency_cycles,
         ENERGY_PJ: view.schedule.energy_pj,
         "unit": "a microsecond is a cycle",
-        "details": "all" if is_detailed else f"left out, with the memories: more than {MOST_DETAILED} slices",
+        "details": "all" if is_detailed else many,
         "dependencies": "flow events" if has_flows else "left out: too many",
     }
     return f'{{"traceEvents":[\n{events}\n],"displayTimeUnit":"ms","otherData":{_text(about)}}}\n'

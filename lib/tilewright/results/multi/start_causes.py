@@ -20,14 +20,14 @@ come before CNs.
    of the transfer or, for a write to the off-chip memory, a core with the source memory;
 6. memory (for transfers): room in the target or source memory became free;
 7. order: for a transfer, another transfer to its target core ended (for a write to the off-chip memory: a transfer from
-   its source memory), or a CN began, for whose start the transfer had to wait; for a CN, another CN ended, for whose
-   end it had to wait;
+   its source memory), or a CN began that had to begin before the transfer; for a CN, another CN ended that had to end
+   before this CN could begin;
 8. memory: room for which data could have waited became free in any memory of the core (for a transfer: of its target
    core);
 9. other: any other item that ended at this time.
 
-If the kinds 1 to 6 give no cause for a transfer, it can have the cause of another transfer: one of the same queue that
-began at the same time, and whose cause is of the kinds 1 to 6.
+If the kinds 1 to 6 give no cause for a transfer, it can have the cause of another transfer. This other transfer is in
+the same queue, began at the same time, and has a cause of the kinds 1 to 6.
 """
 
 from collections.abc import Callable, Iterable, Sequence

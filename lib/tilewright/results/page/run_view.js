@@ -106,7 +106,7 @@ function roofline(detail) {
   const pick = choice("port", roofs.ports.map((one) => [one.name, `${one.name}, ${numberText(one.bytes)} B a cycle`]), roofs.ports[0].name, draw);
   draw(roofs.ports[0].name);
   return section("Roofline", element("div", { class: "controls" }, pick),
-    element("p", { class: "faint" }, `The dashed line is the roof: the slope is the width of the port, the flat part the array, ${numberText(roofs.peak)} MACs a cycle. Larger points are layers that take longer. Each MAC counts once (in TOP/s, it counts as two operations); layers without MACs have their operations.`),
+    element("p", { class: "faint" }, `The dashed line is the roof: the slope is the width of the port, the flat part the array, ${numberText(roofs.peak)} MACs a cycle. Larger points are layers that take longer. Each MAC counts once (in TOP/s, it counts as two operations); for layers without MACs, other operations count.`),
     place, element("details", {}, element("summary", {}, "the points as a table"), table));
 }
 

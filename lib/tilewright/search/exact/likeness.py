@@ -80,9 +80,9 @@ def _multiplies_exactly(prepared: PreparedProblem) -> bool:
     """True if the model certainly computes the same numbers, to the last bit, for every order of the spatial loops of a
     level.
 
-    If the model uses whole tiles, and if the output has no sliding windows, the model only multiplies the spatial loops
-    with each other and with temporal loops. All denominators are powers of two. Therefore, the products are exact if
-    the product of all numerators is at most EXACT_BELOW. In all other cases, the result is False.
+    If the model uses whole tiles, and if the output has no sliding windows, the model uses the spatial loops only in
+    products with each other and with temporal loops. All denominators are powers of two. Therefore, the products are
+    exact if the product of all numerators is at most EXACT_BELOW. In all other cases, the result is False.
     """
     problem = prepared.arrays
     if not problem.switches[WHOLE_TILES] or problem.has_output_windows:

@@ -65,8 +65,8 @@ MAKING = 3000
 visits in the same time.
 """
 COUNTED = 50_000
-"""Limit for counting the spatial mappings that remain when a lower bound excludes all of them. If more remain, their
-number stays unknown.
+"""Largest number of remaining spatial mappings that are counted when a lower bound excludes all that remain. If more
+remain, their number stays unknown.
 
 A search with a limited effort counts none of them, because counting takes longer than searching the layer.
 """
@@ -102,8 +102,8 @@ class ExactResult(BoundedValue):
     """Number of spatial mappings in the space; None if the count is incomplete."""
     improved: tuple[tuple[int, float, float], ...] = ()
     """Triples (number of a spatial mapping, energy in pJ, latency in cycles), one for each spatial mapping that gave
-    the best known mapping at some time of the search. The costs are those of the last such mapping. The triples are in
-    the order in which the spatial mappings first gave the best known mapping.
+    the best known mapping at some time of the search. The costs are those of the last best known mapping that the
+    spatial mapping gave. The triples are in the order in which the spatial mappings first gave the best known mapping.
     """
     ended_by_time: bool = False
     """True if the time budget ended the search. The result then depends on the speed of the machine."""
@@ -184,7 +184,8 @@ def search_candidates(
     All spatial mappings share one time budget. A spatial mapping that contradicts the ordering is left out. For a
     spatial mapping that is too large to be searched, the certificate uses the bound that is known without a search. If
     several mappings are equally good, the result is the mapping that was found first. Raises MappingError if all
-    spatial mappings are impossible or too large, and SearchStoppedError if `stop` is set.
+    spatial mappings are impossible, or if no mapping was found and a spatial mapping is too large to be searched.
+    Raises SearchStoppedError if `stop` is set.
     """
     choices = [
         Choice(
@@ -220,15 +221,15 @@ def search_choices(
     if no mapping fits. The spatial mappings are made during the search, and the time budget includes making them.
 
     Without `known`, loma and salsa run with default options for the first `starts` spatial mappings, even with a short
-    time budget. The result is at least as good as their results. With `known`, a mapping of the layer, the result is at
-    least as good as this mapping. Salsa then runs only until a limit is reached. It skips each spatial mapping whose
-    lower bound excludes an improvement by more than the accepted gap.
+    time budget. The result is at least as good as their results. `known` is a mapping of the layer. If it is given, the
+    result is at least as good as this mapping. Salsa then runs only until a limit is reached. It skips each spatial
+    mapping whose lower bound excludes an improvement by more than the accepted gap.
 
     If `looks_at_all` is true, the first look (narrow rounds over all spatial mappings) may take LOOK_SHARE times the
     effort. If the first look takes more than the effort, wider rounds get the effort divided by LEFT_SHARE.
 
-    If the search finds no mapping, it raises an error. The error is MappingError if the constraints are impossible or
-    if a spatial mapping is too large to be searched. It is TimeBudgetError if a limit ended the search, and
+    Raises MappingError if the constraints are impossible, or if no mapping was found and a spatial mapping is too large
+    to be searched. Raises TimeBudgetError if a limit ended the search before a mapping was found, and
     SearchStoppedError if `stop` is set.
     """
     rounds.compile_kernels()

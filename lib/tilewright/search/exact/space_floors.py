@@ -56,7 +56,7 @@ class SpaceFloors:
     temporal loops can be innermost. If no dimension has temporal loops, the value is true for all dimensions."""
     fits: npt.NDArray[np.bool_]
     """False if an innermost memory certainly has no room for the data of the array units that it serves: array [spatial
-    mapping]. Such a spatial mapping has no valid mapping.
+    mapping]. No mapping with such a spatial mapping is valid.
     """
 
     def values(self, objective: str, pj_a_cycle: float = 0.0) -> Values:
@@ -298,8 +298,8 @@ class _Floors:
         """Least energy in pJ of the data that move between the two innermost memories: array [spatial mapping,
         dimension of the innermost loop].
 
-        If the innermost loop changes the data of the operand, and the innermost memory has no room for the data of this
-        loop, data move in each temporal iteration (pass). Otherwise, each element moves once.
+        Data move in each temporal iteration (pass) if two conditions hold: the innermost loop changes the data of the
+        operand, and the innermost memory has no room for the data of this loop. Otherwise, each element moves once.
         """
         whole = self._whole_tensor(operand, 0)
         thrash = ~operand.irrelevant & ~self._has_room(operand)

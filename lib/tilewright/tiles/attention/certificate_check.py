@@ -1,4 +1,5 @@
-"""Independent check of the certificates of attentions: the searched costs are right, and no plan is better.
+"""Independent check of the certificates of attentions: the costs in the certificate are right, and no plan has a value
+below the lower bound of the certificate.
 
 The check uses the same lower bounds of layers, the same costs and the same plan programs as the search, but not the
 search algorithm. It bounds every plan of the space once, from the costs that the certificate lists.

@@ -131,7 +131,7 @@ def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
     """Templates of the layers of a tile, by name, with loops over all queries and keys.
 
     Some layers of a tile are also layers of the network. Their templates are made by the same code as the network's
-    layers. The templates of the other layers are variants of these layers.
+    layers. The templates of all other layers of a tile are variants of layers of the network.
     """
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
     found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}

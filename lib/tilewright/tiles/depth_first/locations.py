@@ -73,7 +73,7 @@ class MemoryPlaces:
 
     def for_kept(self, bits: int) -> int:
         """Memory for `bits` bits of kept data, among the memories that hold both inputs and outputs: the innermost one
-        that has only one instance and enough room. If none has both, the outermost one.
+        that has only one instance and enough room. If there is none, the outermost one.
         """
         return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
 
@@ -155,9 +155,9 @@ def kept_places(
     kept: tuple[tuple[int, ...], tuple[int, ...]],
     keeps: tuple[bool, bool],
 ) -> KeptPlaces:
-    """Memories in which a tile keeps columns, rows and weights. A memory is suitable if it has room for the kept data
-    together with the largest live tensors of the tile that can lie in it. If no memory is suitable, the outermost
-    memory is taken.
+    """Memories in which a tile keeps columns, rows and weights. A memory is suitable if it has room for the data that
+    it would keep, together with the tensors of the tile that can lie in this memory, at the time when they are largest.
+    If no memory is suitable, the outermost memory is taken.
 
     The tile is `x` along the first axis and `y` along the second axis. `column_y` gives the height of kept columns.
     `kept` is a pair of tuples with one count for each layer: first the columns of the layer's input that the tile reads

@@ -124,7 +124,7 @@ class _Search:
 
         If the bounds of other stacks have improved, the bound of the entry is raised, and nothing else happens.
         Otherwise, an entry without a tile size is replaced by bounds for all tile sizes of its stack; for an entry with
-        a tile size, the cost of the stack is computed.
+        a tile size, the cost of the stack is computed, and the next tile size of the stream gets an entry.
         """
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
@@ -186,7 +186,8 @@ class _Search:
 
     def _open(self, layers: Layers) -> None:
         """Compute bounds for all tile sizes of a stack. Make one stream per mode, with the tile sizes that can be part
-        of a better schedule, and add each stream to the heap."""
+        of a better schedule. Add the most promising tile size of each stream to the heap.
+        """
         least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
             self._streams[(*layers, place)] = stream = self._stream(layers, mode)

@@ -327,8 +327,8 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Least number of cycles of one transfer through a port, with one element for each lane. These are the first
-    elements of an input, or the last elements of the output. 0 if the memory has no port for them.
+    """Least number of cycles of one transfer through a port, with one element for each lane. The transfer moves the
+    first elements of an input, or the last elements of the output. 0 if the memory has no port for them.
 
     If `exact` is true, the number of lanes is a lower bound only for the largest transfer. If it is false, the number
     is a lower bound for every transfer.

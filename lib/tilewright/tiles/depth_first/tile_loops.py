@@ -94,7 +94,7 @@ class TileLoops:
         return result
 
     def all_passes(self) -> Grid:
-        """Number of cycles of the loops: the product of the passes over all loops."""
+        """Number of cycles of the loops: the product of the passes of each loop."""
         return self.product(self.passes, list(self.passes))
 
     def irrelevant(self, operand: str) -> list[str]:

@@ -134,8 +134,8 @@ class Architecture:
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Largest number of tokens in a request for which the model was made; None if the configuration does not give
-    it."""
+    """Size, in tokens, of the largest request that the model was made for; None if the configuration does not give it.
+    """
 
     @property
     def kinds(self) -> dict[Block, int]:

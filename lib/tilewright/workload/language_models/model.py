@@ -51,9 +51,9 @@ def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> 
     """Spread of tokens over experts: number of tokens -> number of experts with this many tokens, most tokens first.
 
     BALANCED uses all experts that can have a token. EXPECTED sends each token to random experts, and uses the expected
-    number of experts with a token: experts * (1 - (1 - chosen / experts) ** tokens), rounded. In both cases, the used
-    experts share the tokens evenly. If `load` is a tuple, it gives the tokens of each expert. Experts without tokens
-    are left out.
+    number of experts with a token: experts * (1 - (1 - chosen / experts) ** tokens), rounded, with `chosen` experts per
+    token. In both cases, the used experts share the tokens evenly. If `load` is a tuple, it gives the tokens of each
+    expert. Experts without tokens are left out.
     """
     if not isinstance(load, str):
         counts = Counter(tokens for tokens in load if tokens)

@@ -289,7 +289,8 @@ def _check_scales(precision: PrecisionOfModel | None, model: Architecture, probl
 
 def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
     """Check the positions of tokens. If the model has learned position embeddings, a position beyond the last embedding
-    is a problem. In any other model, a position beyond those for which it was made gives a notice."""
+    is a problem. In any other model, a position gives a notice if it exceeds the number of tokens that the model was
+    made for."""
     last = max((group.context + group.tokens for group in groups), default=0)
     told = beyond_positions(model, last)
     if told and model.positions:

@@ -16,8 +16,8 @@ spread over all experts that can have a token."""
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
 DEFAULT_BLOCK = 1024
-"""Default of two sizes for costs of many contexts: the number of keys that attention processes at a time, and the
-number of prompt tokens per step."""
+"""Default of two sizes, used if costs are computed for many contexts: the number of keys that attention processes at a
+time, and the number of prompt tokens per step."""
 
 
 @dataclass(frozen=True)

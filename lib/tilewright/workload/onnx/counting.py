@@ -5,7 +5,7 @@ The multiply-accumulates of an operator are counted in one of two ways:
   unknown, except for operators that only move sequences.
 * The operator is read as a model of its own, with a model profile that models every operator. This way is used for four
   kinds of operators: If, Loop and Scan; operators that a function of the model defines; operators that a function of
-  ONNX defines and no operator family models; and operators with multiply-accumulates for which `macs` has no formula.
+  ONNX defines and no operator family models; and operators that have multiply-accumulates but no formula in `macs`.
 
 Unknown work never counts as free.
 """

@@ -2,8 +2,8 @@
 
 They are derived from the names of the types, so that types of newer versions are known, too.
 
-Types narrower than a byte count with their packed size: two elements of four bits in a byte, four elements of two bits
-in a byte, four elements of six bits in three bytes. A boolean takes a byte.
+A type narrower than a byte has its packed size: two elements of four bits in a byte, four elements of two bits in a
+byte, four elements of six bits in three bytes. A boolean takes a byte.
 """
 
 import re

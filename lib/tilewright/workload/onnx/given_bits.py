@@ -64,9 +64,9 @@ class BitsOfNetwork:
         """Copy of `tensors` (name -> facts) in which the field `given_bits` has the bits that the user gives. Only
         floating-point tensors get given bits.
 
-        The operators that read or write a tensor decide: a constant gets the bits that are given for their weights, and
-        any other tensor the bits that are given for their activations. If these operators have different bits, the
-        largest number is used.
+        The operators that read or write a tensor determine its bits. A constant gets the bits that are given for the
+        weights of these operators. Any other tensor gets the bits that are given for their activations. If these
+        operators have different bits, the largest number is used.
         """
         bits: dict[str, int] = {}
         for node in nodes:

@@ -1,8 +1,8 @@
 """Lowering: conversion of one ONNX operator to loop nests with costs, to moves of data, or to a remark.
 
 Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`, which are registered by
-ONNX operator type. Such a function reads shapes, attributes and constants from `op`, and adds loop nests and moves to
-it.
+ONNX operator type. Such a function reads shapes, attributes and constants from `op`, and adds loop nests and moves of
+data to `op`.
 """
 
 import math

@@ -80,7 +80,7 @@ def unused_of_model(model: onnx.ModelProto) -> list[Unused]:
 
 def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
     """Notices of imported operator sets that no operator uses. There are such notices only if the model does not import
-    the standard domain, because the unused domain is then probably a misspelling of it."""
+    the standard domain, because the unused domain is then probably a misspelling of the standard domain."""
     versions = _opsets(model.opset_import)
     if "" in versions:
         return []

@@ -310,7 +310,7 @@ a solver that has not yet begun.
 
 
 class Stop:
-    """Signal from one thread that ends the solver that is running in another thread."""
+    """Signal by which one thread ends the solver that runs in another thread."""
 
     def __init__(self) -> None:
         self._solver: Any = None

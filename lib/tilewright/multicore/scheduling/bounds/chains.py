@@ -53,9 +53,9 @@ class NodeChain:
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """Chain of up to `count` candidates for which the pairs of CNs that it separates have the largest total weight. A
-    CN of the chain separates two CNs if one of them must end before this CN starts, and the other can start only after
-    this CN ends. The weight of a pair follows from the runtimes of both CNs (`_best_row`).
+    """Chain of up to `count` candidates. It is the chain that separates the pairs of CNs with the largest total weight.
+    A CN of the chain separates two CNs if one of them must end before this CN starts, and the other can start only
+    after this CN ends. The weight of a pair follows from the runtimes of both CNs (`_best_row`).
     """
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
@@ -73,8 +73,8 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
-    """Chain of up to `count` candidates (`_looked_at`) for which the separated pairs of CNs have the largest total
-    weight.
+    """Chain of up to `count` candidates (`_looked_at`). It is the chain that separates the pairs of CNs with the
+    largest total weight.
 
     A CN c of the chain separates two other CNs if one of them must end before c starts, and the other can start only
     after c ends. The weight of this pair is the product of the runtimes of the two CNs. All predecessors of c are also
@@ -85,7 +85,7 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
     runtime of c. Therefore c adds value even if it is next to another CN of the chain.
 
     If several chains have the largest weight, the chain whose last CN has the fewest predecessors is chosen. If there
-    is still a tie, the smallest number of the last CN decides, and then the smallest number of CNs in the chain.
+    is still a tie, the chain whose last CN has the lowest CN number is chosen, and of these chains the shortest.
     """
     looked_at = _looked_at(problem, paths)
     before = np.zeros((len(looked_at), len(looked_at)), np.bool_)

@@ -1,8 +1,8 @@
 """Lower bound by phases that also follows the order of dependent work (docs/proofs.md#bounds, "Phases in order").
 
 CNs of a layer form one item if they have the same cost, the same phases and the same position in their groups. Pieces
-form one item if they move in the same way between the same items. If item B waits for item A, constraints require at
-the end of each phase that the share of B that has started is at most the share of A that is finished.
+form one item if they move in the same way between the same items. If item B waits for item A, there is a constraint for
+the end of each phase: the share of B that has started is at most the share of A that is finished.
 """
 
 from collections.abc import Iterable, Iterator

@@ -283,8 +283,8 @@ class SplitBounds:
         (the mask `after`) must run, and the results of the successors must move to their memories. The results of the
         CN itself must also move; they do not count if they may move while the CN runs.
 
-        The successors also need constants. At the end of the CN, the on-chip memories hold at most their capacity of
-        these constants; all other bits are fetched later.
+        The successors also need constants. At the end of the CN, the on-chip memories hold at most as many bits of
+        these constants as their capacity; all other bits are fetched later.
 
         The bound depends on weights of cores and links, and a search finds good weights. If no weights give more than
         `known` cycles, the search can end early. The result is then valid, but not the best bound.

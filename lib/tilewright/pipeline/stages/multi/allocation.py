@@ -126,8 +126,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
     """
 
     plot_hof: bool = False
-    """Draw the schedule of every allocation of the Pareto front (the hall of fame). The figures are written to the
-    folder of exports.
+    """True if the schedule of every allocation of the Pareto front (the hall of fame) is drawn. The figures are written
+    to the folder of exports.
     """
 
     stands_for = "InterCoreMappingStage, later GeneticAlgorithmAllocationStage"

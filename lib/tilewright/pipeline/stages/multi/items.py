@@ -68,7 +68,9 @@ class SystemProblem:
     read: "tuple[Workload, Mapping] | None" = None
     """Network and mapping before reductions were cut between cores; None if no reduction was cut."""
     written: Mapping | None = None
-    """Mapping as the file gives it, if it has a network plan, which `mapping` replaces by entries; otherwise None."""
+    """Mapping as the file gives it, with its network plan; None if the file has no plan. `mapping` has the
+    entries that are made from this plan.
+    """
 
     @property
     def workload_as_read(self) -> Workload:
@@ -77,15 +79,15 @@ class SystemProblem:
 
     @property
     def mapping_as_read(self) -> Mapping:
-        """Mapping as the file gives it, without the entries that are added if a reduction is cut between cores (for the
-        parts of the layer and for the additions).
+        """Mapping before reductions are cut between cores: without the entries that such a cut adds for the parts of
+        the layer and for the additions. Entries and stacks replace the network plan of the file, if there is one.
         """
         return self.mapping if self.read is None else self.read[1]
 
     @property
     def mapping_as_written(self) -> Mapping:
-        """Mapping as the file gives it. It differs from `mapping_as_read` only in that it has the network plan of the
-        file, if there is one.
+        """Mapping as the file gives it. It differs from `mapping_as_read` only if the file has a network plan: it has
+        the plan itself, not the entries and stacks that replace the plan.
         """
         return self.mapping_as_read if self.written is None else self.written
 

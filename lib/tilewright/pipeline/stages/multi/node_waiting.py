@@ -31,7 +31,9 @@ _KEYS = {one.field for one in (START_CYCLES, *CALL_KEYS, *COMMAND_KEYS)}
 
 @dataclass(frozen=True)
 class NodeWaiting:
-    """Calls and commands of the CNs on a core. With the default values, the core has no keys for them."""
+    """Calls and commands of the CNs on a core. The default values are those of a core without keys of calls and
+    commands.
+    """
 
     calls: Figures = ()
     """Attributes of the core, among them those of calls."""
@@ -65,7 +67,7 @@ class NodeWaiting:
         """Cycles for which a CN occupies the core, if it takes `cycles` cycles after its call has been issued.
 
         If the core works on one call at a time, it waits while the call is issued. Otherwise, the host issues the call
-        while the CN before runs, so that a CN begins at most every `call_cycles` cycles.
+        while the previous CN runs, so that a CN begins at most every `call_cycles` cycles.
         """
         issue = figure(CALL_CYCLES, self.calls)
         return cycles + issue if figure(CALLS_IN_FLIGHT, self.calls) == 1 else max(cycles, issue)

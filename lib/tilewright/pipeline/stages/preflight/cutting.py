@@ -70,9 +70,9 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Map
 def _splits_a_reduction(
     problems: Problems, path: KeyPath, entry: MappingConstraints, nodes: Sequence[WorkloadNode], loop: TilingEntry
 ) -> bool:
-    """True if a mapping entry that has the name of a layer cuts a reduction of this layer by a loop over cores, but
-    does not have the key `reduction`. The loop is then reported as an error. If the entry selects the layer in another
-    way than by its name, another step leaves out the loop, and a note says so.
+    """True if a loop over cores cuts a reduction, and its mapping entry has the name of the layer but not the key
+    `reduction`. The loop is then reported as an error. If the entry selects the layer in another way than by its name,
+    another step leaves out the loop, and a note says so.
     """
     tiles = len(entry.core_allocation or ()) if loop.tiles == WILDCARD else loop.tiles
     for node in nodes:

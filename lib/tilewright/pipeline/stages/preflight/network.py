@@ -102,8 +102,8 @@ def preflight(
     tiling.
 
     * Cores: unknown cores; cores that the mapping file gives to layers that they cannot run; layers that no core can
-      run; a missing off-chip core; memories that are too small for one element; loop dimensions that a dataflow has,
-      but no layer; pairs of layers that exchange data, but whose cores have no path between them.
+      run; a missing off-chip core; memories that are too small for one element; loop dimensions of a dataflow that
+      no layer has; pairs of layers that exchange data although their cores have no path between them.
     * Mapping file: unknown loop dimensions, array dimensions and memory operands; spatial mappings that no core
       supports; `memory_reach`, which is only for one core; lists of fixed cores that do not match the groups of a
       layer.

@@ -3,8 +3,8 @@
 Along an axis, input position i and tap f (a kernel index) write the output position `stride * i + dilation * f -
 padding`. Results of two taps are summed only if their output positions have the same residue modulo the stride. The
 operator therefore consists of several convolutions, one for each residue. The taps of one residue are f = r + period *
-F, with r < period, a loop F over the taps, and period = stride / gcd(stride, dilation). Consecutive residues with the
-same number of taps can share a loop nest.
+F. Here, r is the first tap of the residue (r < period), F is a loop over the taps, and period is stride / gcd(stride,
+dilation). Consecutive residues with the same number of taps can share a loop nest.
 
 The loop along an axis goes over output positions on three conditions: the output is stride times as long as the input,
 a residue has several taps, and there are not too many residues or nests. The input is then a sliding window. Otherwise,
@@ -26,8 +26,8 @@ from tilewright.workload.onnx.products import ConvSizes
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096
-"""Number of residues of an axis from which on they are not examined one by one. The nests of such an axis loop over
-input positions."""
+"""Limit of the number of residues of an axis: they are examined one by one only if there are fewer. Otherwise, the
+nests of the axis loop over input positions."""
 _MOST_AXES = 3
 
 

@@ -24,9 +24,9 @@ def lower_einsum(op: Lowering) -> None:
     """Lower Einsum, with one loop nest for each product of two tensors. A nest has one loop for each label. If there is
     only one tensor, the tensor is summed or moved.
 
-    A label that no later tensor and no output has is summed as early as possible. The number of multiply-accumulates of
-    a nest that sums products is the product of its loop sizes. Raises InputError for an equation that does not fit the
-    inputs.
+    A label is summed as early as possible: as soon as neither a later tensor nor the output has it. The number of
+    multiply-accumulates of a nest that sums products is the product of its loop sizes. Raises InputError for an
+    equation that does not fit the inputs.
     """
     terms, output = _parsed(op)
     sizes = _sizes(op, terms)

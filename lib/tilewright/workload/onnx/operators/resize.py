@@ -1,14 +1,14 @@
 """Resize, Upsample, and sampling at positions that are computed at run time, on the vector unit.
 
 A tap is an input position that an output position reads. Along an axis, an output position has one tap for `nearest`,
-two for `linear`, four for `cubic`, and more with antialiasing. An output element has as many taps as the product of its
-taps along each axis.
+two for `linear`, four for `cubic`, and more with antialiasing. The number of taps of an output element is the product
+of its numbers of taps along the axes.
 
 If the taps of every axis are affine in loops (integer factors, strides), the operator is one nest. Otherwise, moves
 without costs gather the taps axis by axis, and a nest sums them. This nest counts one read per output element, because
 neighbouring outputs share their taps.
 
-Besides the factor, the coordinate transformation and the rounding rule can decide whether the taps are affine.
+Whether the taps are affine can depend on the factor, on the coordinate transformation and on the rounding rule.
 """
 
 import math
@@ -31,8 +31,8 @@ Taps = npt.NDArray[np.int64]
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
 _SMALLEST_WEIGHT = 1e-12
-"""Smallest weight that is not a rounding error. For example, a scale of 0.6 in float32 gives neighbours weights of
-1e-8, which count as zero."""
+"""Largest weight that counts as zero, because it can be a rounding error. A scale of 0.6 in float32 gives some
+neighbours weights of 1e-7; these weights do not count as zero."""
 _MOST_TAPS = 1 << 22
 """Largest number of elements of a table of taps. `axis_taps` raises ValueError if a table would have more elements."""
 

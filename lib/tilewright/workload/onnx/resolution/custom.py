@@ -263,9 +263,9 @@ def _group_query_attention(call: CustomCall) -> list[Output]:
     """Three outputs: the result, the key cache and the value cache.
 
     Query, key and value are three inputs, or the first input contains all of them. The length of a cache is the length
-    of the past cache or of the whole sequence, whichever is larger. If the length of the whole sequence is not known
-    and there are no past tokens, a cache has the length of the new sequence. With past tokens, its length is then
-    unknown.
+    of the past cache or of the whole sequence, whichever is larger. There are two cases if the length of the whole
+    sequence is not known: without past tokens, a cache has the length of the new sequence; with past tokens, the length
+    of a cache is not known.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)

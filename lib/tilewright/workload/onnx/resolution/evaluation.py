@@ -21,7 +21,7 @@ LARGEST_VALUES = 4096
 """Largest number of elements of a constant whose values are kept. Constants up to this size are shapes, axes, scales,
 repeats, sizes and pads."""
 LARGEST_INDICES = 65536
-"""Largest number of elements of a constant of one of the types `_INTEGERS` whose values are kept. It exceeds
+"""Largest number of elements of a constant whose values are kept, if its type is one of `_INTEGERS`. It exceeds
 LARGEST_VALUES, because integers can be the indices of a gather."""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL})

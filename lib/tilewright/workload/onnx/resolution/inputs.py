@@ -338,8 +338,8 @@ def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> di
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
     """Shapes of all tensors with a complete stored shape; sizes from `symbols` replace symbols.
 
-    If the file has several complete shapes for a tensor, the first in this order counts, as in zigzag-dse 3.9.1:
-    inputs, outputs, value_info, initialisers, Constant operators.
+    If the file has several complete shapes for a tensor, the first of them in this order is used, as in zigzag-dse
+    3.9.1: inputs, outputs, value_info, initialisers, Constant operators.
     """
     shapes: dict[str, Shape] = {}
     for node in graph.node:

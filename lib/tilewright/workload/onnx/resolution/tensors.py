@@ -160,8 +160,9 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of the numbers that codes select from a table. The result is the bits of the codes if they are known, and if
-    the table has no more numbers than there are codes. Otherwise, it is the bits of the table."""
+    """Bits of the numbers that codes select from a table. The result is the bits of a code if two conditions hold:
+    these bits are known, and the table has at most as many numbers as codes of these bits can select. Otherwise, the
+    result is the bits of the table."""
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
