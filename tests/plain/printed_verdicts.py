@@ -48,8 +48,8 @@ TOKENS_EVERY, PAGED_EVERY = 10, 2
 HEAD = re.compile(r"(?P<energy>\S+) µJ, (?P<cycles>[\d,]+) cycles")
 PROVEN = re.compile(
     r"of each layer(?: \([^)]*\))?: "
-    r"(?:no other mappings give less|other mappings give (?:at most (?P<gap>[\d.]+)%|less than 0.01%) less), "
-    r"a proven optimum for (?P<proven>\d+) of (?P<of>\d+) distinct layers"
+    r"(?:no other mappings give less|other mappings give (?:at most (?P<gap>[\d.]+)%|less than 0.01%) less); "
+    r"the optimum is proven for (?P<proven>\d+) of (?P<of>\d+) distinct layers"
 )
 SMALLER = re.compile(
     r"(?P<goal>\S+) of the network: "
@@ -316,7 +316,7 @@ class PrintedRun(Judge):
             if best < least_cycles(latency):
                 alone += 1
                 together += self.run.smallest(least_cycles(latency), record) is not None
-        found = re.search(r"no single port limits (\d+) of (\d+) layers", text)
+        found = re.search(r"in (\d+) of (\d+) layers, no single port is the limit", text)
         self.expect(int(found[1] if found else 0) == alone, "explain:", found and found[0], alone)
         found = re.search(r"(\d+) of these layers would be faster", text)
         self.expect(int(found[1] if found else 0) >= together, "explain:", found and found[0], together)

@@ -105,7 +105,7 @@ def test_the_bound_of_schedules_that_copy_is_told_where_it_is_larger() -> None:
 def test_scopes_of_mappings_and_tiles() -> None:
     """Each says what was searched, and what was not."""
     assert SpatialMappings().text == "the spatial mapping of the mapping file"
-    assert "by divisors of its size or of the largest factor" in SpatialMappings("open").text
+    assert "by divisors of the size of the loop or of the largest factor" in SpatialMappings("open").text
     assert "spatial_mapping_hint" in SpatialMappings("open", hinted=True).text
     assert SpatialMappings("open", 2).text.startswith("the first 2 ")
     assert "memories that have one instance" in TilePlans("attention", 6).text

@@ -203,5 +203,5 @@ def test_results_in_place_of_a_folder_are_told(name: str, folders: Path) -> None
     arguments = [mapped, mapped] if name == "compare" else [mapped]
     with pytest.raises(tilewright.InputError) as raised:
         getattr(tilewright, name)(*arguments)
-    told = f"tilewright.{name} takes a path, not MappedWorkload; give the folder into which `output` wrote this result"
+    told = f"tilewright.{name} takes a path, not MappedWorkload; give the folder (argument `output`) of this result"
     assert told in str(raised.value)

@@ -97,7 +97,7 @@ def test_ports_that_limit_together() -> None:
     assert limit.together.ports == (("mI1", "rw"), ("mI2", "rw"))
     assert limit_words(limit) == "together: mI1 rw and mI2 rw"
     assert limit.is_limited
-    assert "no single port limits 2 of 2 layers" in told
+    assert "in 2 of 2 layers, no single port is the limit" in told
     assert "2 of these layers would be faster if several ports were wider" in told
 
 
@@ -198,7 +198,7 @@ def test_a_paper_has_the_limits_of_the_terminal(bits: int) -> None:
             ]
     none = sum(not limit.is_limited_by_one for limit in found.limits.values())
     assert none == (0 if bits == 8 else 2)
-    assert any(f"no single port limits {none} of 2 layers" in note for note in notes) == bool(none)
+    assert any(f"in {none} of 2 layers, no single port is the limit" in note for note in notes) == bool(none)
     assert any("stall cycles below 0 are slack" in note for note in notes)
 
 

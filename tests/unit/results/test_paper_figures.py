@@ -439,5 +439,5 @@ def test_a_column_names_causes_whole(make_network: Network) -> None:
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert "peak of the array: 50 MACs a cycle" in texts
     assert "disc: a layer; the larger the disc, the more cycles" in caption
-    assert "MACs: each counts once (in TOP/s, it counts as two operations)" in caption
+    assert "MACs: each counts once (in TOP/s, as two operations)" in caption
     assert not any("operations" in axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes)

@@ -120,8 +120,8 @@ def test_tables_say_what_a_proof_covers(allocation: str, searched: str) -> None:
     assert (layers["gap"].tolist(), runs["largest_gap"].tolist()) == ([0.0, 0.0], [0.0])
     line, *left_out, of_run = proof_lines(found.summary)
     assert line == (
-        "latency of each layer: no other mappings give less, a proven optimum for 2 of 2 distinct layers; the proofs"
-        f" cover {text}"
+        "latency of each layer: no other mappings give less; the optimum is proven for 2 of 2 distinct layers; the"
+        f" proofs cover {text}"
     )
     assert [line.startswith("not searched, and possibly better: ") for line in left_out] == [True]
     assert ("`--allocation free`" in left_out[0]) == (allocation == "greedy")
@@ -157,8 +157,8 @@ def test_every_kind_of_proof_of_a_run_is_told() -> None:
     assert run_proof({"certificate": proof})["proof_covers"] == "; ".join(texts)
     first, *others = proof_lines({"certificate": proof, "objective": "EDP"})
     assert first == (
-        "EDP of each layer: other mappings give at most 25.00% less, a proven optimum for 1 of 2 distinct layers; the"
-        " proofs cover different mappings for different layers (2 kinds, listed below)"
+        "EDP of each layer: other mappings give at most 25.00% less; the optimum is proven for 1 of 2 distinct layers;"
+        " the proofs cover different mappings for different layers (2 kinds, listed below)"
     )
     assert others[:2] == [f"a proof covers {text}" for text in texts]
     assert [line.split(" (")[0] for line in others[2:]] == ["not searched, and possibly better: other spatial mappings"]

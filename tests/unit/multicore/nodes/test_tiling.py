@@ -50,7 +50,10 @@ def test_mode_2_keeps_the_loops_inside() -> None:
     inside = [("B", "all"), ("K", "all"), ("G", "all"), ("C", 9), ("FX", "all"), ("FY", "all"), ("OY", 4)]
     tiling = hinted(three_layers(), cn_define_mode=2, hint_loops=inside)
     assert loops(tiling) == [[("OX", 6, 1), ("OY", 2, 4)], [("OX", 6, 1), ("OY", 2, 4)], [("OY", 2, 4), ("OX", 6, 1)]]
-    assert tiling.notices == ("a: C of 4 is smaller than 9", "b: C of 8 is smaller than 9")
+    assert tiling.notices == (
+        "a: C of size 4 is smaller than the size 9 in hint_loops",
+        "b: C of size 8 is smaller than the size 9 in hint_loops",
+    )
 
 
 @pytest.mark.parametrize(

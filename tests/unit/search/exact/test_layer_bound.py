@@ -78,7 +78,7 @@ def test_text_and_table_say_gap_and_cover() -> None:
     proof = found.summary["certificate"]
     first, left_out, of_run, *_ = proof_lines(found.summary)
     gap = f"other mappings give at most {proof['largest_gap']:.2%} less"
-    counts = f"{gap}, a proven optimum for {proof['proven']} of 2 distinct layers"
+    counts = f"{gap}; the optimum is proven for {proof['proven']} of 2 distinct layers"
     covers = "the proofs cover the first 3 spatial mappings that unroll"
     assert first.startswith(f"EDP of each layer: {counts}; {covers}")
     assert left_out.startswith("not searched, and possibly better: further generated spatial mappings (")
