@@ -139,6 +139,16 @@ def test_every_verb_gives_what_is_asked_for() -> None:
             assert {*asked} <= {*one.signature.parameters} | given, one.function
 
 
+def test_every_option_reaches_a_function() -> None:
+    """An option that neither makes nor shows the result would be accepted and ignored. --paper is read by the verb."""
+    for module, _ in VERBS.values():
+        import_module(module)
+    for one in {one for name, one in DECLARED.items() if name != __name__}:
+        names = {str(option.name) for option in one.command().params} & set(one.signature.parameters)
+        taken = {name for function in (one.run, one.show) for name in inspect.signature(function).parameters}
+        assert names - taken <= {"paper"}, one.function
+
+
 def test_options_that_are_named_come_first() -> None:
     """In that order, the others as in the signature."""
     names = [one.name for one in sample(order="share sizes").params]
