@@ -16,7 +16,6 @@ FACE = (
     "error_bars.table",
     "figure_files",
     "figure_layout",
-    "figures",
     "held_costs",
     "multi.bars",
     "multi.cost_ranges",
