@@ -98,7 +98,7 @@ def test_cpu_seconds_end_the_search(network: Path) -> None:
 
 
 def test_cpu_seconds_of_children_count() -> None:
-    """Those of a worker count while it still runs, and once after it has ended."""
+    """CPU seconds of a worker count while it still runs, and once after it has ended."""
     meter, own_s = CpuMeter(), time.process_time()
     worker = multiprocessing.get_context("spawn").Process(target=busy_until, args=(2.0,))
     worker.start()
@@ -110,7 +110,7 @@ def test_cpu_seconds_of_children_count() -> None:
 
 
 def test_cpu_seconds_count_from_the_start_of_a_process() -> None:
-    """If the process was started for the call, its first seconds are part of the call."""
+    """First seconds of a process count as part of the call if the process was started for the call."""
     now_s = time.process_time()
     assert CpuMeter(0.0).spent_s >= now_s
     assert CpuMeter().spent_s < now_s
