@@ -1,7 +1,7 @@
-"""Writes the captions of the files of runs in the report of the workflow: `python -m docs.captions`.
+"""Write the captions of the files of runs in the report of the workflow: `python -m docs.captions`.
 
-A caption is the content that the row of the file in `base/report_files.py` states. Captions of other files are written
-by hand, in `workflow/report`.
+The caption of a file is the `content` of its row in `base/report_files.py`. Captions of other files are written by
+hand, in `workflow/report`.
 """
 
 import re
@@ -23,7 +23,7 @@ def captions() -> Mapping[str, str]:
 
 
 def _caption(file: ReportFile) -> str:
-    """Caption in reStructuredText: the content without its links to pages, then the name of the run."""
+    """Caption of a file in reStructuredText: its content without links to pages, then the name of the run."""
     text = re.sub(r" \(\[[^]]*\]\([^)]*\)\)", "", file.content)
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("`", "``")
     return f"{text[0].upper()}{text[1:]}.\n\n{RUN}\n"

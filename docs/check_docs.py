@@ -3,9 +3,9 @@ run.
 
 A fenced block that opens with ```bash run is executed in the project root. The blocks of a page run one after another
 in the order of the page. A block below the line `<!-- output -->` shows a part of the output of the executed block
-before it. Its lines must occur in this output in the same order, one directly below the other. A line `...` stands for
-any other lines. Any other block of text must be made by a program between its marks, or have the line `<!-- not
-compared: WHY -->` above it.
+before it. The lines of the block must occur in this output in the same order, one directly below the other. A line
+`...` stands for any number of lines. Every other block of text needs a line above it: `<!-- not compared: WHY -->`, or
+the mark of the program that makes the block.
 
 Usage: python docs/check_docs.py [--run] [PAGE ...]
 """
@@ -26,7 +26,7 @@ ROOT = DOCS.parent
 FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
 LINK = re.compile(r"(?<!\\)\[[^\]]*\]\((?P<target>[^()\s]+(?:\([^()]*\))?)(?:\s+\"[^\"]*\")?\)")
 DELIMITERS = re.compile(r"\|(\s*:?-+:?\s*\|)+")
-"""Line between the heading and the rows of a table."""
+"""Pattern of the line between the heading and the rows of a table."""
 RUN = "bash run"
 OUTPUT = "<!-- output -->"
 EXCUSED = re.compile(r"<!-- not compared: .+ -->|<!-- .+: made by .+ -->")
@@ -95,25 +95,30 @@ def anchors(text: str) -> set[str]:
     return found
 
 
+def shown(page: Path) -> str:
+    """Path of a page for messages, from the project root. Pages outside the project have only their names."""
+    return page.resolve().relative_to(ROOT).as_posix() if page.resolve().is_relative_to(ROOT) else page.name
+
+
 def broken_links(page: Path) -> list[str]:
     """Sentences, one for each relative link of a page whose target does not exist."""
-    found = []
-    for number, line in enumerate(prose(page.read_text("utf-8")), 1):
-        for match in LINK.finditer(line):
-            path, _, anchor = match["target"].partition("#")
-            if re.match(r"[a-z][a-z0-9+.-]*:", path):
-                continue
-            target = (page.parent / path).resolve() if path else page
-            if not target.exists():
-                found.append(f"{page.name}:{number}: no such file: {path}")
-            elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text("utf-8")):
-                found.append(f"{page.name}:{number}: no such heading: {match['target']}")
+    found, text = [], "\n".join(prose(page.read_text("utf-8")))
+    for match in LINK.finditer(text):  # the words of a link can be on two lines
+        number = text.count("\n", 0, match.start("target")) + 1
+        path, _, anchor = match["target"].partition("#")
+        if re.match(r"[a-z][a-z0-9+.-]*:", path):
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists():
+            found.append(f"{shown(page)}:{number}: no such file: {path}")
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text("utf-8")):
+            found.append(f"{shown(page)}:{number}: no such heading: {match['target']}")
     return found
 
 
 def broken_tables(page: Path) -> list[str]:
-    """Sentences, one for each table of a page with a fault: an empty line cuts it in two, or a row has another number
-    of cells.
+    """Sentences, one for each table of a page with a fault. There are two faults: an empty line cuts the table in two,
+    or a row does not have the number of cells of the heading.
     """
     found, start = [], 0
     rows = [line.replace(r"\|", "").strip() for line in [*prose(page.read_text("utf-8")), ""]]
@@ -128,16 +133,16 @@ def broken_tables(page: Path) -> list[str]:
 
 def _table_problems(page: Path, start: int, rows: list[str]) -> list[str]:
     if len(rows) < 2 or not DELIMITERS.fullmatch(rows[1]):
-        return [f"{page.name}:{start}: rows of a table without a heading; is there an empty line before them?"]
+        return [f"{shown(page)}:{start}: rows of a table without a heading; is there an empty line before them?"]
     width = rows[0].count("|")
     wrong = [number for number, row in enumerate(rows, start) if row.count("|") != width]
-    return [f"{page.name}:{number}: a row of another width than the heading of its table" for number in wrong]
+    return [f"{shown(page)}:{number}: a row has more or fewer cells than the heading of its table" for number in wrong]
 
 
 def unmarked_blocks(page: Path) -> list[str]:
     """Sentences, one for each block of text that is neither compared nor marked."""
     return [
-        f"{page.name}:{block.line}: mark this block {OUTPUT}, or <!-- not compared: WHY -->"
+        f"{shown(page)}:{block.line}: mark this block {OUTPUT}, or <!-- not compared: WHY -->"
         for block in blocks(page.read_text("utf-8"))
         if block.info == "text" and not block.is_output and not block.is_excused
     ]
@@ -153,12 +158,16 @@ def run_blocks(page: Path) -> list[str]:
                 found, said = _executed(page, block, environment)
                 failures += found
             elif block.is_output and (missing := first_missing(block.text, said)):
-                failures.append(f"{page.name}:{block.line}: the example does not say (here, in this order): {missing}")
+                failures.append(
+                    f"{shown(page)}:{block.line}: the example does not print, here and in this order: {missing}"
+                )
     return failures
 
 
 def first_missing(shown: str, said: str) -> str:
-    """First shown line that the output does not have below the line before it; '' if the output has all lines."""
+    """First shown line that is missing in the output, directly below the line before it; '' if the output has all
+    lines.
+    """
     rest = iter([line.rstrip() for line in said.splitlines() if line.strip()])
     is_open = True
     for line in (line.rstrip() for line in shown.splitlines() if line.strip()):
@@ -179,11 +188,11 @@ def _executed(page: Path, block: Block, environment: dict[str, str]) -> tuple[li
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60 * MINUTES_A_BLOCK
         )
     except subprocess.TimeoutExpired:
-        return [f"{page.name}:{block.line}: took longer than {MINUTES_A_BLOCK} minutes"], ""
+        return [f"{shown(page)}:{block.line}: took longer than {MINUTES_A_BLOCK} minutes"], ""
     if done.returncode == 0:
         return [], done.stdout
     output = (done.stdout + done.stderr).strip()
-    return [f"{page.name}:{block.line}: exit code {done.returncode}\n{block.text}{output}"], done.stdout
+    return [f"{shown(page)}:{block.line}: exit code {done.returncode}\n{block.text}{output}"], done.stdout
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -198,6 +207,18 @@ def _environment(folder: Path) -> dict[str, str]:
 def pages() -> list[Path]:
     """Paths of the README and of all pages, the pages in order of their names."""
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def pages_of(topic: str) -> list[Path]:
+    """Paths of the pages on a topic: the overview `docs/TOPIC.md`, then the pages in the folder `docs/TOPIC`, in order
+    of their names.
+    """
+    return [DOCS / f"{topic}.md", *sorted((DOCS / topic).glob("*.md"))]
+
+
+def text_of(topic: str) -> str:
+    """Text of all pages on a topic, in the order of `pages_of`."""
+    return "\n".join(page.read_text("utf-8") for page in pages_of(topic))
 
 
 CHECKS = (broken_links, broken_tables, unmarked_blocks)

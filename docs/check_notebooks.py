@@ -70,7 +70,7 @@ def differences(path: Path, kept: Any, now: Any) -> Iterator[str]:
         if texts[0] != texts[1]:
             pairs = zip([*texts[0], "nothing"], [*texts[1], "nothing"], strict=False)
             old, new = next((pair for pair in pairs if pair[0] != pair[1]), ("less", "more"))
-            yield f"{path.name}: cell {number} says {new!r}, kept is {old!r}"
+            yield f"{path.name}: cell {number} prints {new!r}, but the file has {old!r}"
 
 
 def check(path: Path, *, write: bool) -> list[str]:
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Execute the given notebooks, or all notebooks. Returns 1 if there is a problem, else 0."""
     parser = argparse.ArgumentParser(description="Execute the notebooks of the documentation.")
     parser.add_argument("notebooks", nargs="*", type=Path)
-    parser.add_argument("--write", action="store_true", help="keep what the notebooks say now")
+    parser.add_argument("--write", action="store_true", help="store the new output in the files")
     options = parser.parse_args(arguments)
     # Kernels are of this interpreter and use the package of this checkout, whatever else is installed.
     os.environ["PYTHONPATH"] = str(ROOT / "lib")

@@ -3,6 +3,8 @@
 Usage: `python -m docs.columns`.
 """
 
+import posixpath
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,25 @@ DOCS = Path(__file__).resolve().parent
 RUNS = "runs"
 OF = {"": "both", SINGLE: "one core", MULTI: "several cores"}
 TABLES: Mapping[str, Mapping[str, Table[Any]]] = {
-    "artifacts.md": {RUNS: (NAME, *run_columns()), "layers": LAYERS},
-    "multi-core.md": {
+    "artifacts/tables.md": {RUNS: (NAME, *run_columns())},
+    "artifacts/paper-figures.md": {"layers": LAYERS},
+    "multi-core/report.md": {
         "layers": layer_places.LAYERS,
         "cores": use_tables.CORES,
         "memories": use_tables.MEMORIES,
         "links": use_tables.LINKS,
     },
 }
-"""Tables whose columns pages list: for each page, pairs (name of the rows of a table, columns of the table)."""
+"""Tables of columns in pages. Each page, named by its path from docs/, has pairs (name of the rows of a table, columns
+of the table).
+"""
+FILES: Mapping[str, Iterable[ReportFile]] = {
+    "artifacts/report.md": ONE_CORE_FILES,
+    "multi-core/report.md": SEVERAL_CORES_FILES,
+}
+"""Files of reports that pages list, by page."""
+TOPOLOGIES = "formats/several-cores.md"
+"""Page that lists the topologies."""
 
 
 def columns_table(rows: str, table: Table[Any]) -> str:
@@ -42,12 +54,27 @@ def columns_table(rows: str, table: Table[Any]) -> str:
 
 
 def files_table(files: Iterable[ReportFile], page: str) -> str:
-    """Files of a report in their order, as a Markdown table for a page. A figure is also written as PNG."""
+    """Files of a report in their order, as a Markdown table for a page (path from docs/). A figure is also written as
+    PNG.
+    """
     lines = (
-        f"`{file.name}`{', `.png`' if file.name.endswith('.svg') else ''} | {file.content.replace(f']({page}#', '](#')}"
+        f"`{file.name}`{', `.png`' if file.name.endswith('.svg') else ''} | {_linked(file.content, page)}"
         for file in files
     )
     return _table("file | content", lines)
+
+
+def _linked(text: str, page: str) -> str:
+    """Text whose links start from docs/, with links that start from a page (path from docs/)."""
+
+    def link(found: re.Match[str]) -> str:
+        path, mark, anchor = found[1].partition("#")
+        if ":" in path:
+            return found[0]
+        place = posixpath.relpath(path, posixpath.dirname(page)) if path != page or not anchor else ""
+        return f"]({place}{mark}{anchor})"
+
+    return re.sub(r"\]\(([^)]*)\)", link, text)
 
 
 def topologies_table() -> str:
@@ -73,16 +100,18 @@ def names_of(one: Any) -> str:
     return ", ".join(f"`{name}`" for name in keys.split(", "))
 
 
+def _parts(page: str) -> Mapping[str, str]:
+    """Generated parts of a page: pairs (name in the marks of the part, text)."""
+    parts = {f"columns of {rows}": columns_table(rows, table) for rows, table in TABLES.get(page, {}).items()}
+    if page in FILES:
+        parts["files of the report"] = files_table(FILES[page], page)
+    if page == TOPOLOGIES:
+        parts["topologies"] = topologies_table()
+    return parts
+
+
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "artifacts.md": {
-        **{f"columns of {rows}": columns_table(rows, table) for rows, table in TABLES["artifacts.md"].items()},
-        "files of the report": files_table(ONE_CORE_FILES, "artifacts.md"),
-    },
-    "multi-core.md": {
-        **{f"columns of {rows}": columns_table(rows, table) for rows, table in TABLES["multi-core.md"].items()},
-        "files of the report": files_table(SEVERAL_CORES_FILES, "multi-core.md"),
-    },
-    "formats.md": {"topologies": topologies_table()},
+    page: _parts(page) for page in (*TABLES, *(page for page in FILES if page not in TABLES), TOPOLOGIES)
 }
 """Generated parts of each page: pairs (name in the marks of the part, text)."""
 

@@ -1,11 +1,11 @@
-"""Phrases that pages, docstrings and messages must not use, because a plainer phrase says who does what."""
+"""Phrases that pages, docstrings and messages must not use, because plainer phrases exist."""
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from docs.check_docs import DOCS, ROOT, prose
+from docs.check_docs import DOCS, ROOT, prose, shown
 
 WORN = {
     r"\btold\b(?!\W+apart)": "say who says it, and where: a message, a note, a column",
@@ -14,7 +14,7 @@ WORN = {
     r"\bbelongs into\b": "belongs in",
     r"\bsaid otherwise\b": "says otherwise",
 }
-"""Phrases to replace: pattern of the phrase, and what to write instead."""
+"""Phrases to replace: pattern of the phrase -> text that says which words to write instead."""
 
 
 def pages() -> list[Path]:
@@ -34,7 +34,7 @@ def worn_phrases(page: Path) -> list[str]:
     for pattern, instead in WORN.items():
         for match in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
             line = text.count("\n", 0, match.start()) + 1
-            found.append(f"{page.name}:{line}: {' '.join(match[0].split())!r}: {instead}")
+            found.append(f"{shown(page)}:{line}: {' '.join(match[0].split())!r}: {instead}")
     return found
 
 
@@ -58,10 +58,12 @@ NAMES_NOTHING = {
     ),
     *("above", "beside", "under", "so", "also", "only", "not", "this", "there"),
 }
-"""Words that may not begin a docstring, because they do not name the thing. `The same` is also not allowed."""
+"""Words that may not begin a docstring, because they do not name the thing. `The same` may not begin a docstring,
+either.
+"""
 SHAPE = re.compile(r"^\[[^\]]*\]\s+")
-"""Pattern of the shape of an array. The shape may stand before the name. A tuple such as `(first, count)` names its
-parts.
+"""Pattern of the shape of an array, which may stand before the name. The pattern also covers a tuple of names such as
+`(first, count)`.
 """
 
 
@@ -99,8 +101,9 @@ UNCLEAR = {
     r"\bso that (?:it|they|no \w+) (?:is|are|cannot)\b": "so, for a consequence",
     r"\bcannot be held\b": "say what cannot stay, and where",
 }
-"""Phrases that a reader of a message reads twice: pattern of the phrase, and what to write instead. `{}` stands for a
-value."""
+"""Phrases that a reader of a message reads twice: pattern of the phrase -> text that says which words to write instead.
+`{}` stands for a value.
+"""
 
 
 def messages(source: str) -> Iterator[tuple[int, str]]:

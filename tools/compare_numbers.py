@@ -1,12 +1,11 @@
-"""Compares the results of a set of verbs with the results at another commit: `make numbers`.
+"""Compare the results of a set of verbs with the results at another commit: `make numbers`.
 
     .venv/bin/python tools/compare_numbers.py [--against COMMIT] [--write FILE]
 
 Runs the verbs with the code of this checkout and with the code of the commit. Compares the text of each table, and the
-content of each artifact without provenance and without digests of code. If a key was renamed
-(`artifacts.envelope.RENAMED`), it gets its present name in the results of the commit. Prints the number of artifacts
-and of differences. For each artifact that differs, prints the first keys that differ. The exit code is 1 if an artifact
-differs.
+content of each artifact without provenance and without digests of code. In the results of the commit, renamed keys get
+their present names (`artifacts.envelope.RENAMED`). Prints the number of artifacts and of differences. For each artifact
+that differs, prints the first keys that differ. The exit code is 1 if an artifact differs.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def run_verb(checkout: Path, words: Sequence[str]) -> str:
 def numbers_at(commit: str) -> dict[str, Any]:
     """Numbers of each artifact at a commit.
 
-    The files of the commit are written into a folder of the cache. Kernels are not compiled again: those of this
+    The files of the commit are written into a folder of the cache. Kernels are not compiled again; the kernels of this
     checkout are used.
     """
     sha = subprocess.run(
@@ -176,7 +175,7 @@ def plain(value: Any) -> Any:
 
 
 def renamed(value: Any) -> Any:
-    """Artifacts of the earlier commit, with the present names of keys that are listed in RENAMED."""
+    """Artifacts of the earlier commit, in which the keys listed in RENAMED have their present names."""
     if not isinstance(value, dict):
         return value
     value = {key: renamed(one) for key, one in value.items()}
@@ -201,7 +200,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def differing(before: Any, now: Any, place: str) -> Iterator[str]:
-    """Places where two values differ, each with both values. `place` is the path of the values in the artifact."""
+    """Paths at which two values differ, each with both values. `place` is the path of the values in the artifact."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}, key=str):
             yield from differing(before.get(key), now.get(key), f"{place}.{key}".lstrip("."))

@@ -1,7 +1,7 @@
-"""Makes all generated files of the project again, and lists those that changed: `python -m tools.generate`.
+"""Make all generated files of the project again, and list the files that changed: `python -m tools.generate`.
 
-These files are made from the code alone: tables of pages, captions, schemas, types, and a table of memories. Notebooks
-and the results in docs/accuracy.md are not among them, because they need runs.
+Generated files are made from the code alone: tables of pages, captions, schemas, types, and a table of memories.
+Notebooks and the results on the pages of docs/accuracy.md are not made again, because they need runs.
 """
 
 import os
@@ -27,10 +27,10 @@ class Generator(NamedTuple):
 
 GENERATORS = (
     Generator("docs.rooms", ("CONTRIBUTING.md", "docs/architecture.md")),
-    Generator("docs.columns", ("docs/artifacts.md", "docs/formats.md", "docs/multi-core.md")),
+    Generator("docs.columns", ("docs/artifacts/*.md", "docs/formats/*.md", "docs/multi-core/*.md")),
     Generator("docs.captions", ("workflow/report/files/*.rst",)),
     Generator("tilewright.workload.onnx.document", ("docs/operators.md",)),
-    Generator("tilewright.pipeline.stages.document", ("docs/stages.md",), ("docs/stages.md",)),
+    Generator("tilewright.pipeline.stages.document", ("docs/stages/*.md",), ("docs/stages",)),
     Generator("tilewright.pipeline.configuration.document", ("config/README.md",), ("config/README.md",)),
     Generator("tilewright.hardware.silicon.sram_law", ("lib/tilewright/hardware/silicon/cacti_filled.csv",)),
     Generator("tools.validate_files", ("workflow/schemas/*.schema.json",)),

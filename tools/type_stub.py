@@ -1,9 +1,9 @@
 """Writes the type stub of the Python interface, `tilewright/__init__.pyi`: `python -m tools.type_stub`.
 
 Names of `tilewright` are imported at first use, and classes of parameters declare the options of functions. Type
-checkers and editors therefore see neither the names nor the options. The stub has both. Functions without declared
-options are re-exported. Functions with declared options are written out; each option then has its declared type, or
-`Literal` if its values are listed.
+checkers and editors therefore see neither the names nor the options. The stub contains the names and the options.
+Functions without declared options are re-exported. Functions with declared options are written out; each option then
+has its declared type, or `Literal` if its values are listed.
 """
 
 import ast
@@ -57,7 +57,7 @@ def stub() -> str:
 
 
 def write_stub() -> Path:
-    """Write the stub beside the package's `__init__.py`. Returns its path."""
+    """Write the stub next to the `__init__.py` of the package. Returns its path."""
     STUB.write_text(stub(), "utf-8")
     return STUB
 
@@ -106,7 +106,7 @@ def _definition(name: str, names: _Names) -> str:
 
 
 def _declared(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Options of a function that a class of parameters declares, each with this class."""
+    """Options of a function that are declared by a class of parameters, each with this class."""
     kinds = getattr(function, "parameter_kinds", ())
     return {parameter.name: parameter for kind in kinds for parameter in parameters_of(kind)}
 
@@ -152,7 +152,7 @@ def _origins(tree: ast.Module, module: str) -> dict[str, Origin]:
 
 
 def names_in(annotation: str, known: Mapping[str, Origin], names: _Names) -> str:
-    """Annotation in which names are replaced by the aliases of the stub. `origins` has the origins of the names in the
+    """Annotation in which names are replaced by the aliases of the stub. `known` has the origins of the names in the
     module.
     """
     return ast.unparse(_Renamed(known, names).visit(ast.parse(annotation, mode="eval")).body)

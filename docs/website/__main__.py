@@ -1,7 +1,7 @@
 """Builds the documentation as a site and checks it: `python -m docs.website`, or `make site`.
 
-Warnings of Sphinx are errors, and so are worn phrases in the pages.
-The site is in results/site; a browser opens its index.html without a server.
+Warnings of Sphinx are errors. Phrases in the pages that must be replaced (`docs/plain_words.py`) are errors, too. The
+site is written to results/site. A browser opens its index.html without a server.
 """
 
 import shutil
@@ -23,7 +23,7 @@ ENTRY = f"""<!DOCTYPE html>
 
 
 def main() -> int:
-    """Returns 1 if the site cannot be built, or something is wrong with it."""
+    """Build and check the site. Returns 1 if the build fails or a check finds a problem, else 0."""
     shutil.rmtree(SITE, ignore_errors=True)
     # All pages are read each time: a warning would otherwise be said once and then no more.
     options = [

@@ -1,4 +1,4 @@
-"""Checks of the built site: it loads nothing from a network, and whatever a page refers to is there."""
+"""Checks of the built site: nothing is loaded from a network, and the target of each relative link exists."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,17 +7,19 @@ from pathlib import Path
 from urllib.parse import unquote
 
 LOADS = {"audio", "embed", "iframe", "img", "input", "link", "object", "script", "source", "track", "video"}
-"""Elements whose addresses a browser fetches by itself; for others a person clicks."""
+"""Elements whose addresses a browser loads by itself. Addresses of other elements are loaded when a person clicks on
+them.
+"""
 REMOTE = re.compile(r"(https?:)?//", re.IGNORECASE)
 REMOTE_STYLE = re.compile(r"""(?:@import\s*|url\(\s*)["']?(?:https?:)?//[^"')\s]+""", re.IGNORECASE)
 
 
 @dataclass
 class _References(HTMLParser):
-    """Addresses and anchors of a page."""
+    """Addresses and anchors of a page. The class parses the HTML of the page."""
 
     addresses: list[tuple[str, str]] = field(default_factory=list)
-    """Element and address."""
+    """Pairs (name of the element, address)."""
     anchors: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -32,7 +34,7 @@ class _References(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """One sentence for each load from a network and each address of a page that is not in the site."""
+    """Sentences, one for each load from a network, and one for each relative address without a target in the site."""
     pages = {path: _read(path) for path in sorted(site.rglob("*.html"))}
     anchors = {path: page.anchors for path, page in pages.items()}
     found = []

@@ -1,7 +1,7 @@
-"""What Sphinx knows of the site: `make site` builds it from the pages as a git host shows them, in the same Markdown.
+"""Configuration of Sphinx for the site. `make site` builds the site from the Markdown pages that a git host shows.
 
-The root of the sources is the project. So a link from a page to any file of the project leads somewhere in the site,
-too: to a page, or to a copy of the file. Nothing in the site is loaded from a network.
+The root of the sources is the root of the project. A link from a page to any file of the project therefore works in the
+site, too: it leads to a page, or to a copy of the file. Nothing in the site is loaded from a network.
 """
 
 import sys
@@ -36,7 +36,7 @@ exclude_patterns = [
 ]
 
 myst_heading_anchors = 4
-"""Headings have the anchors that a git host gives them, down to this level."""
+"""Deepest level of headings that get an anchor. The anchors are those of a git host."""
 
 html_theme = "furo"
 html_title = f"tilewright {version}"
@@ -47,6 +47,72 @@ html_copy_source = False
 html_show_copyright = False
 html_show_search_summary = False  # needs the text of pages, which a browser refuses to a page that is opened as a file
 html_theme_options = {"navigation_with_keys": True}
+
+PAGES_OF = {
+    "accuracy": [
+        "measurements",
+        "known-errors",
+        "gemmini",
+        "gpu-products",
+        "attention",
+        "tpu",
+        "eyeriss",
+        "core-arrays",
+        "error-bars",
+        "three-chips",
+        "three-chips-terms",
+    ],
+    "artifacts": ["files", "audit", "records", "report", "paper-figures", "tables", "several-cores", "gallery"],
+    "bottlenecks": ["explain", "ports", "advise", "several-cores", "results-page"],
+    "compare": ["hardware", "two-runs", "search-again", "design-spaces", "systems", "explore", "decide", "fronts"],
+    "formats": ["one-core", "several-cores", "links", "mapping", "spaces-and-cases"],
+    "mappings": ["mapping-file", "optimum", "front"],
+    "model": [
+        "energy",
+        "latency",
+        "waiting",
+        "zeros",
+        "control",
+        "guarantees",
+        "switches",
+        "switches-ports",
+        "switches-memories",
+        "data-between-layers",
+        "in-memory-arrays",
+    ],
+    "multi-core-model": [
+        "computation-nodes",
+        "node-graph",
+        "node-costs",
+        "large-operands",
+        "allocation",
+        "scheduling",
+        "transfers",
+        "stream-2023",
+        "schedule-checks",
+    ],
+    "multi-core": ["run", "fuse", "fuse-steps", "cuts", "report", "interactive-schedule"],
+    "proofs": [
+        "exact-search",
+        "exact-latency",
+        "exact-labels",
+        "exact-rounds",
+        "network-bounds",
+        "network-front",
+        "fronts",
+        "bounds",
+        "bounds-traffic",
+        "bounds-phases",
+        "bounds-ordered-phases",
+        "every-plan",
+        "every-plan-bounds",
+        "exact-allocation",
+        "relaxation",
+    ],
+    "stages": ["pipelines", "own-stage", "several-cores", "catalogue", "multi-core-catalogue"],
+    "tiles": ["depth-first", "optimal-depth-first", "depth-first-bounds", "defines", "attention", "optimal-attention"],
+}
+"""Overview page -> the pages on its topic, in the order in which to read them."""
 
 # By what a reader wants. An entry with a star stands for all pages of its folder, or for none.
 NAVIGATION = {
@@ -82,8 +148,9 @@ NAVIGATION = {
 BELOW = {
     "docs/index": NAVIGATION,
     "docs/adr/README": {"Decisions": ["[0-9]*"]},
+    **{f"docs/{topic}": {"Pages": [f"{topic}/{part}" for part in parts]} for topic, parts in PAGES_OF.items()},
 }
-"""Page -> the pages below it. Git hosts show folders instead, so this does not stand in the pages themselves."""
+"""Pages below a page, by title of their section. The pages do not list them, because git hosts show folders instead."""
 
 
 def _tables_of_contents(folder: Path, sections: dict[str, list[str]]) -> str:
@@ -98,12 +165,14 @@ def _tables_of_contents(folder: Path, sections: dict[str, list[str]]) -> str:
 
 
 def _leads_somewhere(folder: Path, entry: str) -> bool:
-    """A pattern may match nothing; a page that is not there is for Sphinx to complain about."""
+    """True if an entry has a page. An entry without a star is always True, because Sphinx reports a missing page."""
     return "*" not in entry or any(path.suffix in source_suffix for path in folder.glob(entry + ".*"))
 
 
 def _complete(app: Sphinx, page: str, content: list[str]) -> None:
-    """Add what a page is in the site and not on a git host: a notebook as Markdown, the navigation."""
+    """Add content that a page has only in the site: a notebook is converted to Markdown, and a page of BELOW gets its
+    navigation.
+    """
     path = Path(app.env.doc2path(page))
     if path.suffix == ".ipynb":
         content[0] = notebook_page(path)
@@ -112,5 +181,5 @@ def _complete(app: Sphinx, page: str, content: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Sphinx calls this."""
+    """Connect `_complete` to the event of Sphinx for a page that is read. Sphinx calls this function."""
     app.connect("source-read", _complete)

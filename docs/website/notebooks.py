@@ -1,4 +1,4 @@
-"""An executed notebook as a page in Markdown. Its pictures are in the page; nothing is executed."""
+"""Executed notebooks as pages in Markdown. A page contains its pictures; no cell is executed."""
 
 import base64
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def notebook_page(path: Path) -> str:
-    """The page. Raises ValueError for a cell that failed, or was not executed."""
+    """Page of a notebook in Markdown. Raises ValueError for a cell that failed or was not executed."""
     parts = []
     for number, cell in enumerate(json.loads(path.read_text("utf-8"))["cells"], 1):
         text = "".join(cell["source"])

@@ -1,8 +1,8 @@
-"""Numbers of docs/accuracy.md#measurements-by-others, made by comparing our predictions with the measurements.
+"""Numbers of docs/accuracy.md and its pages, made by comparing our predictions with the measurements.
 
-`python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` replaces the text between marks of the page.
+`python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` replaces the text between marks of these pages.
 FOLDER is the folder of the full sets. Without FOLDER, only the results of the samples in the package are replaced. With
-FOLDER, the results of the full sets are also replaced, on this page and in README.md.
+FOLDER, the results of the full sets are also replaced, on these pages and in README.md.
 """
 
 import sys
@@ -54,15 +54,15 @@ SHOWN = {
     ("eyeriss_v1", "alexnet, latency"): "Eyeriss v1: latency of AlexNet layers, published mappings",
     ("eyeriss_v1", "alexnet, power"): "Eyeriss v1: power of the chip for the same layers",
 }
-"""Text for each part in the table of `summary_text`, by (set, part). The part with the largest median error is also in
-the table, with a text of its own.
+"""Text for each part in the table of `summary_text`, by (set, part). The part with the largest median error has a
+further row in this table.
 """
 NOT_MEASURED = ("timeloop-points",)
 """Names of the sets of data whose values are not measurements. Another model computed these values."""
 
 
 ERROR_BARS = "error bars"
-"""Name in the two marks around the calibration of error bars in docs/accuracy.md."""
+"""Name in the two marks around the calibration of error bars in docs/accuracy/error-bars.md."""
 PAIR_DRAWS = 100
 """Number of random draws of pairs of rows for the calibration of error bars on the page."""
 
@@ -75,9 +75,9 @@ def mark(kind: str, name: str) -> tuple[str, str]:
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
     """Texts that go between the marks of a page, by name of the set.
 
-    If `kind` is SAMPLE, `sample_text` makes the texts. If `kind` is FULL, `full_text` makes them, and the result also
-    has the summary table under the name SUMMARY. The numbers come from the full sets in the folder `data`. If `data` is
-    None, they come from the samples in the package.
+    If `kind` is SAMPLE, `sample_text` makes the texts. If `kind` is FULL, `full_text` makes the texts, and the result
+    also has the summary table under the name SUMMARY. The numbers come from the full sets in the folder `data`. If
+    `data` is None, they come from the samples in the package.
     """
     heard = accuracy(package_samples=True) if data is None else accuracy(data=data)
     texts = {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
@@ -152,22 +152,39 @@ def with_blocks(page: str, kind: str, texts: dict[str, str]) -> str:
     return page
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Write the new numbers into a page. `arguments` are the path of the page and, optionally, the folder of the full
-    sets. Without this folder, only the results of the samples are replaced. With this folder, the results of the full
-    sets are also replaced, in the page and in README.md.
+BETWEEN = "\n<!-- next page -->\n"
+"""Text between two pages in the text of all pages."""
+
+
+def page_paths(overview: Path) -> list[Path]:
+    """Paths of the pages with results: the overview, then the pages in the folder of the same name, in order of their
+    names.
     """
-    page = Path(arguments[0])
-    text = with_blocks(page.read_text(), SAMPLE, blocks(SAMPLE, None))
+    return [overview, *sorted(overview.with_suffix("").glob("*.md"))]
+
+
+def read_pages(overview: Path) -> str:
+    """Text of all pages with results, with BETWEEN between two pages."""
+    return BETWEEN.join(path.read_text() for path in page_paths(overview))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the new numbers into the pages. `arguments` are the path of the overview page and, optionally, the folder
+    of the full sets. Without this folder, only the results of the samples are replaced. With this folder, the results
+    of the full sets are also replaced, in the pages and in README.md.
+    """
+    overview = Path(arguments[0])
+    text = with_blocks(read_pages(overview), SAMPLE, blocks(SAMPLE, None))
     if len(arguments) > 1:
         full = blocks(FULL, Path(arguments[1]))
         text = with_blocks(text, FULL, full)
         text = with_blocks(text, FULL, {ERROR_BARS: error_bars_text(accuracy(data=Path(arguments[1])))})
         write_atomically(README, with_blocks(README.read_text(), FULL, {SUMMARY: full[SUMMARY]}))
-    write_atomically(page, text)
+    for path, page in zip(page_paths(overview), text.split(BETWEEN), strict=True):
+        write_atomically(path, page)
 
 
-__all__ = ["FULL", "README", "SAMPLE", "SUMMARY", "blocks", "main", "mark", "with_blocks"]
+__all__ = ["FULL", "README", "SAMPLE", "SUMMARY", "blocks", "main", "mark", "page_paths", "read_pages", "with_blocks"]
 
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -1,8 +1,8 @@
 """Generator for the catalogue of stages in the documentation.
 
-`python -m tilewright.pipeline.stages.document docs/stages.md` makes the catalogue from the code of the stages. The text
-between two comments of the page is replaced. The command also copies example files of the project into the blocks of
-the page that name these files.
+`python -m tilewright.pipeline.stages.document docs/stages` makes the two catalogues in this folder from the code of the
+stages. The text between two comments of a page is replaced. The command also copies example files of the project into
+the blocks of the pages that name these files.
 """
 
 import inspect
@@ -64,8 +64,10 @@ AcceleratorParser, are left out.
 
 @dataclass(frozen=True)
 class PagePart:
-    """Part of docs/stages.md that is generated from the code: the stages of one flow."""
+    """Part of a page in docs/stages that is generated from the code: the stages of one flow."""
 
+    page: str
+    """Name of the page."""
     begin: str
     end: str
     catalogue: Catalogue
@@ -79,16 +81,17 @@ class PagePart:
         """Markdown text of all stages, then of the types of their items and results."""
         parts = []
         for heading, names in self.groups.items():
-            parts.append(f"### {heading}")
+            parts.append(f"## {heading}")
             parts += [stage_text(self.catalogue.stage_class(name), self.other_tool) for name in names]
         for heading, kinds in self.types.items():
-            parts.append(f"### {heading}")
+            parts.append(f"## {heading}")
             parts += [type_text(kind) for kind in kinds]
         return "\n\n".join(parts) + "\n"
 
 
 PARTS = (
     PagePart(
+        "catalogue.md",
         BEGIN,
         END,
         CATALOGUES[SINGLE],
@@ -102,6 +105,7 @@ PARTS = (
         "zigzag-dse",
     ),
     PagePart(
+        "multi-core-catalogue.md",
         MULTI_BEGIN,
         MULTI_END,
         CATALOGUES[MULTI],
@@ -123,7 +127,7 @@ def stage_text(kind: type[Stage], other_tool: str) -> str:
         f"| collects, returns | {_up(kind)} |",
         f"| in {other_tool} | {kind.stands_for or 'none'} |",
     ]
-    text = f"#### {kind.name()}\n\n{words}\n\n| | |\n|---|---|\n" + "\n".join(rows)
+    text = f"### {kind.name()}\n\n{words}\n\n| | |\n|---|---|\n" + "\n".join(rows)
     parameters = [
         f"| `{field.name}` | {_default(field)} | {meaning} |"
         for field in fields(kind)
@@ -170,7 +174,7 @@ def type_text(kind: type) -> str:
     documented = field_docs(kind)
     rows = [f"| `{name}` | {_cell(documented.get(name, ''))} |" for name in _field_names(kind)]
     table = "\n\n| field | meaning |\n|---|---|\n" + "\n".join(rows) if rows else ""
-    return f"#### {kind.__name__}\n\n{words}{table}"
+    return f"### {kind.__name__}\n\n{words}{table}"
 
 
 def _field_names(kind: type) -> list[str]:
@@ -193,18 +197,19 @@ def example_yaml(kind: type[Stage]) -> str:
     return f"  - {example}"
 
 
-def with_catalogue(page: str, project: Path = Path()) -> str:
-    """Text of a page, in which the catalogues and the shown files are up to date. A catalogue is the text between two
-    comments; it is replaced by the text made from the code. A block that shows a file of the folder `project` gets the
-    content of this file.
+def with_catalogue(page: str, name: str, project: Path = Path()) -> str:
+    """Text of the page `name` in docs/stages, in which the catalogue and the shown files are up to date. A catalogue is
+    the text between two comments; it is replaced by the text made from the code. A block that shows a file of the
+    folder `project` gets the content of this file.
 
-    Raises ValueError if a comment of a catalogue is missing.
+    Raises ValueError if a comment of the catalogue of this page is missing.
     """
     for part in PARTS:
-        page = with_part(page, part.begin, part.end, f"\n\n{part.text()}\n")
+        if part.page == name:
+            page = with_part(page, part.begin, part.end, f"\n\n{part.text()}\n")
     return SHOWN_FILE.sub(lambda found: found[1] + (project / found[2]).read_text() + "```\n", page)
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        Path(name).write_text(with_catalogue(Path(name).read_text()))
+    for path in sorted(Path(sys.argv[1]).glob("*.md")):
+        path.write_text(with_catalogue(path.read_text(), path.name))
