@@ -2,11 +2,11 @@
 
     .venv/bin/python benchmarks/advices.py [--runs 60] [--jobs 2] [--seconds 3600]
 
-Each seed is a run of one of three networks on one of five accelerators with random options, and twenty random changes
-of its hardware file. `--write` writes the file with a change. The advice of `tilewright advise` on the change is
-compared with `tilewright evaluate` of the exported mappings and with `tilewright map`, both on this file. 60 runs give
-more than 1,000 comparisons. Prints counts and every difference; `--seed N` repeats one run. The exit code is 1 if there
-is a difference.
+Each seed is a run of one of three networks on one of five accelerators with random options. Twenty random changes of
+its hardware file are tried. For each change, `tilewright advise --write` writes the changed hardware file. The gains
+that `advise` states for the change are compared with two results on this file: `tilewright evaluate` of the exported
+mappings, and `tilewright map`. 60 runs give more than 1,000 comparisons. Prints counts and every difference; `--seed N`
+repeats one run. The exit code is 1 if there is a difference.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ Each trial (`tests/unit/multicore/scheduling/bound_attack.py`) has a random netw
 the scheduler (candidates, prefetch, share divisor), and a random set of allowed cores. Systems can have streams, shared
 memories, memories between two cores, pairs of cores without a path, and buses. A hill climb over allocations brings the
 latency as close to the bound as possible, and then also changes numbers of the problem. Every schedule is compared with
-every bound. The best schedule is also compared with the bounds of its own cores, and with those before and after a CN.
-Prints each schedule below a bound with its seed, and counts; `--seed N` repeats one trial. The exit code is 1 if a
-bound is wrong.
+every bound. The best schedule is also compared with two further kinds of bounds: bounds for its cores, and bounds of
+the time before and after a CN. Prints each schedule below a bound with its seed, and counts; `--seed N` repeats one
+trial. The exit code is 1 if a bound is wrong.
 """
 
 from __future__ import annotations

@@ -5,12 +5,13 @@
 Every problem is a random layer, core, spatial mapping and model profile (`tests/plain/problems.py`). A model in plain
 Python that shares no code with the package (`tests/plain`) costs all mappings. For each allocation and objective, a
 proven value must be the least of these costs. The cost of the found mapping must be equal in both models. With
-`--open`, the spatial mapping is open too: one search over all spatial mappings that the package generates must find the
-least cost. With `--sentence`, it is also open, and the sentence of a record must hold over every mapping that the
-sentence covers. With `--in-memory config/hardware/zigzag/aimc.yaml`, every problem is a random layer on this in-memory
-array. With `--sentence --engine best`, the engine `best` searches; `--effort N` limits its effort, so that most bounds
-are not proofs. Prints counts. Each difference is saved with its seed to `benchmarks/results/`; `--seed N` repeats one
-problem. The exit code is 1 if there is a difference.
+`--open`, the spatial mapping is not given: one search over all spatial mappings that the package generates must find
+the least cost. With `--sentence`, the spatial mapping is not given either. The record then has a sentence that states
+its bound, and the sentence must hold for every mapping that it covers. With `--in-memory
+config/hardware/zigzag/aimc.yaml`, every problem is a random layer on this in-memory array. With `--sentence --engine
+best`, the engine `best` searches; `--effort N` limits its effort, so that most bounds are not proofs. Prints counts.
+Each difference is saved with its seed to `benchmarks/results/`; `--seed N` repeats one problem. The exit code is 1 if
+there is a difference.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ def main() -> int:
     """Run the attack. Returns 1 if there is a difference, else 0."""
     parser = parser_of(__doc__, "problem", 20000)
     parser.add_argument("--model", help="this profile instead of random ones")
-    parser.add_argument("--open", action="store_true", help="all spatial mappings of a layer together")
-    parser.add_argument("--sentence", action="store_true", help="all that the sentence of an open proof covers")
+    parser.add_argument("--open", action="store_true", help="search all spatial mappings of a layer at once")
+    parser.add_argument(
+        "--sentence", action="store_true", help="check the sentence of each record over all mappings that it covers"
+    )
     parser.add_argument("--engine", choices=("exact", "best"), default="exact", help="engine, with --sentence")
-    parser.add_argument("--effort", type=int, help="effort of the engine best, with --sentence")
+    parser.add_argument("--effort", type=int, help="effort of the engine best; needs --sentence")
     parser.add_argument("--in-memory", type=Path, metavar="FILE", help="layers on the in-memory array of this file")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "attack_certificates.jsonl")
     options = parser.parse_args()

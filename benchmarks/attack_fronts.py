@@ -2,11 +2,12 @@
 
     .venv/bin/python benchmarks/attack_fronts.py [--networks 300] [--jobs 2] [--seconds 3600]
 
-Each seed (`tests/plain/attack_fronts.py`) makes a network of three small layers, a small layer whose sides of the array
-are open, and one larger layer. The fronts of the network must equal the fronts of all mappings (both profiles, greedy
-and free). The fronts of the other two layers are searched with a random effort. None of all mappings of the layer with
-open sides, and none of 600 random mappings of the larger layer, may be better than the front by more than the stated
-miss. Prints each fault with its seed, and counts; `--seed N` repeats one seed. The exit code is 1 if there is a fault.
+Each seed (`tests/plain/attack_fronts.py`) makes a network of three small layers, a small layer without a given spatial
+mapping, and one larger layer. The fronts of the network must equal the fronts of all mappings (both profiles, greedy
+and free). The fronts of the other two layers are searched with a random effort. No mapping may be better than the front
+by more than the stated miss. All mappings of the layer without a given spatial mapping are checked, and 600 random
+mappings of the larger layer. Prints each fault with its seed, and counts; `--seed N` repeats one seed. The exit code is
+1 if there is a fault.
 """
 
 from __future__ import annotations

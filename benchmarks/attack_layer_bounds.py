@@ -1,4 +1,4 @@
-"""Attack on the lower bounds of loma and salsa: no mapping among random mappings of random layers may be below a bound.
+"""Attack on the lower bounds of loma and salsa: random mappings of random layers, none of which may be below a bound.
 
     .venv/bin/python benchmarks/attack_layer_bounds.py [--layers 2000] [--jobs 2] [--seconds 3600]
 

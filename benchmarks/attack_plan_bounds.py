@@ -6,9 +6,9 @@ below a bound.
 Each trial (`tests/unit/plans/plan_attack.py`) has a random network (convolutions of all kinds, matrix products,
 elementwise operators, residuals) on a random system (bus, mesh, torus, ring, star, row; one or several off-chip ports;
 cores with dataflows; small memories; with or without multicast and forwarding). In some trials, reductions are cut
-between cores. The trial draws plans from the grammar of docs/proofs.md, and climbs over their allocations. Every
-schedule is compared with each term of the bounds. Prints each schedule below a bound with its seed, and counts;
-`--seed N` repeats one trial. The exit code is 1 if a bound is wrong.
+between cores. The trial draws plans from the grammar of docs/proofs/every-plan.md. A hill climb changes the allocation
+of each plan. Every schedule is compared with each term of the bounds. Prints each schedule below a bound with its seed,
+and counts; `--seed N` repeats one trial. The exit code is 1 if a bound is wrong.
 """
 
 from __future__ import annotations

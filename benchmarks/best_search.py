@@ -4,8 +4,9 @@
 
 For each pair and engine, the whole command `tilewright map` is run (model corrected, data locality, EDP). The table has
 CPU seconds and memory of the command, the printed gap of the network, the largest gap of a layer, and the share of
-layers with a gap of at most 1 %. It also has the sum of the EDPs of layers, divided by the same sum of the proofs. A
-proof has `--proof-s` seconds for each layer. Prints the table. A slow result is reported, but is no failure.
+layers with a gap of at most 1 %. It also has the sum of the EDPs of the layers, divided by the sum for the engine
+`exact`, which proves optima. A proof has `--proof-s` seconds for each layer. Prints the table. A slow result is
+reported, but is no failure.
 """
 
 from __future__ import annotations

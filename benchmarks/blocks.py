@@ -2,13 +2,13 @@
 
     .venv/bin/python benchmarks/blocks.py [--seconds 20] [--only 256x256x256] [--pairs first|other]
 
-There are two sets of 20 pairs of a matrix product and a grid. The second set (`--pairs other`) has products with prime
-sizes, long and thin products and products with a batch, on grids of 9 to 64 cores, a ring and a torus. For each pair,
-the program schedules all cuts of the product into a x b parts (with a batch: a x b x c) on n cores, with one to four
-parts per core. Parts are assigned to cores in turn or in runs of parts, in both
-orders of the loops. The best of these schedules is compared with the result of a search without a mapping file.
-`--seconds` are CPU seconds of the search, in one process. Prints a table in Markdown, and adds each row to
-`benchmarks/results/blocks.jsonl`. The program reports results and never fails.
+There are two sets. Each set has 20 pairs of a matrix product and a grid. The second set (`--pairs other`) has products
+with prime sizes, long and thin products and products with a batch, on grids of 9 to 64 cores, a ring and a torus. For
+each pair, the program schedules all cuts of the product into a x b parts (with a batch: a x b x c) on n cores, with one
+to four parts per core. Parts are assigned to cores in turn or in runs of parts, in both orders of the loops. The best
+of these schedules is compared with the result of `tilewright fuse` without a mapping file. `--seconds` are CPU seconds
+of the search, in one process. Prints a table in Markdown, and adds each row to `benchmarks/results/blocks.jsonl`. The
+program reports results and never fails.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CORES = PROJECT / "config" / "hardware" / "multi" / "cores"
 PRODUCTS = ((256, 256, 256), (64, 512, 256), (512, 128, 192), (100, 300, 200), (384, 96, 768))
 """Matrix products: number of rows, inner size, and number of columns."""
 OTHER_PRODUCTS = ((23, 127, 41), (211, 31, 8), (6, 251, 48), (3, 12, 64, 24))
-"""Further matrix products. Four numbers: size of the batch, and the sizes of the products of two inputs."""
+"""Further matrix products. A product with four numbers has a batch; its first number is the size of the batch."""
 
 
 @dataclass(frozen=True)

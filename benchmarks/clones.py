@@ -19,8 +19,8 @@ NOT_COMPARED = (
     *("*.due", ".configuration", ".tilewright-lock*", ".running"),  # orders, marks and locks are of the machine
     *(".store/*", "*.tmp"),  # earlier results only save time; leftovers of killed writes are read by nobody
 )
-"""Files in the folder of results whose bytes may differ between two runs of the same project. Logs are in another
-folder.
+"""Files in the folder of results whose bytes may differ between two runs of the same project. Logs are not listed,
+because they are in another folder.
 """
 STAGE = '''"""A reduction of this project: which mapping of a layer is kept."""
 
@@ -123,9 +123,9 @@ class Clone:
         return Clone(root, self.programs)
 
     def fresh(self, root: Path, clean: "Clone") -> "Clone":
-        """Make a clone with the same input that has never run.
+        """Make a clone that has never run, with the same input as this clone.
 
-        Bytecode of modules that are unchanged is copied from a clone in which nothing was ever edited.
+        Bytecode of unchanged modules is copied from `clean`, a clone in which nothing was ever edited.
         """
         shutil.copytree(clean.root, root, symlinks=True, ignore=shutil.ignore_patterns("results", "logs", ".snakemake"))
         for part in ("config", "workflow", "lib"):
@@ -146,7 +146,7 @@ class Clone:
         return ["bash", "workflow/run.sh", "config/config.yaml", "--cores", "2"]
 
     def run_plainly(self) -> subprocess.CompletedProcess[str]:
-        """Make all results by Snakemake alone, without the report and the summary on the terminal."""
+        """Make all results by Snakemake alone. The report of Snakemake is not made, and no summary is printed."""
         words = ["snakemake", "--configfile", "config/config.yaml", "--cores", "2"]
         return subprocess.run(words, cwd=self.root, env=self.environment(), capture_output=True, text=True, check=False)
 

@@ -2,10 +2,10 @@
 
     cn_graph.py [--largest 6] [--networks FOLDER_OR_FILE ...]
 
-Synthetic networks are two 3x3 convolutions and an addition, cut into tiles of one output element. ONNX files are cut
-into lines of every layer. Two CPU times are measured: from the parsed network and the tiling to the graph in memory,
-and from the graph to the pieces of data. The time to read the file is not included. Each graph is made in a separate
-process, whose peak resident memory is also measured.
+Each synthetic network has two 3x3 convolutions and an addition, cut into tiles of one output element. ONNX files are
+cut into lines of every layer. Two CPU times are measured: the time to make the graph from the parsed network and the
+tiling, and the time to make the pieces of data from the graph. The time to read the file is not included. Each graph is
+made in a separate process, whose peak resident memory is also measured.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""EDP of the default of `tilewright map`, compared with the mappings of `--preset zigzag` under the same model.
+"""EDP of the default of `tilewright map`, compared with the mappings of `--preset zigzag` under the same cost model.
 
     .venv/bin/python benchmarks/default_beside_preset.py [--cores tpu_like ...] [--networks resnet18 ...]
 
-For each of 24 pairs of a shipped core and network, with and without data between layers on chip, the mappings of the
-preset are exported. `tilewright evaluate` computes their costs with the model of the default, and with the data on
-chip that this model keeps there: under the preset, weights on chip are never fetched, a known fault of zigzag-dse. The
-EDP of the default must not be larger. Prints a row for each comparison; the exit code is 1 if the default is worse in
-one of them.
+The program compares 24 pairs of a shipped core and network, with and without data kept on chip between layers. It
+exports the mappings of the preset. `tilewright evaluate` then costs these mappings with the model of the default. The
+data that the default keeps on chip stay there in this evaluation, too. The placement of the preset is not used, because
+it never fetches weights on chip, a known fault of zigzag-dse. The EDP of the default must not be larger. Prints a row
+for each comparison. The exit code is 1 if the default is worse in one of them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ CLOSE = 1e-9
 
 
 def share_of_edp(core: str, network: str, is_local: bool, folder: Path) -> float | None:
-    """EDP of the default as a share of that of the mappings of the preset; None if no mapping of the preset fits.
+    """EDP of the default, divided by the EDP of the mappings of the preset; None if no mapping of the preset fits.
 
-    Both are under the model of the default.
+    Both EDPs are computed with the model of the default.
     """
     files = [
         *("--hardware", shipped("hardware", core)),
@@ -55,7 +55,7 @@ def share_of_edp(core: str, network: str, is_local: bool, folder: Path) -> float
 def _mappings(hardware: list[object], folder: Path) -> Path:
     """Mapping file with the loops of the preset, and with the data that the default keeps on chip.
 
-    Layers that only the default costs, such as vector operations, have the mapping of the default.
+    Some layers, such as vector operations, are costed only by the default. They have the mapping of the default.
     """
     entries = {}
     for name in ("default", "preset"):

@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/default_map.py [--cores tpu_like ...] [--networks resnet18 ...] [--write]
 
 Each row has the median CPU seconds of three calls of the whole command, without a store. Kernels and bytecode are
-compiled before. The mapping files of the first four cores fix the loops along all sides of the array. Those of the
-other four cores leave sides open. Prints a table in Markdown and a summary of the rows; `--write` puts both into
-benchmarks/README.md. A slow result is reported, but is no failure.
+compiled before. The mapping files of the first four cores fix the loops along all sides of the array. The mapping files
+of the other four cores leave loops along some sides to the search. Prints a table in Markdown and a summary of the
+rows; `--write` puts both into benchmarks/README.md. A slow result is reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Row:
     run_gap: float
     """Gap of the objective of the network; 1 if there is no bound."""
     layer_gap: float
-    """Largest gap of a layer, in the measure for which its mapping was chosen."""
+    """Largest gap of a layer. The gap is in the measure by which the mapping of the layer was chosen."""
     layers: int
     """Number of distinct layers with a gap."""
     small: int

@@ -4,11 +4,11 @@
 
 FSRCNN on the core of the case study is costed in 108 schedules (three modes, six widths, six heights), by the rules of
 DeFiNES and by our rules. For each objective, the best schedule over all tile sizes, modes and cuts is also searched.
-Times are CPU seconds of this process, with kernels compiled before. The numbers of DeFiNES are those of the sample in
-the tests, and of all `*.jsonl` files in `--points`. Prints Markdown and writes `results/depth_first.json`.
+Times are CPU seconds of this process, with kernels compiled before. The numbers of DeFiNES come from the sample in the
+tests, and from all `*.jsonl` files in `--points`. Prints Markdown and writes `results/depth_first.json`.
 
-DeFiNES has no package. Its times are therefore those that its authors state for one thread: 18 h for the 108 schedules
-at lpf_limit 8, and 45 min at lpf_limit 6 (its README). Our times are at lpf_limit 6.
+DeFiNES has no package. Its times are therefore taken from its README, for one thread: 18 h for the 108 schedules at
+lpf_limit 8, and 45 min at lpf_limit 6. Our times are at lpf_limit 6.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def errors(model: StackModel, files: list[Path]) -> list[dict[str, Any]]:
 
 
 def measure_optimum(objective: str) -> dict[str, Any]:
-    """Best schedule of the whole space, with its certificate."""
+    """Best schedule over all tile sizes, modes and cuts for one objective, with its certificate."""
     options = TileOptions(objective=objective)
     start = time.process_time()
     found = find_optimum(fresh_model(objective=objective), DepthFirstSpace(), options, seconds=600)

@@ -1,4 +1,4 @@
-"""CPU seconds per design of a space on one network, with the whole command, and with zigzag-dse on some of the designs.
+"""CPU seconds per design of a space on one network: of the whole command, and of zigzag-dse on some of the designs.
 
 This module is part of `run_benchmarks.py`. Both tools read the same accelerators. zigzag-dse reads a hardware file for
 each design, in one process, with one call of its API per design. Both tools try the three best generated spatial

@@ -2,11 +2,11 @@
 
     .venv/bin/python benchmarks/exact_search.py [--objective energy] [--accelforge all|some|none]
 
-There is a row for each distinct layer of resnet18 and mobilenetv2, accelerator and allocation. It has the number of
-loops, of orders in the space and of visited nodes, the CPU time, the value, and whether the value is proven. It also
-has the excess of loma and salsa over this value. The last columns are the results of accelforge for the same layer, on
-an architecture like ours (`accelforge/README.md` lists the differences). Prints the table and writes it to
-`benchmarks/results/`. A slow result is reported, but is no failure.
+There is a row for each distinct layer of resnet18 and mobilenetv2, accelerator and allocation. The row has the number
+of loops, the number of orders in the space, the number of visited nodes, the CPU time, the value, and whether the value
+is proven. It also has the excess of loma and salsa over this value. The last columns are the results of accelforge for
+the same layer, on an architecture like ours. `accelforge/README.md` lists the differences. Prints the table and writes
+it to `benchmarks/results/`. A slow result is reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Settings:
     accelforge_limit_s: int
     """Largest CPU time in seconds of accelforge for one layer."""
     accelforge_memory_orders: str
-    """Memory orders of accelforge. file: its memories are nested as in the hardware file. all: it also searches once
-    for each other nesting.
+    """Orders in which accelforge nests its memories. file: only the order of the hardware file. all: all orders, with a
+    separate search for each.
     """
     say: Callable[[str], None]
     """Function that is called with a text on the present measurement."""
@@ -284,8 +284,8 @@ def main() -> None:
     parser.add_argument("--accelerators", nargs="+", choices=ACCELERATORS, default=list(ACCELERATORS))
     parser.add_argument("--layers", nargs="*", default=[], help="names as network/layer; default all")
     parser.add_argument("--time-budget-s", type=float, default=30.0, help="of the exact search, for each layer")
-    parser.add_argument("--accelforge", choices=("all", "some", "none"), default="some", help="layers it is run on")
-    parser.add_argument("--accelforge-limit-s", type=int, default=300, help="CPU seconds it gets for a layer")
+    parser.add_argument("--accelforge", choices=("all", "some", "none"), default="some", help="layers for accelforge")
+    parser.add_argument("--accelforge-limit-s", type=int, default=300, help="CPU seconds of accelforge per layer")
     parser.add_argument("--accelforge-memory-orders", choices=("file", "all"), default="file", help="see its README")
     parser.add_argument("--output", type=Path, help="default benchmarks/results/exact-OBJECTIVE.csv")
     arguments = parser.parse_args()

@@ -1,13 +1,14 @@
-"""Comparison of designs that are costed in families with each design alone: every number must be equal to the last bit.
+"""Comparison of designs that are costed in families with designs that are costed alone: every number must be equal to
+the last bit.
 
     .venv/bin/python benchmarks/families.py [--spaces 500] [--jobs 2] [--seconds 3600]
 
-Each seed is a random space of one of five accelerators on one of two networks, with random options. A space has a few
-axes: memory sizes (some are too small for any mapping), port widths, unit energies, laws between them, and sides of the
-array. Half of the spaces have keys for zeros and for rules of the control, in the base or as choices. All designs are
-costed in families, as for complete fronts, and some are also costed alone. The comparison covers status, reason,
-energy, latency and area. Prints counts and every difference; `--seed N` repeats one space. The exit code is 1 if there
-is a difference.
+A family is a set of designs that differ only in numbers such as energies and port widths. Each seed is a random space
+of one of five accelerators on one of two networks, with random options. A space has a few axes: memory sizes (some are
+too small for any mapping), port widths, unit energies, laws between them, and sides of the array. Half of the spaces
+have keys for zeros and for rules of the control, in the base or as choices. All designs are costed in families, as for
+complete fronts, and some are also costed alone. The comparison covers status, reason, energy, latency and area. Prints
+counts and every difference; `--seed N` repeats one space. The exit code is 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def content_of(name: str) -> dict[str, Any]:
 
 
 def key_axis(hardware: dict[str, Any], keyed: dict[str, Any]) -> dict[str, Any]:
-    """Axis with the keys in which a hardware file with keys differs from the file without keys: all, some, or none."""
+    """Axis for keys that only the hardware file `keyed` has. Its choices set all, some, or none of these keys."""
     parts = [("operational_array", hardware["operational_array"], keyed["operational_array"])]
     parts += [(f"memories.{name}", memory, keyed["memories"][name]) for name, memory in hardware["memories"].items()]
     new = {f"{path}.{key}": value for path, own, other in parts for key, value in other.items() if key not in own}

@@ -37,7 +37,7 @@ class Outcome:
     refusal: str
     """Message of `make run` if it refused to make everything; '' if it made everything."""
     differing: tuple[str, ...]
-    """Files whose bytes differ from those of a fresh clone, and files that a fresh clone does not have."""
+    """Files whose bytes differ from the files of a fresh clone, and files that a fresh clone does not have."""
     cpu_s: float
     """CPU seconds of all processes of the history, including its run from scratch."""
 
@@ -139,8 +139,8 @@ def steps_of(draw: random.Random) -> list[Step]:
 
 
 def _left_over(found: dict[str, bytes], expected: dict[str, bytes]) -> list[str]:
-    """Files in a folder of a run that no run from scratch makes there. They are tables that earlier runs wrote into
-    folders of other names.
+    """Files in the folder of a run that a run from scratch does not make there. Earlier runs wrote these tables when
+    the folder had another name.
     """
     folders = {name.rpartition("/")[0] for name in expected if name.startswith("single/")}
     return [name for name in found if name not in expected and name.rpartition("/")[0] in folders]

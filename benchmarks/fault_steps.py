@@ -21,12 +21,12 @@ MODULE, CORRECT, WRONG = (
     *("lib/tilewright/hardware/core_reader.py",),
     *("return entry.r_cost, entry.w_cost", "return entry.w_cost, entry.r_cost"),
 )
-"""Module that is edited, and two texts of equal length. The first has the right energies of reads and writes; in the
-second, they are exchanged.
+"""Module that is edited, and two texts of equal length. The first text has the right energies of reads and writes; in
+the second text, both energies are exchanged.
 """
 WORDS = ("lib/tilewright/base/unused.py", "problem.message, value", "problem.message.upper(), value")
-"""Another module that is edited, and two texts: its code for notices on entries without effect, and the same code with
-capitals.
+"""Another module that is edited, and two texts. The first is its code for notices on entries without effect; the second
+is this code with words in capitals.
 """
 LONGEST_RUN_S = 6.0
 """Time in seconds after which most runs have ended."""
@@ -109,7 +109,7 @@ def edit_module(history: History) -> bool:
 
 
 def edit_module_unseen(history: History) -> bool:
-    """Edit a file without a change of its size and age, as `rsync -t` or an image can do."""
+    """Edit a file, but keep its size and age, as can happen with `rsync -t` or a disk image."""
     file = history.clone.file(MODULE)
     stat = file.stat()
     is_done = history.swap(MODULE, CORRECT, WRONG)
@@ -118,8 +118,8 @@ def edit_module_unseen(history: History) -> bool:
 
 
 def edit_stage(history: History) -> bool:
-    """Add a stage of the project to the pipeline, or edit a module that this stage imports, so that it prefers the
-    opposite.
+    """Add a stage of the project to the pipeline. If the stage exists, edit a module that the stage imports, so that
+    the stage prefers the opposite.
     """
     config = history.clone.file("config/config.yaml")
     if "pipeline" not in config.read_text():
@@ -146,7 +146,7 @@ def edit_comment(history: History) -> bool:
 
 
 def rename(history: History) -> bool:
-    """Rename a file or a run, or restore its former name, and change the configuration accordingly."""
+    """Rename a file or a run, or restore its former name. The names in the configuration are changed, too."""
     what, names = history.draw.choice(
         [
             ("hardware", ("narrow", "core")),
@@ -168,8 +168,8 @@ def rename(history: History) -> bool:
 
 
 def checkout_older(history: History) -> bool:
-    """Restore the files that people write to their state at the beginning. Their ages are the former or the present
-    ones.
+    """Restore the files that people write to their state at the beginning. The files get either their former ages, or
+    new ages.
     """
     copy = history.draw.choice([shutil.copy2, shutil.copyfile])
     ignored = shutil.ignore_patterns("__pycache__")
@@ -192,8 +192,8 @@ def touch_files(history: History) -> bool:
 
 
 def set_clock_back(history: History) -> bool:
-    """Set the ages of all or half of the results to tomorrow. On a machine whose clock was set back, results look like
-    this.
+    """Set the ages of all or half of the results to tomorrow. Results look like this after the clock of the machine was
+    set back.
     """
     tomorrow, share = time.time() + 86_400, history.draw.choice([1.0, 0.5])
     for path in history.files():
@@ -287,7 +287,9 @@ def cut_file(history: History) -> bool:
 
 
 def kill_run(history: History) -> bool:
-    """Kill a run and all its processes with kill -9 at a random moment. An edit before it gives the run work."""
+    """Kill a run and all its processes with kill -9 at a random moment. A file is edited before the run, so that the
+    run has work.
+    """
     edit_value(history)
     process = history.clone.start()
     time.sleep(history.draw.uniform(0.2, LONGEST_RUN_S))

@@ -2,9 +2,9 @@
 
 `faults.py flips` makes a project of tiny runs. It flips one random bit at a time in the results and in a copy of the
 caches, and records whether `tilewright store verify` notices it. Then it damages all files at the same time, runs the
-project again, and compares all bytes. `faults.py writes` runs `map`, `explore` and `fuse` many times. Each time,
-another one of their writing calls fails (full disk, error of the disk, kill). The next run must leave the same bytes.
-`faults.py histories` is `benchmarks/fault_histories.py`.
+project again, and compares all bytes. `faults.py writes` runs `map`, `explore` and `fuse` many times. Each time, a
+different system call that writes fails (full disk, error of the disk, kill). The next run must leave the same bytes as
+a run without a fault. `faults.py histories` is `benchmarks/fault_histories.py`.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def make_run(root: Path) -> str:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """Bytes of every file of results. Left out are the report of Snakemake and its manifest, which contain times, and
-    files that depend on the machine.
+    """Bytes of every file of results. The report of Snakemake and its manifest are left out, because they contain
+    times. Files that depend on the machine are also left out.
     """
     left_out = ("report.html", ".manifest/report.json", "*.due", "*.tilewright-lock*", "*.tmp")
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -227,7 +227,7 @@ def _note_copies(caches: Path) -> None:
 
 
 class FailingCalls:
-    """Replacement for the module `os` in code that writes files. The call with a given number fails in a given way."""
+    """Replacement for the module `os` in code that writes files. One call, chosen by its number, fails."""
 
     NAMES = ("fdopen", "fsync", "chmod", "replace")
     """Names of the functions that make, fill, sync and rename a file, and of the writes of a stream."""
@@ -273,7 +273,7 @@ class FailingStream:
         return getattr(self.stream, name)
 
     def write(self, data: bytes) -> None:
-        """Write half of the data, then all data. A call between the two can fail."""
+        """Write half of the data, then the other half. The call between the two steps can fail."""
         self.stream.write(data[: len(data) // 2])
         self.stream.flush()
         self.calls.step()
@@ -302,7 +302,7 @@ def works_of(project: Path, folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def in_child(work: Callable[[], object], calls: FailingCalls) -> tuple[int, int]:
-    """Pair (how a process ends that does the work with a failing call, number of its calls)."""
+    """Pair (how the process ended, number of its calls). The process does the work, with a failing call."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -326,7 +326,7 @@ def in_child(work: Callable[[], object], calls: FailingCalls) -> tuple[int, int]
 
 
 def try_writes(verb: str, project: Path, folder: Path, faults: Sequence[str], every: int) -> list[str]:
-    """Faults that remain after one call of a verb has failed. Every call is tried, or every n-th call."""
+    """Faults that remain after a call of a verb has failed. Calls are tried one at a time: all, or every n-th call."""
     wrong: list[str] = []
     shutil.rmtree(folder, ignore_errors=True)
     work = works_of(project, folder)[verb]
@@ -373,9 +373,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failing = verbs.add_parser("writes", help="let calls that write fail, one at a time")
     failing.add_argument("--verbs", nargs="+", default=["map", "explore", "fuse"])
     failing.add_argument("--faults", nargs="+", default=["ENOSPC", "EIO", "kill"])
-    failing.add_argument("--every", type=int, default=1, help="let only every so many calls fail")
+    failing.add_argument("--every", type=int, default=1, help="let only every n-th call fail")
     failing.add_argument("--folder", type=Path, help="an empty folder to work in, which is kept")
-    random_histories = verbs.add_parser("histories", help="edits and faults, then `make run` against a fresh clone")
+    random_histories = verbs.add_parser(
+        "histories", help="edits and faults, then `make run` compared with a fresh clone"
+    )
     random_histories.add_argument("--count", type=int, default=200)
     random_histories.add_argument("--first-seed", type=int, default=0)
     random_histories.add_argument("--folder", type=Path, help="an empty folder to work in, which is kept")

@@ -2,13 +2,14 @@
 program.
 
 Histories of small projects start hundreds of processes. Most of their time is spent on imports of packages that no
-history changes. `ForkedPython` makes a folder with the programs `python` and `snakemake`. These programs pass their
-arguments, environment, files and limits to the server. A child of the server runs the program. If such a program is
-killed, its child ends, too, because the connection to the program ends.
+history changes. `ForkedPython` makes a folder with the programs `python` and `snakemake`. These programs send their
+arguments, environment, files and limits to the server. A child of the server then does the work of the program. If a
+program is killed, its connection to the child closes, and the child ends.
 
-A child imports every module of tilewright anew, unless the server was given the folder of a library. The server then
-imports this library, too. A child keeps these modules only if the program would import the same files, and if no file
-of the library has changed since; edited copies of the library, and plug-ins beside the library, are imported anew.
+A child normally imports every module of tilewright anew. If the server was given the folder of a library, the server
+imports this library, and a child can keep its modules. The child keeps them only if the program would import the same
+files, and if no file of the library has changed since. Edited copies of the library, and plug-ins beside the library,
+are imported anew.
 """
 
 import json
@@ -44,7 +45,7 @@ exec {python} -I -S {file} {socket} {words}"$@"
 
 
 NAME = "tilewright"
-"""Package of the library that children keep or import anew."""
+"""Name of the package whose modules children keep or import anew."""
 Signature = tuple[tuple[str, int, int], ...]
 """Path, time of the last change in ns, and size in bytes of each source file of a library, sorted by path."""
 
@@ -52,8 +53,8 @@ Signature = tuple[tuple[str, int, int], ...]
 class ForkedPython:
     """Server with the folder of its programs. It runs while it is used as a context.
 
-    `library` is the folder of a library whose modules the server imports; '' if children import them anew.
-    `is_painted` is False if PNG files of figures keep their size and have no dots.
+    `library` is the folder of a library whose modules the server imports; '' if children import them anew. If
+    `is_painted` is False, PNG files of figures have the right size, but nothing is painted in them.
     """
 
     def __init__(
@@ -86,9 +87,9 @@ class ForkedPython:
 
 
 def leave_blank(canvas):  # type: ignore[no-untyped-def]
-    """Draw method of Agg canvases whose PNG files have their sizes and no dots.
+    """Draw method of Agg canvases that writes PNG files of the right size with no dots.
 
-    The same figures are drawn as SVG files, and painting takes as long again.
+    The same figures are also drawn as SVG files. Without dots, a figure takes half of the time.
     """
     canvas.renderer = canvas.get_renderer()
     canvas.renderer.clear()
@@ -107,8 +108,9 @@ def signature(library: str) -> Signature:
 
 
 def _import_library(library: str) -> Signature:
-    """Import all modules of a library, except the command line and the scripts for other tools, which change modules
-    of others. Returns the state of its files before the imports."""
+    """Import all modules of a library. Left out are the command line and the scripts for other tools, because they
+    change modules of other packages. Returns the state of the library's files before the imports.
+    """
     import importlib
     import pkgutil
 
@@ -209,8 +211,9 @@ def _run(connection, asked, handles, library, state):  # type: ignore[no-untyped
 
 
 def _is_imported(library: str, path: str) -> bool:
-    """True if a program in this folder with `path` as its PYTHONPATH imports the package from the library, and has no
-    other folder in which plug-ins can be."""
+    """True if a program in this folder, with `path` as its PYTHONPATH, imports the package from the library, and no
+    other folder can have plug-ins.
+    """
     return bool(path) and os.path.realpath(path) == library and not os.path.exists(NAME)
 
 

@@ -3,12 +3,12 @@
     .venv/bin/python benchmarks/fusion_peer.py [--networks FOLDER] [--only resnet18] [--individuals 16 --generations 16]
 
 Each network runs on the quad core, without activation functions. The peer makes its whole run with its genetic
-algorithm, with layers cut into lines. Our search then gets as many CPU seconds as the peer used. It has no fixed
-decisions, and the objective EDP.
+algorithm, with layers cut into lines. Our search then gets as many CPU seconds as the peer used. Our search has no
+fixed decisions, and the objective EDP.
 
-Costs of two schedule models cannot be compared. Each allocation in the peer's hall of fame is therefore fixed, with the
-same cut into lines, and scheduled by our scheduler: with each candidate rule, with and without prefetch. The result of
-the peer is the least EDP of these schedules. Prints a table in Markdown, and adds each row to
+Costs of two schedule models cannot be compared. Our scheduler therefore schedules each allocation in the peer's hall of
+fame, with the same cut into lines. It does so with each candidate rule, with and without prefetch. The result of the
+peer is the least EDP of these schedules. Prints a table in Markdown, and adds each row to
 `benchmarks/results/fusion_peer.jsonl` when it is complete. The peer's results are stored in
 `benchmarks/results/fusion_peer`; `--again` makes the peer run again. A slow result is reported, but is no failure.
 `README.md` describes the measurement.
@@ -50,7 +50,9 @@ RESULTS = HERE / "results"
 
 @dataclass(frozen=True)
 class Case:
-    """Network, with the extent of the peer's genetic algorithm, which takes 100 to 200 CPU seconds."""
+    """Network, with the extent of the peer's genetic algorithm. The extent is chosen so that the peer takes 100 to 200
+    CPU seconds.
+    """
 
     network: str
     individuals: int
@@ -95,7 +97,7 @@ def with_fixed_cores(bare: Path, cores: dict[str, list[int]]) -> SystemProblem:
     names = [node.name for node in workload.nodes if node.layer is not None]
     unclear = [name for name in names if len(cores.get(name, ())) != 1]
     if unclear:
-        raise InputError(f"the peer gives no core, or several, to {', '.join(unclear)}")
+        raise InputError(f"the peer assigns no core, or several cores, to {', '.join(unclear)}")
     return SystemProblem(workload, accelerator, parse_mapping([*entries, {"name": "default"}]))
 
 
@@ -188,7 +190,7 @@ def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--individuals", type=int, help="of the peer's genetic algorithm, for all networks")
     parser.add_argument("--generations", type=int, help="the same")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", action="store_true", help="let the peer run where its answer is kept, too")
+    parser.add_argument("--again", action="store_true", help="run the peer again even if its result is stored")
     parser.add_argument("--output", type=Path, default=RESULTS / "fusion_peer.jsonl")
     return parser.parse_args(given)
 

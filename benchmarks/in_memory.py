@@ -1,11 +1,11 @@
-"""CPU time to evaluate a mapping on an in-memory core, compared with the same core with a digital array.
+"""CPU time to evaluate a mapping on an in-memory core, compared with a digital array in the same core.
 
     .venv/bin/python benchmarks/in_memory.py [--rounds 9] [--lpf-limit 6]
 
-The two cores differ only in the array, so both cost the same loop orders in the same memories. They are measured in
-turn over the distinct layers of resnet18. A row has the median over the rounds of the CPU time per mapping, which is a
-mean over layers. The row `orders` covers making, allocating and costing all loop orders. The row `layer` covers the
-whole search of a layer with its record. The target is a ratio of at most 1.2. A slow result is reported, but is no
+The two cores differ only in the array, so both cost the same loop orders in the same memories. The program measures
+them in turn over the distinct layers of resnet18. A row has the CPU time per mapping: a mean over the layers, and the
+median over the rounds. The row `orders` covers making, allocating and costing all loop orders. The row `layer` covers
+the whole search of a layer with its record. The target is a ratio of at most 1.2. A slow result is reported, but is no
 failure.
 """
 

@@ -1,7 +1,8 @@
-"""Distinct layers of our two convolutional networks on two accelerators, as tilewright and accelforge read them.
+"""Distinct layers of our two convolutional networks on two accelerators, in the forms for tilewright and for
+accelforge.
 
-Layers are distinct if they differ in more than the name. The spatial mapping is that of the mapping file, reduced to
-the layer. The measurement therefore covers only the search over loop orders and memory levels.
+Layers that differ only in the name count once. The spatial mapping comes from the mapping file, and is reduced to the
+loops of the layer. The measurement therefore covers only the search over loop orders and memory levels.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ REPRESENTATIVE_LAYERS = (
     "mobilenetv2/stage3.1.expand",
     "mobilenetv2/stage4.1.depthwise",
 )
-"""Names of layers: a 3 x 3 convolution, one with stride, 1 x 1 convolutions with and without stride, a matrix product,
-and a depthwise convolution.
+"""Names of layers: a 3 x 3 convolution, a 3 x 3 convolution with stride, 1 x 1 convolutions with and without stride, a
+matrix product, and a depthwise convolution.
 """
 
 
@@ -89,8 +90,8 @@ def loop_count(prepared: PreparedProblem) -> int:
 def peer_layer(case: LayerCase) -> dict[str, Any]:
     """Layer in the form that `accelforge/runner.py` reads.
 
-    Its sizes are those over which our search iterates: temporal factor times spatial factor. They are therefore padded
-    if a factor does not divide the size.
+    Each size is the temporal factor times the spatial factor of our search. This product is larger than the size of the
+    layer if the spatial factor does not divide this size.
     """
     prepared = case.prepare(SearchOptions())
     temporal = dict(prepared.spatial.temporal_sizes)

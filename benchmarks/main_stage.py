@@ -1,5 +1,5 @@
-"""Script in the form of zigzag-dse that tilewright and zigzag-dse 3.9.1 run unchanged: comparison of numbers and CPU
-seconds.
+"""Comparison of tilewright and zigzag-dse 3.9.1 on a script that is written for zigzag-dse: numbers and CPU seconds.
+Both tools run the script unchanged.
 
     .venv/bin/python benchmarks/main_stage.py [--lpf-limit 4] [--runs 3]
 
@@ -73,7 +73,7 @@ def main() -> int:
     """Run the comparison. Returns 1 if a number differs, else 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lpf-limit", type=int, default=4)
-    parser.add_argument("--runs", type=int, default=3, help="runs of which the median is taken")
+    parser.add_argument("--runs", type=int, default=3, help="number of runs; the median is printed")
     given = parser.parse_args()
     own = [sys.executable, "-m", "tilewright.main_stage"]
     peer = [str(ensure_reference())]

@@ -2,10 +2,10 @@
 
     .venv/bin/python benchmarks/multi_core.py [--quick] [--only graph stages run scale]
 
-Both tools map resnet18 on the quad core of `config/hardware/multi/quad_core.yaml`. Each tool reads its own files
-(`stream_dse/quad_core.py`). The outer loops are the same. Activation functions are left out, because the peer ignores
-them. The graphs of computation nodes are then equal. Times are CPU seconds. Each tool runs in separate processes, in
-turn with the other tool; the numbers are medians. Prints tables in Markdown and writes
+Both tools map resnet18 on the quad core of `config/hardware/multi/quad_core.yaml`. The peer reads this system from
+`stream_dse/quad_core.py`. Both tools use the same outer loops. Activation functions are left out, because the peer
+ignores them. The graphs of computation nodes (CNs) are therefore equal. Times are CPU seconds. Each tool runs in
+separate processes, in turn with the other tool; the numbers are medians. Prints tables in Markdown and writes
 `benchmarks/results/multi_core.json`. A slow result is reported, but is no failure. `README.md` describes the
 measurement.
 """
@@ -41,7 +41,7 @@ CORE_FILES = ("k16_c16", "pooling", "simd")
 PARTS = ("graph", "stages", "run", "scale")
 TARGETS = {"graph": 100, "cost": 50, "schedule": 300, "run": 100}
 SCALE_INPUT_SIDES = {3: 32, 4: 80, 5: 256, 6: 832}
-"""Power of ten of the CNs wanted -> side of the input image of resnet18, cut into single pixels."""
+"""Side of the input image of resnet18 that gives about 10^n computation nodes (CNs) if cut into single pixels, by n."""
 PLURAL = {"CN": "CNs", "edge": "edges", "search": "searches"}
 Row = dict[str, Any]
 
@@ -52,7 +52,7 @@ class Cut:
 
     name: str
     loops: list[list[Any]] | None
-    """Outer loops of every layer. None: the loops that the mapping file and the stacks give each layer."""
+    """Outer loops of every layer. If it is None, each layer has the loops of the mapping file and of its stack."""
     mapping: Path = HERE / "stream_dse" / "free_allocation.yaml"
     stack_cutoffs: tuple[int, ...] = ()
     has_activations: bool = False
@@ -70,15 +70,15 @@ DEFAULT_RUN = Cut(
     "as in config.yaml", None, PROJECT / "config/mapping/multi/quad_core.yaml", (12, 23), has_activations=True
 )
 EQUAL_DEFAULT = Cut("as in config.yaml, equal layers", None, DEFAULT_RUN.mapping, (7, 14))
-"""Cut into the same stacks, by node ids of the network without activation functions. With this cut, both tools have the
-same CNs.
+"""Cut into the same stacks, which are given by node ids of the network without activation functions. With this cut,
+both tools have the same CNs.
 """
 CUTS = (LINES, EQUAL_DEFAULT, DEFAULT_RUN, Cut("lines in 8 parts", [["OX", 8], ["OY", "all"]]), PIXELS)
 """Cuts, from few CNs to many CNs. The graph is measured for each cut."""
 SHORT_REPEATS, PROCESSES_OF_OURS = 21, 3
-"""Numbers of repeats of short measurements, and of our processes for each process of the peer.
+"""Number of repeats of short measurements, and number of our processes for each process of the peer.
 
-Times of milliseconds must be measured more often, and at more moments.
+Times of a few milliseconds vary, so they are measured more often.
 """
 
 
@@ -110,7 +110,7 @@ def ours(part: str, cut: Cut, settings: Settings, *arguments: str, workload: Pat
 
 def peer(part: str, cut: Cut, settings: Settings, *arguments: str) -> ChildRun:
     """Run one of the peer's measuring processes in a separate folder. The process cuts the network as our tool does. If
-    layers have different loops, it gets the loops of each layer.
+    the cut has no loops for all layers, the process gets the loops of each layer.
     """
     loops = cut.loops if cut.loops is not None else answer(ours("tiling", cut, settings))
     command = [str(settings.peer_python), str(PEER), part, str(network(cut, settings)), "--loops", json.dumps(loops)]
@@ -135,7 +135,9 @@ def middle(found: list[Row], *path: str) -> float:
 
 
 def compared(what: str, cut: Cut, times: tuple[float, float], sizes: dict[str, tuple[int, int]], target: int) -> Row:
-    """Row with both times. If the tools have different amounts of work, it also has the ratio for each unit of work."""
+    """Row with both times. If the tools have different amounts of work, the row also has the ratio for each unit of
+    work.
+    """
     mine, theirs = times
     ratio = theirs / mine
     return {

@@ -6,10 +6,11 @@
     multi_core_ours.py run    HARDWARE WORKLOAD MAPPING [--individuals 16] [--generations 16] ...
     multi_core_ours.py scale  HARDWARE WORKLOAD MAPPING --loops ...
 
-CPU seconds of this process, all its threads. `tiling` tells the outer loops of each layer by name. `stages` times the
-parts one by one, after each ran once on a small network (compilation, loading of compiled code and of modules are told
-apart); nothing is stored. `run` is everything from the files to the chosen schedule and its lower bound; what counts is
-the CPU time of the process, imports and all. `scale` makes, assembles and schedules one large graph.
+Times are CPU seconds of this process with all its threads. `tiling` gives the outer loops of each layer by name.
+`graph` times the graph of computation nodes. `stages` times all parts one by one. Each part runs once before on a small
+network; this first run, which compiles and loads code, is reported separately. No results are stored. `run` covers
+everything from the files to the chosen schedule and its lower bound; its CPU time includes imports. `scale` makes,
+assembles and schedules one large graph.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Inputs:
     mapping: Mapping
 
     def options(self, arguments: argparse.Namespace) -> TilingOptions:
-        """Options by which every layer is cut. If outer loops are given, they cut every layer; otherwise, the mapping
-        file and the given stacks do.
+        """Options by which every layer is cut. If outer loops are given, all layers have them; otherwise, the mapping
+        file and the given stacks determine the loops.
         """
         loops = arguments.loops
         if loops is None:
@@ -101,8 +102,8 @@ def read_inputs(arguments: argparse.Namespace) -> Inputs:
 
 
 def timed(make: Callable[..., Any], repeats: int, *copied: Any) -> tuple[Any, list[float]]:
-    """Pair (last result, CPU seconds of each repetition). Each repetition uses new copies of `copied`, which have no
-    stored results.
+    """Pair (last result, CPU seconds of each repetition). Each repetition gets new copies of `copied`, so that no
+    result is reused.
     """
     seconds = []
     for _ in range(repeats):
@@ -127,8 +128,8 @@ def graph_facts(graph: CnGraph, seconds: list[float]) -> dict[str, Any]:
 
 
 def allocation_of(names: dict[str, int], assembled: AssembledProblem, inputs: Inputs) -> Any:
-    """Core of each CN, as an array [cn]: the core that `names` gives to its layer/group. Otherwise, the only allowed
-    core or the first core.
+    """Core of each CN, as an array [cn]. It is the core that `names` gives to the layer/group of the CN. If there is
+    none, it is the only allowed core, or the first core.
     """
     space = allocation_space(assembled.problem)
     columns = {core_id: column for column, core_id in enumerate(inputs.accelerator.core_ids)}
@@ -279,9 +280,9 @@ def main() -> None:
     parser.add_argument("part", choices=("tiling", "graph", "stages", "run", "scale"))
     for name in ("hardware", "workload", "mapping"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--loops", type=json.loads, default=[["OY", "all"]], help="null: as the mapping file says")
+    parser.add_argument("--loops", type=json.loads, default=[["OY", "all"]], help="null: loops of the mapping file")
     parser.add_argument("--stack-cutoffs", type=json.loads, default=[])
-    parser.add_argument("--allocation", type=json.loads, default={}, help="layer name/group to core id")
+    parser.add_argument("--allocation", type=json.loads, default={}, help="core id of each layer/group, as JSON")
     parser.add_argument("--lpf-limit", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--individuals", type=int, default=16)

@@ -112,9 +112,7 @@ def _block(build: _Builder, name: str, data: str, hidden: int, zero: str, first:
 
 
 def run_step(step: str, path: str) -> dict[str, float]:
-    """Run all steps up to `step`. Returns the time and memory that the process has used until then, and the number of
-    nodes.
-    """
+    """Run all steps up to `step`. Returns the time and memory used by the process so far, and the number of nodes."""
     from tilewright.base.profile import CORRECTED
     from tilewright.workload.onnx import read_onnx
     from tilewright.workload.onnx.loading import load_model

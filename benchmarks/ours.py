@@ -77,8 +77,9 @@ def feasible_orders(
 def measure_rate(arguments: argparse.Namespace) -> dict[str, Any]:
     """Number of evaluated loop orders and CPU seconds for each distinct layer, without compilation.
 
-    Two times are measured. The first covers only the orders: making, allocating and costing each, and keeping the best.
-    The second covers all of `map_layer` (spatial candidates, problem, orders, breakdown with two profiles, record).
+    Two times are measured. The first covers only the orders: each order is made, allocated and costed, and the best is
+    kept. The second covers all of `map_layer`: spatial candidates, problem, orders, breakdown with two profiles, and
+    record.
     """
     workload, core, mapping = read_inputs(arguments)
     options = SearchOptions(lpf_limit=arguments.lpf_limit)

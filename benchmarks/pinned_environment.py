@@ -35,8 +35,8 @@ class PinnedEnvironment:
     def ensure(self, base: str, first_use: tuple[str, ...]) -> Path:
         """Make the environment with the interpreter `base`, if needed. Returns the environment's own interpreter.
 
-        `first_use` are arguments of this interpreter that must work, or the installation is not complete. Raises
-        `subprocess.CalledProcessError` if they do not work or if pip fails. The message of pip is then on standard
+        The installation is complete only if this interpreter works with the arguments `first_use`. Raises
+        `subprocess.CalledProcessError` if it does not work or if pip fails. The message of pip is then on standard
         error.
         """
         if self.is_ready:

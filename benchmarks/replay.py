@@ -3,9 +3,9 @@ model.
 
     .venv/bin/python benchmarks/replay.py [--problems 10000] [--first-seed 0] [--jobs 2] [--seconds 2400]
 
-The layers have windows on any operand, including outputs, loops that several windows share, and lanes that do not
-divide the sizes. Each layer is mapped twice on a core of random memories and ports: with greedy allocation, and with
-random boundaries. Four results must equal those of `tests/plain/replay.py`: the words of every link, the largest
+The layers have windows on any operand, including outputs. Several windows can share a loop, and the number of lanes
+need not divide a size. Each layer is mapped twice on a core of random memories and ports: with greedy allocation, and
+with random boundaries. Four results must equal those of `tests/plain/replay.py`: the words of every link, the largest
 transfer of each link, the number of transfers, and the energy of accesses. Prints counts; `--seed N` repeats one
 problem. The exit code is 1 if a result differs.
 """

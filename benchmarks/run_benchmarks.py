@@ -40,16 +40,25 @@ EXACT_BUDGET_S = 10.0
 def parse_arguments() -> argparse.Namespace:
     """Arguments of the command line. Every default is a file of `config/`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="measure the peer on samples of two layers and scale")
+    parser.add_argument(
+        "--quick", action="store_true", help="time the peer on samples of two layers, and scale the time"
+    )
     parser.add_argument("--hardware-dir", type=Path, default=PROJECT / "config" / "hardware" / "zigzag")
     parser.add_argument("--mapping-dir", type=Path, default=PROJECT / "config" / "mapping" / "zigzag")
     parser.add_argument("--workload", type=Path, default=PROJECT / "config" / "workload" / "resnet18.onnx")
     parser.add_argument("--accelerators", nargs="+", default=list(ACCELERATORS), help="names of hardware files")
     parser.add_argument("--rate-lpf-limits", nargs="+", type=int, default=[6, 8])
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
-    parser.add_argument("--repeats", type=int, default=3, help="processes of ours per number (median)")
-    parser.add_argument("--sample", type=int, default=60, help="orders per layer the peer is timed on")
-    parser.add_argument("--accelforge", choices=("all", "some", "none"), default="some", help="layers it is timed on")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="processes of tilewright per number, which is their median"
+    )
+    parser.add_argument("--sample", type=int, default=60, help="loop orders per layer for which the peer is timed")
+    parser.add_argument(
+        "--accelforge",
+        choices=("all", "some", "none"),
+        default="some",
+        help="number of layers for which the peer is timed",
+    )
     parser.add_argument("--output", type=Path, default=PROJECT / "results" / "benchmarks.json")
     return parser.parse_args()
 
@@ -98,9 +107,7 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
 
 
 def exact_settings(arguments: argparse.Namespace, say: Callable[[str], None]) -> exact_search.Settings:
-    """Extent of the measurements of `exact_search.py` in this run: one objective, and all layers (a few with
-    `--quick`).
-    """
+    """Settings of `exact_search.py` for this run: one objective, and all layers (a few with `--quick`)."""
     return exact_search.Settings(
         objective="latency",
         accelerators=exact_search.ACCELERATORS,

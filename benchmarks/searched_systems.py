@@ -1,19 +1,19 @@
-"""Time and quality of a space of systems whose fusion is searched, through the workflow.
+"""Time and quality of a design space of systems, in which the workflow searches the fusion of each system.
 
     .venv/bin/python benchmarks/searched_systems.py [--size whole|part|few] [--schedules 3000] [--drawn 20]
         [--seconds 120] [--folder FOLDER]
 
-The whole space has 300 systems, the part has 48 of them, and `few` has 8: buses, rings and meshes of 2 to 8 cores, two
-kinds of cores, and several sizes of memories and widths of links. All links have the width of the port of the off-chip
-memory. Each system runs resnet18 and mobilenetv2. A clone of the project explores the space with `make run` on `--jobs`
-cores. Each shard is a job of the workflow. Prints the time, the CPU seconds, and the numbers of searched and dropped
-designs.
+The whole space has 300 systems, `part` has 48 of them, and `few` has 8. The systems are buses, rings and meshes of 2 to
+8 cores, with two kinds of cores and several sizes of memories and widths of links. All links are as wide as the port of
+the off-chip memory. Each system runs resnet18 and mobilenetv2. A clone of the project explores the space with `make
+run` on `--jobs` cores. Each shard is a job of the workflow. Prints the time, the CPU seconds, and the numbers of
+searched and dropped designs.
 
-`--drawn` designs are then drawn from the searched ones. Each of them gets a search of its own on each network, without
-a start plan and with `--seconds` CPU seconds in one process. Prints the ratio of the explored latency to the latency
-of the search of its own, for each drawn design and each network. A ratio above 1.05 misses the target. With `--folder`,
-the clone is kept there, and a second call with the same folder repeats only the searches of the drawn designs. Adds
-each drawn row to `benchmarks/results/searched_systems.jsonl`. A slow result is reported, but is no failure.
+Then `--drawn` of the searched designs are drawn. Each drawn design is searched again on each network, without a start
+plan, with `--seconds` CPU seconds in one process. Prints the ratio of the two latencies, explored to searched again,
+for each drawn design and network. A ratio above 1.05 misses the target. With `--folder`, the clone is kept there, and a
+second call with the same folder repeats only the searches of the drawn designs. Adds each row to
+`benchmarks/results/searched_systems.jsonl`. A slow result is reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ NETWORKS = ("resnet18", "mobilenetv2")
 CONFIG = "config/config.yaml"
 SPACE = "searched_systems"
 TARGET_RATIO = 1.05
-"""Largest ratio of an explored latency to the latency of a search of its own that meets the target."""
+"""Largest ratio that meets the target. The ratio is the latency in the space, divided by the latency of a separate
+search of the design.
+"""
 BUSES, RINGS = (2, 4, 6, 8), (4, 6)
 MESHES = ((2, 2), (2, 3), (2, 4), (3, 2))
 """Rows and columns of the meshes."""
@@ -130,7 +132,7 @@ def explored(clone: Clone, jobs: int) -> pandas.DataFrame:
 
 
 def own_search(space: Any, design: int, network: str, seconds: float) -> tuple[int, int, float]:
-    """Triple (latency in cycles, number of schedules, CPU seconds) of a search of one design on its own."""
+    """Triple (latency in cycles, number of schedules, CPU seconds) of a separate search of one design on a network."""
     from tilewright.designs.fused_systems import NETWORK_MODEL, FusedEvaluator
     from tilewright.pipeline.sources import parse_accelerator, parse_workload
 
@@ -145,7 +147,7 @@ def own_search(space: Any, design: int, network: str, seconds: float) -> tuple[i
 
 
 def compared(table: pandas.DataFrame, file: Path, drawn: int, seconds: float, seed: int) -> Iterator[Row]:
-    """Rows that compare explored latencies with the latencies of searches of their own."""
+    """Rows that compare the latencies in the space with the latencies of separate searches."""
     from tilewright.designs.space_reader import read_space
 
     space = read_space(file)
@@ -176,10 +178,10 @@ def parse_arguments() -> argparse.Namespace:
     """Arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=("whole", *LAYOUTS), default="whole", help="300, 48 or 8 designs")
-    parser.add_argument("--schedules", type=int, default=3000, help="schedules of each search of the space")
+    parser.add_argument("--schedules", type=int, default=3000, help="number of schedules of each search in the space")
     parser.add_argument("--jobs", type=int, default=2, help="cores of the workflow")
-    parser.add_argument("--drawn", type=int, default=20, help="designs that get a search of their own")
-    parser.add_argument("--seconds", type=float, default=120.0, help="CPU seconds of a search of its own")
+    parser.add_argument("--drawn", type=int, default=20, help="number of designs that are searched again")
+    parser.add_argument("--seconds", type=float, default=120.0, help="CPU seconds of each search of a drawn design")
     parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
     parser.add_argument("--folder", type=Path, help="folder of the clone; it is kept")
     parser.add_argument("--output", type=Path, default=PROJECT / "benchmarks" / "results" / "searched_systems.jsonl")
@@ -187,7 +189,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Explore the space, and search the drawn designs on their own."""
+    """Explore the space. Then search each drawn design again."""
     arguments = parse_arguments()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:

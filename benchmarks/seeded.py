@@ -1,5 +1,5 @@
-"""Random problems by seed on several processes: arguments, time, progress and counts for the scripts that try such
-problems.
+"""Random problems by seed on several processes, for the scripts that try such problems: arguments, time limit, progress
+and counts.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     .venv/bin/python benchmarks/stream_plans.py MAPPING.yaml --hardware SYSTEM.yaml --workload NETWORK.onnx
         [--seconds 20] [--precision file]
 
-The mapping file has any form that `tilewright fuse --mapping` reads. If it is a file of stream-dse 2.x, its layers can
-be a part of the network; the comparison then has only these layers, as a network of their own.
+The mapping file has any form that `tilewright fuse --mapping` reads. A file of stream-dse 2.x may have only a part of
+the layers of the network. The comparison then has only these layers.
 
-Two searches get `--seconds` CPU seconds each, on one process. The first has the mapping file: its cores, parts, tiles
-and fused groups are fixed, and the search tries all that the file leaves open, such as rules of the scheduler, prefetch
-and the choice among the cores of a list. The second has no mapping file. Prints a row in Markdown with the best latency
-of each; `README.md` has the results.
+Two searches get `--seconds` CPU seconds each, in one process. The first search has the mapping file, which fixes cores,
+parts, tiles and fused groups. This search tries everything that the file leaves open: rules of the scheduler, prefetch,
+and the choice among several listed cores. The second search has no mapping file. Prints a row in Markdown with the best
+latency of each search; `README.md` has the results.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def problem_of(mapping: Path | None, arguments: argparse.Namespace) -> SystemPro
 
 
 def cut_out(problem: SystemProblem, named: SystemProblem) -> SystemProblem:
-    """Part of the network with the layers for which the network plan in the file of `named` has entries; the whole
-    network if the file has ordinary entries.
+    """Part of the network that the mapping file of `named` maps. If the mapping file has a network plan, the part has
+    the layers with entries in the plan. If it has ordinary entries, the part is the whole network.
     """
     if not named.mapping.places:
         return problem
@@ -55,7 +55,7 @@ def cut_out(problem: SystemProblem, named: SystemProblem) -> SystemProblem:
 
 
 def stacks_in(problem: SystemProblem) -> Stacks | None:
-    """Stacks that the file fixes, with the layers of the part only."""
+    """Stacks that the mapping file fixes, reduced to the layers of the part."""
     ids = {node.node_id for node in layers_of(problem.workload)}
     stacks = (tuple(one for one in stack if one in ids) for stack in problem.mapping.stacks)
     return tuple(stack for stack in stacks if stack) or None

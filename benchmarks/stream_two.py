@@ -4,12 +4,12 @@
         [--python python3.12] [--again] [--write]
 
 stream-dse (the peer) runs on its own example systems without a mapping file, as its Quick Start shows. It proposes a
-mapping: groups of layers, cores, parts and tiles. Its estimate of the cycles is not comparable with ours. Therefore
-`tilewright fuse --mapping` reads this mapping and finds the least latency with these groups, cores, parts and tiles; it
-tries all that the mapping leaves open. Then `tilewright fuse` searches without a mapping file. All three are processes
-of their own, with one job. Their CPU times are those of the whole processes (getrusage). The search without a mapping
-file uses no more CPU seconds than the peer: if its process used more, its result is discarded, and it runs again with a
-smaller limit. The search with the mapping of the peer may exceed its limit.
+mapping: groups of layers, cores, parts and tiles. The cycles that the peer estimates are not comparable with ours.
+Therefore `tilewright fuse --mapping` reads this mapping, and finds the least latency with these groups, cores, parts
+and tiles. It tries everything that the mapping leaves open. Then `tilewright fuse` searches without a mapping file. All
+three programs run in separate processes with one job. Their CPU times are those of the whole processes (getrusage). The
+search without a mapping file must not use more CPU seconds than the peer. If its process uses more, the result is
+discarded, and the search runs again with a smaller limit. The search with the mapping of the peer may exceed its limit.
 
 Prints a table in Markdown, and adds each row to `benchmarks/results/stream_two.jsonl` when it is complete. The results
 of the peer are stored in the folder `benchmarks/results/stream_two`; `--again` makes the peer run again. Errors of the
@@ -48,8 +48,8 @@ SYSTEMS = (
 NETWORKS = ("two_conv", "swiglu_1_16_32")
 """Networks of the tests of stream-dse, which run on each of the systems."""
 FIRST_SHARE, LESS, ATTEMPTS = 0.95, 0.02, 5
-"""First limit of a search, as a share of the CPU seconds of the peer; the further share by which a limit is reduced if
-the process used too much; the number of attempts.
+"""FIRST_SHARE: first limit of a search, as a share of the CPU seconds of the peer. LESS: share of these CPU seconds by
+which the limit is reduced further after a process that used too much. ATTEMPTS: number of attempts.
 """
 BEGIN, END = "<!-- made by stream_two.py -->", "<!-- end of stream_two.py -->"
 Row = dict[str, Any]
@@ -68,8 +68,9 @@ def answer_of_peer(system: str, network: str, folder: Path, arguments: argparse.
 
 
 def searched(of_peer: Row, folder: Path, mapping: Path | None, seed: int) -> Row:
-    """Result of `tilewright fuse` with or without a mapping file. Without it, the process uses no more CPU seconds than
-    the process of the peer. Raises RuntimeError if the process fails, or if each attempt without it uses more.
+    """Result of `tilewright fuse` with or without a mapping file. Without a mapping file, the process uses no more CPU
+    seconds than the process of the peer. Raises RuntimeError if the process fails, or if all attempts without a mapping
+    file use more.
     """
     most = of_peer["cpu_seconds"]
     limit = FIRST_SHARE * most
@@ -142,7 +143,7 @@ def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--networks", nargs="+", default=NETWORKS, metavar="NETWORK", help="see stream_dse_2/runner.py")
     parser.add_argument("--python", default=INTERPRETER, help="Python 3.12 or newer for the environment of the peer")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", action="store_true", help="let the peer run where its result is stored, too")
+    parser.add_argument("--again", action="store_true", help="run the peer again even if its result is stored")
     parser.add_argument("--write", action="store_true", help="put the stored rows into benchmarks/README.md")
     parser.add_argument("--output", type=Path, default=RESULTS / "stream_two.jsonl")
     return parser.parse_args(given)

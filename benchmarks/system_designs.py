@@ -1,4 +1,5 @@
-"""Comparison of designs with several cores with a whole run of each design: every number must be equal to the last bit.
+"""Comparison of designs of spaces of systems with separate runs of each design: every number must be equal to the last
+bit.
 
     .venv/bin/python benchmarks/system_designs.py [--designs 60] [--jobs 2] [--seconds 3600]
 

@@ -3,10 +3,11 @@
     .venv/bin/python benchmarks/tokens.py [--models llama-3.1-8b ...] [--systems quad_core] [--no-curves]
 
 Each model runs in a separate process with the model profile `corrected` and without a store. The time includes start
-and reading. The process computes a prompt of 2k tokens, and one more token at 11 contexts of 1k to 1M tokens. Models
-with fewer learned positions have shorter contexts. Then the curve over 64 contexts from 1k to 1M is measured, and its
-CPU time is compared with that of one point (at 32k). Prints a table, and writes results/tokens.json in this folder. The
-targets are 60 s for a model, and a curve in at most 3 times the time of a point.
+and reading. The process computes a prompt of 2k tokens, and the next token at 11 context lengths of 1k to 1M tokens.
+Models with fewer learned positions have shorter contexts. Then a curve over 64 contexts from 1k to 1M tokens is
+measured. Its CPU time is compared with the CPU time of one point at 32k tokens. Prints a table, and writes
+results/tokens.json in this folder. The targets are 60 s for a model, and a curve in at most 3 times the time of a
+point.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Let the pinned peer (accelforge) find the best mapping of one layer; prints one JSON object.
+"""Best mapping of one layer, found by the pinned peer accelforge and printed as a JSON object.
 
     runner.py ARCHITECTURE.yaml --layer '{"sizes": {"K": 64, ...}, ...}' --objective energy
         [--memory-orders all] [--cpu-limit-s 300]
 
-Only the accelforge environment's Python can run this module. The layer comes from `peer_layer` of
-`benchmarks/layer_cases.py`. One process, one thread. What is measured is the CPU time of the process from reading
-architecture and layer to knowing the best mapping; importing the peer, and a first search over a tiny convolution,
-which loads the peer's own compiled code, are reported apart.
+Only the Python of the accelforge environment can run this module. The layer has the form that `peer_layer` of
+`benchmarks/layer_cases.py` makes. The search runs in one process with one thread. Its CPU time includes reading the
+architecture and ends when the best mapping is known. Two CPU times are reported separately: the time to import the
+peer, and the time of a first search over a tiny convolution, which loads the peer's compiled code.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ TOLD: dict[str, Callable[[Any], float]] = {
     "mappings_in_space": lambda found: found.n_total_pmappings(),
     "mappings_evaluated": lambda found: found.n_evaluated_pmappings(),
 }
-"""What the peer says of a search."""
+"""Counts of a search of the peer, by name: functions that read the count from the result of `make_pmappings`."""
 MEMORY_LIMIT_BYTES = 8 * 2**30
-"""Address space of the process: a search that outgrows it fails instead of pushing others out of memory."""
+"""Largest address space of the process, in bytes. A search that needs more fails, so that other processes keep their
+memory.
+"""
 TINY_LAYER = {
     "sizes": {"K": 4, "C": 4, "OX": 4, "FX": 2},
     "operands": {"output": ["K", "OX"], "input": ["C", "IX"], "weight": ["K", "C", "FX"]},
@@ -53,7 +55,7 @@ TINY_LAYER = {
 
 
 def einsum_of(layer: dict[str, Any]) -> dict[str, Any]:
-    """The layer as the peer's Einsum; loop dimensions of size 1 are left out."""
+    """Einsum of the peer for a layer. Loop dimensions of size 1 are left out."""
     accesses = []
     for tensor, dimensions in layer["operands"].items():
         projection = {rank: index for rank in dimensions if (index := index_of(rank, layer))}
@@ -62,9 +64,11 @@ def einsum_of(layer: dict[str, Any]) -> dict[str, Any]:
 
 
 def index_of(rank: str, layer: dict[str, Any]) -> str:
-    """What indexes a rank of a tensor: a loop, a sliding window of two, or '' where nothing iterates.
+    """Index of a rank of a tensor: one loop, or a sum of two loops for a sliding window. '' if no loop iterates over
+    the rank.
 
-    A stride without a window (a strided 1 x 1 convolution) skips pixels; the peer gets the pixels that are used.
+    A stride without a window, as in a strided 1 x 1 convolution, skips pixels. The tensor of the peer has only the
+    pixels that are used.
     """
     sizes = layer["sizes"]
     terms = [(loop, factor) for loop, factor in layer["relations"].get(rank, [[rank, 1]]) if sizes.get(loop, 1) > 1]
@@ -76,7 +80,9 @@ def index_of(rank: str, layer: dict[str, Any]) -> str:
 def read_problems(
     architecture: Path, layer: dict[str, Any], objective: str, memory_orders: str
 ) -> Iterator[accelforge.Spec]:
-    """Architecture with the layer's spatial mapping, and the layer; one problem for each order of memories."""
+    """Yield problems of the peer: the architecture with the spatial mapping of the layer, and the layer as workload.
+    There is one problem for each order of the memories.
+    """
     spatial = [(f"{array}_{loop.lower()}", loop.lower(), size) for array, loop, size in layer["spatial"]]
     spec = accelforge.Spec.from_yaml(str(architecture), jinja_parse_data={"spatial": spatial})
     spec.workload = accelforge.Workload(
@@ -94,9 +100,10 @@ def read_problems(
 
 
 def orders_of_nodes(nodes: list[Any]) -> Iterator[list[Any]]:
-    """Orders of the memories below the first one that differ in nothing but which operand's memory is outside.
+    """Yield orders of the nodes of the architecture, outermost first. The first memory stays outermost.
 
-    The array stays where it is between buffers and registers, and so do memories of one operand among themselves.
+    Memories of different operands change places. Memories of one operand keep their order, and no memory moves to the
+    other side of the array.
     """
     groups = [list(group) for _, group in itertools.groupby(nodes[1:], lambda node: isinstance(node, Memory))]
     choices = [[order for order in itertools.permutations(group) if keeps_levels(order, group)] for group in groups]
@@ -105,7 +112,7 @@ def orders_of_nodes(nodes: list[Any]) -> Iterator[list[Any]]:
 
 
 def keeps_levels(order: tuple[Any, ...], group: list[Any]) -> bool:
-    """Whether memories of the same operand stand in `order` as they do in `group`."""
+    """True if memories that keep the same operand have the same order in `order` as in `group`."""
     operands = {node.name: set(node.tensors.keep.split(" | ")) for node in group if isinstance(node, Memory)}
     pairs = itertools.combinations(group, 2)
     shared = [(a, b) for a, b in pairs if operands.get(a.name, set()) & operands.get(b.name, set())]
@@ -113,7 +120,9 @@ def keeps_levels(order: tuple[Any, ...], group: list[Any]) -> bool:
 
 
 def search(architecture: Path, layer: dict[str, Any], objective: str, memory_orders: str = "file") -> dict[str, Any]:
-    """The best mapping's value, and what the peer says of its search, summed over the orders of memories."""
+    """Value of the best mapping over all orders of memories, CPU seconds, and the counts of TOLD, summed over the
+    orders.
+    """
     start, best, told = time.process_time(), math.inf, dict.fromkeys(TOLD, 0.0)
     for spec in read_problems(architecture, layer, objective, memory_orders):
         found = make_pmappings(spec, print_progress=False)
@@ -127,7 +136,7 @@ def search(architecture: Path, layer: dict[str, Any], objective: str, memory_ord
 
 
 def stop_after(cpu_limit_s: int, known: dict[str, Any]) -> None:
-    """From now on the process may use this much CPU time; then it says so and ends."""
+    """Limit the further CPU time of the process. At the limit, the process prints the result `timeout` and ends."""
 
     def give_up(*_: object) -> None:
         print(json.dumps(known | {"outcome": "timeout", "cpu_seconds": float(cpu_limit_s)}), flush=True)
@@ -139,18 +148,21 @@ def stop_after(cpu_limit_s: int, known: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("architecture", type=Path)
     parser.add_argument(
         "--layer",
         type=json.loads,
         default=TINY_LAYER,
-        help="sizes, operands, relations and spatial as JSON; default a tiny one",
+        help="sizes, operands, relations and spatial of the layer as JSON; default: a tiny layer",
     )
     parser.add_argument("--objective", choices=tuple(METRICS), default="latency")
     parser.add_argument(
-        "--memory-orders", choices=("file", "all"), default="file", help="which memory is outside which"
+        "--memory-orders",
+        choices=("file", "all"),
+        default="file",
+        help="file: order of memories in the file; all: try all orders",
     )
     parser.add_argument("--cpu-limit-s", type=int, default=300)
     arguments = parser.parse_args()

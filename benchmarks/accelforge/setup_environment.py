@@ -2,9 +2,9 @@
 
     python benchmarks/accelforge/setup_environment.py
 
-The peer needs Python 3.12 or 3.13. One is looked for in this order: the path in ACCELFORGE_PYTHON, the Python that runs
-this script, `python3.12` and `python3.13` on PATH, the versions that pyenv has. A second run does nothing unless
-`requirements.txt` changed. Nothing of tilewright is installed there and nothing of the peer reaches `.venv`.
+The peer needs Python 3.12 or 3.13. The script tries these interpreters in turn: the path in ACCELFORGE_PYTHON, the
+Python that runs the script, `python3.12` and `python3.13` on PATH, and the versions of pyenv. A second run does nothing
+unless `requirements.txt` has changed. The environments of the peer and of tilewright (`.venv`) share no packages.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ VERSIONS = ("3.12", "3.13")
 
 
 class NoSuitablePythonError(Exception):
-    """There is no Python here that the peer runs on."""
+    """Error: this machine has no Python version that the peer supports."""
 
 
 def candidates() -> Iterator[str]:
-    """Interpreters to try, best first; not all of them need exist."""
+    """Names or paths of interpreters to try, best first. Some of them may not exist."""
     if given := os.environ.get("ACCELFORGE_PYTHON"):
         yield given
     yield sys.executable
@@ -45,7 +45,7 @@ def candidates() -> Iterator[str]:
 
 
 def suitable_python() -> str:
-    """The first candidate that runs and has a version that the peer supports.
+    """First candidate that runs and has a version that the peer supports.
 
     Raises NoSuitablePythonError if there is none.
     """
@@ -58,15 +58,15 @@ def suitable_python() -> str:
         if answer.returncode == 0 and answer.stdout.strip() in VERSIONS:
             return python
     raise NoSuitablePythonError(
-        f"accelforge needs Python {' or '.join(VERSIONS)}, and none is here; set ACCELFORGE_PYTHON to the path of one"
+        f"accelforge needs Python {' or '.join(VERSIONS)}, which was not found; set ACCELFORGE_PYTHON to its path"
     )
 
 
 def ensure_accelforge() -> Path:
-    """Create or refresh the environment when needed and return its interpreter.
+    """Create or refresh the environment if needed. Returns the path of its interpreter.
 
-    Raises NoSuitablePythonError, or `subprocess.CalledProcessError` when pip fails, with pip's own message on standard
-    error.
+    Raises NoSuitablePythonError without a suitable Python, and `subprocess.CalledProcessError` if pip fails. The
+    message of pip is then on standard error.
     """
     if ENVIRONMENT.is_ready:
         return ENVIRONMENT.python

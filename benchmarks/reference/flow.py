@@ -1,7 +1,7 @@
-"""The pinned peer's own search (zigzag-dse 3.9.1) on the committed inputs, layer by layer.
+"""Searches of the pinned peer (zigzag-dse 3.9.1) on the committed inputs, layer by layer.
 
-Its stages are composed as its API composes them, without the stages that only save or draw: those write files and
-refuse layers that have no temporal loop.
+The stages are those of the peer's API, in the same order. Stages that only save or draw results are left out, because
+they write files and refuse layers without a temporal loop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OBJECTIVES = {"energy": MinimalEnergyStage, "latency": MinimalLatencyStage, "EDP
 
 @dataclass(frozen=True)
 class Flow:
-    """One run of the peer's search over `workload/small_network.yaml`."""
+    """Settings of one search of the peer over `workload/small_network.yaml`."""
 
     hardware: str
     mapping: str
@@ -62,13 +62,13 @@ FLOWS = (
 
 
 def make_flows(data: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run every flow and yield (file stem, record)."""
+    """Yield a pair (file name stem, record) for each search in FLOWS."""
     for flow in FLOWS:
         yield flow.name, run_flow(flow, data)
 
 
 def run_flow(flow: Flow, data: Path) -> dict[str, Any]:
-    """One flow's record: options, each layer's winner, and the sums over the layers in execution order."""
+    """Record of one search: options, best mapping of each layer, and sums over the layers in execution order."""
     reduce_stage = OBJECTIVES[flow.objective]
     stages = [
         WorkloadParserStage,

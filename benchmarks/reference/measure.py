@@ -1,8 +1,9 @@
-"""Measurements inside the pinned peer's process; prints one JSON object. Run by `benchmarks/run_benchmarks.py`.
+"""Measurements inside the process of the pinned peer; prints one JSON object. `benchmarks/run_benchmarks.py` runs this
+program.
 
-measure.py whole  HARDWARE WORKLOAD MAPPING --lpf-limit 6 --objective latency --output DIR
-measure.py orders HARDWARE WORKLOAD MAPPING --lpf-limit 8 [--layers 2] [--sample 300]
-measure.py designs HARDWARE WORKLOAD MAPPING --lpf-limit 6 --objective EDP --output DIR --others HARDWARE ...
+measure.py whole  HARDWARE WORKLOAD MAPPING --lpf-limit 6 --objective latency --output DIR measure.py orders HARDWARE
+WORKLOAD MAPPING --lpf-limit 8 [--layers 2] [--sample 300] measure.py designs HARDWARE WORKLOAD MAPPING --lpf-limit 6
+--objective EDP --output DIR --others HARDWARE ...
 """
 
 from __future__ import annotations
@@ -29,11 +30,15 @@ from zigzag.stages.parser.workload_parser import WorkloadParserStage
 from zigzag.workload.layer_node import LayerNode
 
 Search = tuple[runner.Unrolling, LomaEngine]
-"""A user-level spatial mapping and the prepared search over loop orders under it."""
+"""Pair (user-level spatial mapping, search over loop orders with this spatial mapping). The search is prepared, but not
+run.
+"""
 
 
 def measure_whole(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The peer's whole search and output writing through its API; the caller times the process."""
+    """Run the whole search of the peer through its API, which also writes the output files. The calling process
+    measures the time.
+    """
     energy, latency, evaluations = get_hardware_performance_zigzag(
         str(arguments.workload),
         str(arguments.hardware),
@@ -47,7 +52,7 @@ def measure_whole(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_designs(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """`whole` for one hardware file after the other, with the CPU seconds of each call."""
+    """Run `measure_whole` for each hardware file. Returns the results with the CPU seconds of each call."""
     rows = []
     for hardware in (arguments.hardware, *arguments.others):
         start = time.process_time()
@@ -57,7 +62,7 @@ def measure_designs(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def layers_of(workload: Path, mapping: Path) -> list[LayerNode]:
-    """The layers the peer costs, in its order, duplicates included."""
+    """Layers that the peer costs, in the peer's order. Equal layers are listed each time."""
     if workload.suffix == ".onnx":
         nodes = ONNXModelParser(str(workload), str(mapping)).run().topological_sort()
     else:
@@ -67,7 +72,7 @@ def layers_of(workload: Path, mapping: Path) -> list[LayerNode]:
 
 
 def measure_orders(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Process CPU time for allocating and costing loop orders of some layers, and the order count of all layers."""
+    """CPU time of allocating and costing loop orders of some layers, and the number of orders of all layers."""
     accelerator = runner.read_accelerator(arguments.hardware)
     problems = [(layer, searches(accelerator, layer, arguments)) for layer in layers_of(*paths(arguments))]
     counted = {layer.name: sum(engine.nb_permutations for _, engine in found) for layer, found in problems}
@@ -81,12 +86,14 @@ def measure_orders(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def paths(arguments: argparse.Namespace) -> tuple[Path, Path]:
-    """Workload and mapping file."""
+    """Pair (path of the workload file, path of the mapping file)."""
     return arguments.workload, arguments.mapping
 
 
 def distinct(problems: list[tuple[LayerNode, list[Search]]]) -> list[tuple[LayerNode, list[Search]]]:
-    """One of each set of layers with equal shape, the ones with most orders first."""
+    """Layers of distinct shape: the first layer of each shape with its searches, sorted by number of orders, most
+    orders first.
+    """
     first: dict[tuple[Any, ...], tuple[LayerNode, list[Search]]] = {}
     for layer, found in problems:
         shape = (layer.equation.data, *layer.layer_dim_sizes.items(), str(layer.dimension_relations))
@@ -95,7 +102,7 @@ def distinct(problems: list[tuple[LayerNode, list[Search]]]) -> list[tuple[Layer
 
 
 def searches(accelerator: Accelerator, layer: LayerNode, arguments: argparse.Namespace) -> list[Search]:
-    """Each spatial mapping the peer would try for a layer, with its order search prepared but not run."""
+    """Searches for a layer: one for each spatial mapping that the peer would try. They are prepared, but not run."""
     found = []
     for spatial in runner.candidate_spatials(accelerator, layer):
         engine = LomaEngine(
@@ -115,7 +122,9 @@ def searches(accelerator: Accelerator, layer: LayerNode, arguments: argparse.Nam
 def time_orders(
     accelerator: Accelerator, layer: LayerNode, unrolling: runner.Unrolling, orders: list[Any]
 ) -> dict[str, Any]:
-    """CPU seconds of allocating and costing these orders, stalls and loading included; making the orders is free."""
+    """CPU seconds of allocating and costing the loop orders. Stalls and loading are costed, too; making the orders is
+    not timed.
+    """
     spatial, spatial_int = runner.convert_spatial(accelerator, layer, unrolling)
     feasible = 0
     start = time.process_time()
@@ -136,7 +145,7 @@ def time_orders(
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("whole", "orders", "designs"))
     for name in ("hardware", "workload", "mapping"):
@@ -145,8 +154,10 @@ def main() -> None:
     parser.add_argument("--objective", default="latency")
     parser.add_argument("--output", type=Path, help="folder for the peer's own output files")
     parser.add_argument("--others", nargs="*", type=Path, default=[], help="further hardware files")
-    parser.add_argument("--layers", type=int, default=2, help="how many distinct layers to time, most orders first")
-    parser.add_argument("--sample", type=int, default=0, help="orders per layer, spread evenly; 0 means all")
+    parser.add_argument("--layers", type=int, default=2, help="number of distinct layers to time, most orders first")
+    parser.add_argument(
+        "--sample", type=int, default=0, help="number of evenly spread orders to time per layer; 0: all"
+    )
     arguments = parser.parse_args()
     measures = {"whole": measure_whole, "orders": measure_orders, "designs": measure_designs}
     print(json.dumps(measures[arguments.what](arguments)))

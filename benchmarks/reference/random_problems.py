@@ -1,4 +1,6 @@
-"""Random layers, spatial mappings and loop orders for the committed conformance set; all seeded by the caller."""
+"""Random layers, spatial mappings and loop orders for the committed conformance set. The caller gives the seeded
+generator.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ PRECISIONS = ((8, 8, 16, 8), (8, 8, 16, 8), (8, 8, 24, 8), (4, 8, 16, 8), (8, 4,
 
 
 def random_layer(kind: str, rng: random.Random) -> dict[str, Any]:
-    """One layer of the given kind, as the `layer` object of a record; sizes small enough for every accelerator."""
+    """Random layer of the kind `kind`, as the `layer` object of a record. Its sizes are small enough for every
+    accelerator.
+    """
     weight, activation, partial, final = rng.choice(PRECISIONS)
     layer: dict[str, Any] = {
         "name": kind,
@@ -38,7 +42,9 @@ def random_layer(kind: str, rng: random.Random) -> dict[str, Any]:
 
 
 def _add_window(layer: dict[str, Any], rng: random.Random) -> None:
-    """Stride, dilation and either padding or explicit input sizes; the two axes may differ."""
+    """Add a window to a layer: strides, dilations, padding, and sometimes explicit input sizes. The two axes may
+    differ.
+    """
     sizes = dict(zip(layer["loop_dims"], layer["loop_sizes"], strict=True))
     clip: dict[str, int] = {}
     padding: dict[str, list[int]] = {}
@@ -128,7 +134,9 @@ KINDS = {
 
 
 def random_unrolling(sizes: dict[str, int], array: dict[str, int], rng: random.Random) -> dict[str, dict[str, int]]:
-    """A user-level spatial mapping: per array dimension none, one or two layer dims, dividing or not."""
+    """Random user-level spatial mapping: each array dimension has no, one or two layer dimensions. A factor need not
+    divide the size.
+    """
     left = {dim: size for dim, size in sizes.items() if size > 1}
     unrolling: dict[str, dict[str, int]] = {}
     for array_dim, lanes in array.items():
@@ -147,7 +155,9 @@ def random_unrolling(sizes: dict[str, int], array: dict[str, int], rng: random.R
 
 
 def random_order(loop_sizes: dict[str, int], rng: random.Random) -> list[tuple[str, int]]:
-    """Prime factors of the temporal loops, some of them merged, in random order (innermost first)."""
+    """Random order of the temporal loops, innermost first. Loops are prime factors of the sizes; some factors are
+    merged.
+    """
     loops: list[tuple[str, int]] = []
     for dim, size in loop_sizes.items():
         factors = list(_prime_factors(size))

@@ -1,8 +1,8 @@
-"""Drive the pinned peer (zigzag-dse 3.9.1) one mapping at a time.
+"""Evaluation of single mappings by the pinned peer (zigzag-dse 3.9.1).
 
-Only the reference environment's Python can import this module. The peer's own classes do all the work: its memory
-allocator places a loop order, its conversion turns a user-level spatial mapping into the internal one, its cost model
-evaluates the pair. Here they are called in the order its stages call them, and the numbers are read out.
+Only the Python of the reference environment can import this module. The classes of the peer do all the work: the memory
+allocator places a loop order, the conversion turns a user-level spatial mapping into the internal form, and the cost
+model evaluates both. This module calls these classes in the order of the peer's stages, and reads the results.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ Unrolling = Mapping[str, Mapping[str, float]]
 
 
 class PointError(Exception):
-    """A mapping the peer refuses; `stage` is spatial, allocation or cost_model, `kind` its exception class."""
+    """Error for a mapping that the peer refuses. `stage` is spatial, allocation or cost_model; `kind` is the name of
+    the peer's exception class.
+    """
 
     def __init__(self, stage: str, cause: BaseException):
         super().__init__(f"{stage}: {type(cause).__name__}: {cause}")
@@ -54,7 +56,7 @@ def read_accelerator(path: Path) -> Accelerator:
 
 
 def make_layer(layer: Mapping[str, Any]) -> LayerNode:
-    """Build the peer's layer from the `layer` object of a conformance record (its input keys)."""
+    """Layer of the peer, made from the input keys of the `layer` object of a conformance record."""
     pr_sizes: dict[str, int] = dict(layer.get("pr_layer_dim_sizes") or {})
     padding: dict[str, list[int]] = dict(layer.get("padding") or {})
     names = list(pr_sizes or padding)
@@ -78,7 +80,7 @@ def make_layer(layer: Mapping[str, Any]) -> LayerNode:
 
 
 def describe_layer(layer: LayerNode) -> dict[str, Any]:
-    """The `layer` object of a record: what `make_layer` reads, and the derived facts a test can check."""
+    """`layer` object of a record: the keys that `make_layer` reads, and derived facts that a test can check."""
     relevancy = layer.loop_relevancy_info
     return {
         "name": layer.name,
@@ -115,12 +117,12 @@ def _spaced_equation(layer: LayerNode) -> str:
 
 
 def spatial_dict(mapping: SpatialMapping) -> dict[str, dict[str, float]]:
-    """A user-level spatial mapping as plain names and factors, in the peer's order."""
+    """User-level spatial mapping as plain names and factors, in the peer's order."""
     return {str(oa): {str(dim): factor for dim, factor in single.items()} for oa, single in mapping.items()}
 
 
 def make_spatial(unrolling: Unrolling) -> SpatialMapping:
-    """The peer's spatial mapping object from plain names and factors, keeping their order."""
+    """Spatial mapping object of the peer, made from plain names and factors in the same order."""
     return SpatialMapping(
         {
             OADimension(oa): MappingSingleOADim({LayerDim(d): f for d, f in dims.items()})
@@ -130,7 +132,9 @@ def make_spatial(unrolling: Unrolling) -> SpatialMapping:
 
 
 def limit_spatial(accelerator: Accelerator, layer: LayerNode, unrolling: Unrolling) -> dict[str, dict[str, float]]:
-    """What the peer makes of a fully given user mapping: capped at bandwidth and capacity of the inner memories."""
+    """Spatial mapping that the peer uses for a fully given user mapping. The peer limits the factors by the bandwidth
+    and capacity of the inner memories. Raises PointError if the peer refuses the mapping.
+    """
     layer.spatial_mapping = make_spatial(unrolling)
     try:
         stage = SpatialMappingGeneratorStage([None], accelerator=accelerator, layer=layer)
@@ -140,7 +144,7 @@ def limit_spatial(accelerator: Accelerator, layer: LayerNode, unrolling: Unrolli
 
 
 def candidate_spatials(accelerator: Accelerator, layer: LayerNode) -> list[dict[str, dict[str, float]]]:
-    """The user-level spatial mappings the peer would try for a layer, with its default options."""
+    """User-level spatial mappings that the peer would try for a layer with its default options."""
     stage = SpatialMappingGeneratorStage([None], accelerator=accelerator, layer=layer)
     return [spatial_dict(mapping) for mapping in stage.generate_spatial_mappings()]
 
@@ -148,7 +152,9 @@ def candidate_spatials(accelerator: Accelerator, layer: LayerNode) -> list[dict[
 def convert_spatial(
     accelerator: Accelerator, layer: LayerNode, unrolling: Unrolling
 ) -> tuple[SpatialMappingInternal, SpatialMappingInternal]:
-    """The fractional and the integer internal mapping of a (limited) user mapping; sets it on the layer too."""
+    """Pair (fractional internal mapping, integer internal mapping) of a user mapping that `limit_spatial` has limited.
+    The layer gets the user mapping, too. Raises PointError if the peer refuses the mapping.
+    """
     mapping = make_spatial(unrolling)
     mapping.initialize_oa_dims(accelerator.operational_array.dimension_sizes)
     layer.spatial_mapping = mapping
@@ -160,7 +166,9 @@ def convert_spatial(
 
 
 def temporal_loop_sizes(accelerator: Accelerator, layer: LayerNode, spatial: SpatialMappingInternal) -> dict[str, int]:
-    """The loop sizes left to schedule, by the peer's rounding."""
+    """Sizes of the temporal loops, by layer dimension: the sizes left by the spatial mapping, rounded as the peer
+    rounds them.
+    """
     engine = LomaEngine(
         accelerator=accelerator, layer=layer, spatial_mapping=spatial, mapping_type=TemporalMappingType.UNEVEN
     )
@@ -175,7 +183,9 @@ def evaluate(
     temporal_mapping_type: str,
     access_same_data_considered_as_no_access: bool = True,
 ) -> CostModelEvaluation:
-    """Allocate one loop order (innermost first) and cost it; raises `PointError` where the peer raises."""
+    """Cost model evaluation of a loop order, given innermost first. Raises PointError if the peer cannot allocate or
+    cost the loop order.
+    """
     spatial, spatial_int = spatial_pair
     order = [(LayerDim(dim), size) for dim, size in loop_order]
     try:
@@ -198,7 +208,7 @@ def evaluate(
 
 
 def summarize(cme: CostModelEvaluation) -> dict[str, Any]:
-    """The `result` object of a record: energies in pJ, latencies in cycles, nothing rounded."""
+    """`result` object of a record, without rounding. Energies are in pJ, latencies in cycles."""
     return {
         "energy_total": cme.energy_total,
         "mac_energy": cme.mac_energy,
@@ -226,7 +236,7 @@ def summarize(cme: CostModelEvaluation) -> dict[str, Any]:
 
 
 def plain_numbers(value: Any) -> Any:
-    """The same structure with numpy scalars turned into Python numbers, so JSON keeps their exact `repr`."""
+    """Copy of a structure in which all numpy scalars are Python numbers. JSON then has all their digits."""
     if isinstance(value, dict):
         return {key: plain_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""The quad core of `config/hardware/multi/quad_core.yaml` in the words of stream-dse 0.0.8: Python objects.
+"""Quad core of `config/hardware/multi/quad_core.yaml` as Python objects of stream-dse 0.0.8.
 
-Sizes in bits, bandwidths in bits a cycle, energies in pJ a word of the full bandwidth, as in the YAML files.
-The energy of a link is one a cycle, so the energy a bit of the YAML file times the bandwidth.
+As in the YAML files, sizes are in bits, bandwidths in bits per cycle, and energies in pJ per word of the full
+bandwidth. For a link, stream-dse takes the energy per cycle: the energy per bit in the YAML file, times the bandwidth.
 """
 
 from networkx import DiGraph
@@ -26,19 +26,21 @@ OUTPUT_PORTS = {"fh": "w_port_1", "tl": "r_port_1", "fl": "w_port_1", "th": "r_p
 
 
 def weight_register() -> MemoryInstance:
-    """A weight beside each multiplier."""
+    """Register for one weight, beside each multiplier."""
     return MemoryInstance("rf_weight", 8, r_bw=8, w_bw=8, r_cost=0.02, w_cost=0.02)
 
 
 def output_register(hierarchy: MemoryHierarchy, served: set[tuple[int, ...]]) -> None:
-    """Add a partial sum beside each adder tree; `served` are the array dimensions it sums, one-hot."""
+    """Add a register for one partial sum beside each adder tree. `served` has the array dimensions that the tree sums,
+    as one-hot tuples.
+    """
     memory = MemoryInstance("rf_output", 16, r_bw=16, w_bw=16, r_cost=0.04, w_cost=0.04, r_port=2, w_port=2)
     ports = {"fh": "w_port_1", "tl": "r_port_1", "fl": "w_port_2", "th": "r_port_2"}
     hierarchy.add_memory(memory_instance=memory, operands=("O",), port_alloc=(ports,), served_dimensions=served)
 
 
 def sram(hierarchy: MemoryHierarchy, name: str, operands: tuple[str, ...]) -> None:
-    """Add a top memory of 256 KiB, read and written 512 bits a cycle in steps of 64."""
+    """Add a top memory of 256 KiB. Its ports read and write 512 bits per cycle, in steps of 64 bits."""
     memory = MemoryInstance(
         name, SRAM_BITS, r_bw=512, w_bw=512, r_cost=420, w_cost=420, min_r_granularity=64, min_w_granularity=64
     )
@@ -47,7 +49,7 @@ def sram(hierarchy: MemoryHierarchy, name: str, operands: tuple[str, ...]) -> No
 
 
 def compute_core(core_id: int) -> Core:
-    """`cores/k16_c16.yaml`."""
+    """Core of `cores/k16_c16.yaml`."""
     array = MultiplierArray(Multiplier([8, 8], 0.23, 0), {"D1": 16, "D2": 16})
     hierarchy = MemoryHierarchy(operational_array=array)
     hierarchy.add_memory(
@@ -60,7 +62,7 @@ def compute_core(core_id: int) -> Core:
 
 
 def pooling_core(core_id: int) -> Core:
-    """`cores/pooling.yaml`."""
+    """Core of `cores/pooling.yaml`."""
     array = PoolingArray(PoolingUnit([8, 8], 0.03, 0), {"D1": 16, "D2": 3, "D3": 3})
     hierarchy = MemoryHierarchy(operational_array=array)
     output_register(hierarchy, {(0, 1, 0), (0, 0, 1)})
@@ -69,7 +71,7 @@ def pooling_core(core_id: int) -> Core:
 
 
 def simd_core(core_id: int) -> Core:
-    """`cores/simd.yaml`."""
+    """Core of `cores/simd.yaml`."""
     array = SimdArray(SimdUnit([8, 8], 0.03, 0), {"D1": 32})
     hierarchy = MemoryHierarchy(operational_array=array)
     sram(hierarchy, "sram", ("I1", "I2", "O"))
@@ -77,7 +79,7 @@ def simd_core(core_id: int) -> Core:
 
 
 def off_chip_core(core_id: int) -> Core:
-    """`cores/offchip.yaml`: one port for reading and writing."""
+    """Core of `cores/offchip.yaml`, with one port for reads and writes."""
     array = MultiplierArray(Multiplier([8, 8], float("inf"), 0), {"D1": 1, "D2": 1})
     hierarchy = MemoryHierarchy(operational_array=array)
     dram = MemoryInstance(
@@ -91,7 +93,9 @@ def off_chip_core(core_id: int) -> Core:
 
 
 def links(cores: dict[int, Core]) -> DiGraph:
-    """Links of the square; the bus between all other pairs on the chip; the one port of the off-chip memory."""
+    """Graph of links: links between neighbours in the square, a bus for all other pairs on the chip, and the single
+    port of the off-chip memory.
+    """
     graph = DiGraph()
     bus = CommunicationLink("Any", "Any", LINK_BITS, LINK_BITS * BUS_PJ_PER_BIT, bidirectional=True)
     port = CommunicationLink(cores[OFF_CHIP], "Any", LINK_BITS, LINK_BITS * BUS_PJ_PER_BIT, bidirectional=True)
@@ -113,4 +117,4 @@ def links(cores: dict[int, Core]) -> DiGraph:
 CORES = {core_id: compute_core(core_id) for core_id in COMPUTE}
 CORES |= {POOLING: pooling_core(POOLING), SIMD: simd_core(SIMD), OFF_CHIP: off_chip_core(OFF_CHIP)}
 accelerator = Accelerator("quad_core", links(CORES), offchip_core_id=OFF_CHIP)
-"""The name under which stream-dse looks for it."""
+"""Accelerator. stream-dse looks for this name."""

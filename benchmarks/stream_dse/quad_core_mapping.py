@@ -1,6 +1,7 @@
-"""Which cores run which operator: convolutions and matrix products any of the four, pooling and sums their own.
+"""Mapping for stream-dse: the cores that can run each operator.
 
-The name `mapping` is the one under which stream-dse looks for it.
+Convolutions and matrix products can run on each of the four compute cores. Pooling and sums have their own cores.
+stream-dse looks for the name `mapping`.
 """
 
 from quad_core import COMPUTE, POOLING, SIMD

@@ -1,16 +1,17 @@
-"""Let the pinned peer (stream-dse 0.0.8) map a network on the quad core; prints one JSON object on its last line.
+"""Mapping of a network on the quad core by the pinned peer (stream-dse 0.0.8); prints one JSON object on its last line.
 
     runner.py graph MODEL.onnx [--loops '[["OY", "all"]]'] [--repeats 5] (or '{"conv1": [["OY", 112]], ...}')
     runner.py stages MODEL.onnx [--loops ...] [--lpf-limit 6] [--repeats 5]
     runner.py run MODEL.onnx [--loops ...] [--lpf-limit 6] [--individuals 16] [--generations 16]
 
-Only the peer's environment's Python can run this module. `graph` and `stages` time the parts one by one in CPU seconds
-of this process: the graph of computation nodes from the parsed network (which is copied for each repeat, since the
-peer changes it), the cost table (once, nothing stored), one evaluation of an allocation as its genetic algorithm does
-it, and of that the scheduler alone. `run` is its whole flow, stage after stage, as its own `api.py` puts it together.
+Only the Python of the peer's environment can run this module. `graph` and `stages` report CPU seconds of this process,
+part by part. `graph` times the graph of computation nodes, made from the parsed network. Each repeat uses a copy of the
+network, because the peer changes it. `stages` also times the cost table (once, without stored results), one evaluation
+of an allocation as in the genetic algorithm of the peer, and the scheduler alone. `run` is the whole flow of the peer,
+with the same stages as its `api.py`.
 
-Nothing of the peer is patched. The model is given to it with the axis of Flatten written out, since it does not know
-the default that ONNX gives it.
+The peer is not patched. In the network, the axis of each Flatten is written out, because the peer does not know the
+default of ONNX.
 """
 
 from __future__ import annotations
@@ -47,31 +48,33 @@ IMPORT_CPU_S = time.process_time() - START
 MAPPING = "quad_core_mapping"
 SELECTION: dict[str, Any] = {"scheduler_candidate_selection": "memory", "operands_to_prefetch": []}
 NO_PLOTS = {"plot_hof": True, "plot_file_name": "", "plot_full_schedule": False, "plot_data_transfer": False}
-"""`plot_hof` draws nothing in this version; without it the peer has no result to return."""
+"""Plot options of the peer's last stage. `plot_hof` draws nothing in this version, but the peer has no result without
+it.
+"""
 
 
 class Stop:
-    """A last stage that hands back what the stages before it made."""
+    """Last stage, which returns the results of the stages before it."""
 
     def __init__(self, following: list[Any], **made: Any) -> None:
         self.made = made
 
     def run(self) -> Any:
-        """One result: what was made."""
+        """Yield the results of the earlier stages once."""
         yield self.made, None
 
     def is_leaf(self) -> bool:
-        """Nothing follows."""
+        """True: no stage follows."""
         return True
 
 
 class Searched(InterCoreMappingStage):
-    """The peer's last stage, that also tells how often it evaluated and all that it found."""
+    """Last stage of the peer, which also counts its evaluations and keeps all allocations that it found."""
 
     evaluations = 0
-    """Of allocations; the class counts, since the stage is made and thrown away by the peer."""
+    """Number of evaluated allocations. The class keeps it, because the peer discards the object of the stage."""
     found: list[dict[str, Any]] = []  # noqa: RUF012
-    """Its hall of fame: no allocation in it has both less energy and less latency than another."""
+    """Hall of fame of the peer. No allocation in it has both less energy and less latency than another one."""
 
     def __init__(self, *arguments: Any, **given: Any) -> None:
         super().__init__(*arguments, **given)
@@ -84,7 +87,7 @@ class Searched(InterCoreMappingStage):
         self.fitness_evaluator.get_fitness = counted
 
     def run(self) -> Any:
-        """What the peer does."""
+        """Run the peer's stage. Then store its hall of fame in `found`."""
         yield from super().run()
         fixed = {node.name: [node.core_allocation] for node in self.workload if isinstance(node.core_allocation, int)}
         names = {node.id[0]: node.name for node in self.workload}
@@ -98,13 +101,13 @@ class Searched(InterCoreMappingStage):
 
 
 def made_by(stage: Any, **given: Any) -> dict[str, Any]:
-    """What one stage hands on to the next."""
+    """Results that one stage passes to the next stage, by name."""
     made: dict[str, Any] = next(iter(stage([Stop], **given).run()))[0]
     return made
 
 
 def prepared(model: Path, folder: Path) -> Path:
-    """The model with the axis of every Flatten written out, and the shapes of all tensors."""
+    """Path of a copy of the network with the axis of every Flatten and the shapes of all tensors."""
     network = onnx.load(model, load_external_data=False)
     for node in network.graph.node:
         if node.op_type == "Flatten" and not node.attribute:
@@ -114,7 +117,7 @@ def prepared(model: Path, folder: Path) -> Path:
 
 
 def parsed(model: Path) -> Any:
-    """The peer's network of layers."""
+    """Network of layers in the peer's form."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(prepared(model, Path(folder)))
         made = made_by(ONNXModelParserStage, workload_path=path, mapping_path=MAPPING, accelerator=accelerator)
@@ -122,7 +125,7 @@ def parsed(model: Path) -> Any:
 
 
 def tiling(loops: Any, model: Path) -> dict[str, Any]:
-    """The peer's options for outer loops that all layers have, or for a table of loops by the name of the layer."""
+    """Options of the peer for outer loops. `loops` is a list of loops for all layers, or a dict of lists by layer."""
     if isinstance(loops, list):
         return {"cn_define_mode": 1, "hint_loops": [tuple(loop) for loop in loops]}
     nodes = onnx.load(model, load_external_data=False).graph.node
@@ -132,7 +135,7 @@ def tiling(loops: Any, model: Path) -> dict[str, Any]:
 
 
 def cn_graph(workload: Any, arguments: argparse.Namespace) -> tuple[Any, list[float]]:
-    """(the graph, CPU seconds of making it again and again)."""
+    """Pair (graph, CPU seconds of making the graph, for each repeat)."""
     seconds = []
     graph = None
     options = tiling(arguments.loops, arguments.model)
@@ -161,7 +164,9 @@ def graph_facts(graph: Any, seconds: list[float]) -> dict[str, Any]:
 
 
 def cost_table(graph: Any, lpf_limit: int) -> tuple[Any, dict[str, Any]]:
-    """(the table, its facts): every distinct computation node on every core that may run it, nothing stored."""
+    """Pair (cost table, facts about the table). The table has every distinct computation node on every core that can
+    run it. No stored results are used.
+    """
     start = time.process_time()
     stage = IntraCoreMappingStage([Stop], workload=graph, accelerator=accelerator, loma_lpf_limit=lpf_limit)
     costs = next(iter(stage.run()))[0]["node_hw_performances"]
@@ -183,7 +188,9 @@ def cost_table(graph: Any, lpf_limit: int) -> tuple[Any, dict[str, Any]]:
 
 
 def evaluations(graph: Any, costs: Any, repeats: int) -> dict[str, Any]:
-    """One allocation, gene i on compute core i modulo 4, evaluated again and again."""
+    """Times and costs of one allocation, which is evaluated `repeats` times. Gene i is placed on compute core i modulo
+    4.
+    """
     stage = InterCoreMappingStage(
         [],
         workload=graph,
@@ -219,7 +226,7 @@ def evaluations(graph: Any, costs: Any, repeats: int) -> dict[str, Any]:
 
 
 def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All stages, with the genetic algorithm; the CPU time is that of the process, imports and all."""
+    """Run all stages, including the genetic algorithm. The CPU time is that of the whole process, including imports."""
     random.seed(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         stages = [
@@ -253,7 +260,7 @@ def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Times of the parts."""
+    """Run the parts one by one, and return their times."""
     graph, seconds = cn_graph(parsed(arguments.model), arguments)
     found = {"graph": graph_facts(graph, seconds)}
     if arguments.part == "stages":
@@ -263,12 +270,12 @@ def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def peak_mib() -> float:
-    """Peak resident memory of this process."""
+    """Peak resident memory of this process, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("graph", "stages", "run"))
     parser.add_argument("model", type=Path)

@@ -1,7 +1,7 @@
 """Make the environment of the pinned peer stream-dse in `.cache/stream-venv`, once.
 
 Run with any Python 3.11 or newer: `python benchmarks/stream_dse/setup_environment.py`. A second run does nothing unless
-`requirements.txt` changed. Nothing of tilewright is installed there and nothing of the peer reaches `.venv`.
+`requirements.txt` has changed. The environments of the peer and of tilewright (`.venv`) share no packages.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ ENVIRONMENT = PinnedEnvironment("stream-venv", HERE / "requirements.txt")
 
 
 def ensure_stream() -> Path:
-    """Create or refresh the environment when needed and return its interpreter.
+    """Create or refresh the environment if needed. Returns the path of its interpreter.
 
-    Raises `subprocess.CalledProcessError` when pip fails, with pip's own message on standard error.
+    Raises `subprocess.CalledProcessError` if pip fails. The message of pip is then on standard error.
     """
     return ENVIRONMENT.ensure(sys.executable, ("-c", "import stream.api"))
 

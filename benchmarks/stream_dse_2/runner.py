@@ -2,12 +2,15 @@
 
     python runner.py SYSTEM NETWORK FOLDER [--artifacts]
 
-The run is the one of the Quick Start of stream-dse: `stream.api.evaluate_mapping` with no mapping file and default
-options. stream-dse proposes a mapping for each of its groups of layers and solves the allocation of each group.
-`--artifacts` also writes its reports and figures, as it does by default. SYSTEM is the name of a file in
-`stream/inputs/examples/hardware`. NETWORK is `two_conv` or `swiglu_TOKENS_WIDTH_HIDDEN`, such as `swiglu_1_16_32`, made
-by the builders of stream-dse (its tests have two_conv and swiglu_1_16_32), or the name of a file in
-`zigzag/inputs/workload` of zigzag-dse, such as `resnet18`, or the path of an ONNX file.
+The run follows the Quick Start of stream-dse: it calls `stream.api.evaluate_mapping` with default options and no
+mapping file. stream-dse proposes a mapping for each of its groups of layers, and solves the allocation of each group.
+With `--artifacts`, stream-dse also writes its reports and figures, as it does by default. SYSTEM is the name of a file
+in `stream/inputs/examples/hardware`. NETWORK has one of three forms:
+
+- `two_conv` or `swiglu_TOKENS_WIDTH_HIDDEN`, a network that the builders of stream-dse make. The tests of stream-dse
+  have `two_conv` and `swiglu_1_16_32`.
+- The name of a file in `zigzag/inputs/workload` of zigzag-dse, such as `resnet18`.
+- The path of an ONNX file.
 
 Writes `network.onnx` and `mapping.yaml` to FOLDER, and prints a JSON object. `mapping.yaml` has the layers and the
 groups of all mapping files that stream-dse wrote, one for each group.

@@ -2,7 +2,7 @@
 
 Run with any Python: `python benchmarks/stream_dse_2/setup_environment.py [--python python3.12]`. stream-dse 2.1.1 needs
 Python 3.12 or newer; `--python` is the name or path of such an interpreter. A second run does nothing unless
-`requirements.txt` changed. Nothing of tilewright is installed there and nothing of the peer reaches `.venv`.
+`requirements.txt` has changed. The environments of the peer and of tilewright (`.venv`) share no packages.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def interpreter(name: str) -> str:
 
 
 def ensure_stream_2(python: str = INTERPRETER) -> Path:
-    """Create or refresh the environment when needed and return its interpreter.
+    """Create or refresh the environment if needed. Returns the path of its interpreter.
 
-    Raises RuntimeError without a suitable Python, and `subprocess.CalledProcessError` when pip fails, with pip's own
-    message on standard error.
+    Raises RuntimeError without a suitable Python, and `subprocess.CalledProcessError` if pip fails. The message of pip
+    is then on standard error.
     """
     if ENVIRONMENT.is_ready:
         return ENVIRONMENT.python
