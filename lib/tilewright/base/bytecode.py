@@ -2,7 +2,7 @@
 
 Python itself compares only the time stamp and the size of the source. Both can stay the same although the source
 changed: after two edits in one second, after `rsync -t`, or if an archive gives all files one date. All sources that
-were read for this check are kept. Digests of code are computed from these sources. They are therefore always digests of
+were read for this check are kept. Digests of code are computed from the kept sources, and therefore always belong to
 the code that runs.
 """
 
@@ -30,7 +30,7 @@ class CheckedLoader(SourceFileLoader):
     """
 
     def get_code(self, fullname: str) -> CodeType:
-        """Code of the module, from matching bytecode or compiled from the source."""
+        """Code of the module: loaded from matching bytecode or, if there is none, compiled from the source."""
         path = self.get_filename(fullname)
         source = SOURCES[fullname] = self.get_data(path)
         code = self._kept(source, path)
@@ -89,8 +89,9 @@ def _finder(folder: str) -> FileFinder:
 
 
 def install() -> None:
-    """Install the check of bytecode. This module and its package are checked now, and all other modules of tilewright
-    when they are imported."""
+    """Install the check of bytecode. This module and its package are checked now. Any other module of tilewright is
+    checked when it is imported.
+    """
     for module in (__name__.rpartition(".")[0], __name__):
         run_as_written(module)
     _find_modules()
@@ -104,8 +105,7 @@ def _find_modules() -> None:
 
 def run_as_written(module: str) -> None:
     """Run a module again from its current source, at most one time. A module with bytecode that matches this source is
-    not run again. The function serves modules that Python imported with its own loader, before the check of bytecode
-    was installed.
+    not run again. The function is for modules that were imported before the check of bytecode was installed.
     """
     path = sys.modules[module].__file__
     if path is None or module in _run_again:

@@ -42,7 +42,7 @@ _lock = threading.Lock()
 
 
 class Kernel:
-    """A function that Numba compiles when it is first called, or when a kernel that calls it is compiled."""
+    """Function that Numba compiles at its first call, or together with another kernel that calls the function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.py_func = function
@@ -111,7 +111,8 @@ NativeFunction = Callable[..., None]
 
 @cache
 def native_function(entry: Kernel, records: tuple[np.dtype, ...]) -> NativeFunction:
-    """Compiled function of kernel `entry`. If the cache lacks the function, it is compiled and stored there.
+    """Compiled function of kernel `entry`. If the cache lacks the function, the function is compiled and stored in the
+    cache.
 
     The function takes one record for each type in `records`, followed by an integer. An address can take the place of a
     record. The function returns no result, and releases the interpreter lock while it runs.

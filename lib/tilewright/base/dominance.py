@@ -1,4 +1,4 @@
-"""Dominance among points: a dominating point is no worse in every column and better in at least one.
+"""Dominance among points: a dominating point is at least as good in every column, and better in at least one.
 
 Smaller values are better.
 
@@ -97,9 +97,10 @@ def _least(points: Values, weights: Values, rows: Values) -> Values:
 
 
 def _least_of_halves(points: Values, weights: Values, rows: Values) -> Values:
-    """Result of `_least`, by divide and conquer. A value of the first column divides points and rows into two halves.
-    Rows of the low half are compared only with points of the low half. Rows of the high half are compared with all
-    points; for points of the low half, this comparison skips the first column.
+    """Result of `_least`, by divide and conquer. A value of the first column divides points and rows into a low and a
+    high half. Rows of the low half are compared only with points of the low half. Rows of the high half are compared
+    with all points. Points of the low half are certainly below these rows in the first column, so only the other
+    columns are compared.
     """
     heads = points[:, 0]
     bound = np.partition(heads, len(heads) // 2)[len(heads) // 2]

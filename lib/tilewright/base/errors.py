@@ -1,6 +1,6 @@
 """Exceptions that tilewright raises on purpose.
 
-The command line turns UnmetLimitError into exit code 1, and all others into exit code 2.
+The command line turns UnmetLimitError into exit code 1, and all other exceptions into exit code 2.
 
 An InputError contains all problems found in one pass, each with its place in a file, so that one reading of the message
 is enough to correct the file.
@@ -57,8 +57,9 @@ class Problem:
 class Unused(str):
     """Notice that an input has no effect. `problem` gives the place of the input and the reason.
 
-    The notice is a text, so all code for notices can use it. `tilewright.base.unused` finds notices of this class among
-    all notices, writes them into results, and raises them as errors if the user asks for this.
+    The class is a subclass of `str`, so functions for plain notices accept its objects. `tilewright.base.unused` finds
+    the objects among all notices and writes them into results. If the user asks for errors, `tilewright.base.unused`
+    raises the notices as an error.
     """
 
     problem: Problem
@@ -78,7 +79,8 @@ class Remark(str):
     """Notice that explains how a number requested by a file was found, for example by interpolating the cost of a
     memory.
 
-    The notice is a text, so all code for notices can use it. `tilewright.base.remarks` finds notices of this class.
+    The class is a subclass of `str`, so functions for plain notices accept its objects. `tilewright.base.remarks` finds
+    the objects among all notices.
     """
 
     file: str
@@ -96,8 +98,7 @@ class Remark(str):
 
 class Caution(str):
     """Notice that a value in a valid file is probably a mistake: a number is outside of the range of real hardware
-    parts, or a value of an axis makes a design invalid.
-    `cli.options.echo_notices` prints it as a warning.
+    parts, or a value of an axis makes a design invalid. `cli.options.echo_notices` prints the notice as a warning.
     """
 
 
@@ -137,8 +138,9 @@ class Problems:
     """
 
     def __init__(self, places: Places | None = None, within: KeyPath = ()) -> None:
-        """Collect problems of the document `places`. `within` is a path in the document; all other paths that callers
-        give begin there."""
+        """Collect problems of the document `places`. `within` is a path in the document; the paths given to the methods
+        are relative to this path.
+        """
         self.places = places
         self.path = within
         self.found: list[Problem] = []
@@ -146,7 +148,7 @@ class Problems:
         """Notices: facts that the user should know, but that are not errors."""
 
     def within(self, *path: str | int) -> "Problems":
-        """Collector for a part of the document. The paths that it receives begin at this part."""
+        """Collector for a part of the document. The paths given to this collector are relative to the part."""
         part = Problems(self.places, (*self.path, *path))
         part.found, part.notices = self.found, self.notices
         return part
@@ -250,7 +252,7 @@ class TimeBudgetError(MappingError):
 
 
 class UnmetLimitError(TilewrightError):
-    """Error if the search finds no mapping that meets the deadline or the energy budget. The message names the mapping
+    """Error of a search that finds no mapping within the deadline or the energy budget. The message names the mapping
     that comes closest to the limit. The command line turns the error into exit code 1, because the input is correct.
     """
 
@@ -309,8 +311,9 @@ _NUMBER = re.compile(r"(?<![\w.'])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w'])")
 
 
 def cause_of(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Text that identifies the cause of a failure: it is equal for all layers that fail for the same cause. It has each
-    distinct reason once, without the spatial mapping, and with `#` in place of each number."""
+    """Text that identifies the cause of a failure. The text is equal for all layers that fail for the same cause. Each
+    distinct reason is in the text once, without the spatial mapping, and with `#` in place of each number.
+    """
     parts = (part for reason in reasons for part in re.split(r"; (?=with )", reason))
     return tuple(dict.fromkeys(_NUMBER.sub("#", _SPATIAL_MAPPING.sub("", part.strip())) for part in parts))
 

@@ -58,8 +58,8 @@ ITEM_KEYS = {
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),
 }
-"""Kind of document that is a list of tables -> keys of these tables. Layers and mapping entries both have the key
-`name`, so `name` is not among the keys of a workload."""
+"""Keys that identify a document whose root is a list of tables: kind of document -> keys of the tables. Layers and
+mapping entries both have the key `name`, so `name` is not among the keys of a workload."""
 
 
 def kind_of(data: Any) -> str:
@@ -99,7 +99,7 @@ def _kind_of_table(keys: Sequence[str]) -> str:
 
 def _kind_by_count(keys: Sequence[str]) -> str:
     """Kind in ITEM_KEYS that has the most of `keys` among its keys; in a tie, the first such kind. If no kind has any
-    of them, keys with a similar spelling are counted instead. The result is '' if there are none of these either.
+    of `keys`, the function counts keys with a similar spelling. The result is '' if no kind has a similar key.
     """
     for matches in (_is_one_of, _is_like_one_of):
         counts = {kind: sum(matches(key, known) for key in keys) for kind, known in ITEM_KEYS.items()}

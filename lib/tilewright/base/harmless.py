@@ -8,18 +8,13 @@ Standard library only: error messages of the first imports use this module.
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas
 
-_HOSTILE = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff\\ufff9-\\ufffb"
-    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e007f]"
-)
-"""Pattern of control characters, line separators, format characters that hide text or reverse its direction, and halves
-of surrogate pairs."""
 _LAYOUT = "\n\t"
 """Characters that form the layout of a text of several lines: newline and tab."""
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n])")
@@ -28,7 +23,6 @@ _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)
 """Pattern of a number that is written as text. Spreadsheets do not take it for a formula."""
 _NUMBER_KINDS = "biufcmM"
 """numpy type codes of columns without text."""
-_NOT_XML = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REPLACEMENT = "\ufffd"
 """Character that figures show in place of a character that XML or the fonts lack. Labels keep their lengths."""
 _HTML_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
@@ -60,10 +54,27 @@ _LATEX = {
     **{sign: rf"\ensuremath{{^{digit}}}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 }
 """Character -> text that shows this character in LaTeX. The table has the characters of LaTeX commands, characters that
-LaTeX joins with their neighbours (`--`), and signs of units. The signs of units become formulas: in the text fonts of a
-plain installation they are bitmaps (fonts of type 3), which publishers refuse.
+LaTeX joins with their neighbours (`--`), and signs of units. The signs of units become formulas, because the text fonts
+of a plain installation have only bitmaps for the signs. Publishers refuse bitmap fonts (fonts of type 3).
 """
 Value = TypeVar("Value")
+
+
+@cache  # compiled when a text needs it, which few runs have: the pattern costs as much as importing a large module
+def _hostile() -> re.Pattern[str]:
+    """Pattern of control characters, line separators, format characters that hide text or reverse its direction, and
+    halves of surrogate pairs.
+    """
+    return re.compile(
+        "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff"
+        "\\ufff9-\\ufffb\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e007f]"
+    )
+
+
+@cache
+def _not_xml() -> re.Pattern[str]:
+    """Pattern of characters that XML does not allow."""
+    return re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def visible(text: str, kept: str = "") -> str:
@@ -75,12 +86,12 @@ def visible(text: str, kept: str = "") -> str:
 def _escaped(text: str, kept: str, escape: Callable[[str], str]) -> str:
     if text.isprintable():  # true for nearly all text
         return text
-    return _HOSTILE.sub(lambda found: found[0] if found[0] in kept else escape(found[0]), text)
+    return _hostile().sub(lambda found: found[0] if found[0] in kept else escape(found[0]), text)
 
 
 def is_harmless(text: str) -> bool:
     """True if a text has no character that `visible` would replace."""
-    return text.isprintable() or not _HOSTILE.search(text)
+    return text.isprintable() or not _hostile().search(text)
 
 
 def terminal(text: object) -> str:
@@ -126,18 +137,18 @@ def csv(cell: Value) -> Value | str:
 
 
 def from_csv(cell: Value) -> Value | str:
-    """Cell as it was before `csv` changed it."""
+    """Original cell from the output of `csv`: the inverse of `csv`."""
     return cell[1:] if isinstance(cell, str) and cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def csv_line_end(cells: Iterable[object]) -> str:
-    """Line end of the rows of a CSV file. If a cell contains a carriage return, the line end has one too. Otherwise,
-    CSV writers would not quote this cell."""
+    r"""Line end of the rows of a CSV file: `\r\n` if a cell contains a carriage return, because CSV writers quote such
+    a cell only with this line end. `\n` in all other cases."""
     return "\r\n" if any(isinstance(cell, str) and "\r" in cell for cell in cells) else "\n"
 
 
 def csv_text(table: "pandas.DataFrame") -> str:
-    """Table as CSV text. Headings and text cells go through `csv`."""
+    """Table as CSV text. The function `csv` makes headings and text cells harmless for spreadsheets."""
     texts = _texts(table)
     end = csv_line_end(chain(table.columns, *texts))
     text: str = _with_cells(table, texts, csv).to_csv(index=False, lineterminator=end)
@@ -145,9 +156,7 @@ def csv_text(table: "pandas.DataFrame") -> str:
 
 
 def from_csv_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Table as it was before `csv_text`. `table` was read from the output of `csv_text`, and the apostrophes that were
-    added there are removed.
-    """
+    """Copy of `table` without the apostrophes that `csv_text` added. `table` was read from the output of `csv_text`."""
     return _with_cells(table, _texts(table), from_csv)
 
 
@@ -198,7 +207,7 @@ def html_data(text: str) -> str:
 def svg(text: str) -> str:
     """Text for a figure. Characters that XML does not allow, and characters that reverse the direction of writing, are
     replaced."""
-    return _escaped(_NOT_XML.sub(REPLACEMENT, text), "\n", lambda character: REPLACEMENT)
+    return _escaped(_not_xml().sub(REPLACEMENT, text), "\n", lambda character: REPLACEMENT)
 
 
 def markdown(text: object, is_marked: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Measures of a result: the names, with units, that summaries, tables and certificates use for them.
+"""Measures of a result: their names, with units, as summaries, tables and certificates use them.
 
 The names of attributes, which are additional numbers in hardware files, are in `hardware/attributes.py`.
 """
@@ -17,4 +17,4 @@ AREA_MM2: Final = "area_mm2"
 LATENCY_S: Final = "latency_s"
 EDP_PJ_S: Final = "edp_pj_s"
 IN_TIME: Final[Mapping[str, str]] = {LATENCY_CYCLES: LATENCY_S, EDP_PJ_CYCLES: EDP_PJ_S}
-"""Measure in cycles -> measure in seconds, which replaces it if cores have different clocks."""
+"""Measure in cycles -> measure in seconds. If cores have different clocks, the measure in seconds is used."""

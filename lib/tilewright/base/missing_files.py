@@ -9,7 +9,8 @@ from tilewright.base.errors import Problem, nearest_name
 
 def missing_file(source: str | PathLike[str], what: str = "file", nearest: str = "") -> Problem:
     """Problem of a path at which there is no file. `what` names what is missing, such as "hardware file". `nearest` is
-    the path that was probably meant; by default, it is that of `nearest_file`."""
+    the path that was probably meant; by default, the result of `nearest_file`.
+    """
     return Problem(f"no such {what}", path=str(source), nearest=nearest or nearest_file(Path(source)))
 
 

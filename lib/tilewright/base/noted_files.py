@@ -40,8 +40,8 @@ class NotedFolder:
     pattern: str
 
     def damaged(self) -> list[Path]:
-        """Damaged files, sorted: those whose content differs from their digest in the note. If the note itself is
-        damaged, the result is only the note.
+        """Damaged files, sorted. A file is damaged if its content differs from its digest in the note. If the note
+        itself is damaged, the result is only the note.
 
         A file that is not in the note, or that no longer exists, does not count as damaged. While another process can
         write into the folder, only a damaged note is reported, because that process may have changed files after they
@@ -65,8 +65,8 @@ class NotedFolder:
 
     def note(self) -> None:
         """Write the digests of all present files into the note, which is the file of digests in the folder. If two
-        processes write at the same time, digests of one of them can be lost. This does no harm: a file without a digest
-        is deleted later, and made again.
+        processes write at the same time, the digests of one process can be lost. This does no harm: a file without a
+        digest is deleted later, and made again.
         """
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():
@@ -157,8 +157,10 @@ def after_digest_line(path: Path) -> bytes | None:
 
 @cache
 def trust_as_noted(folder: Path, pattern: str) -> None:
-    """Delete the files in and below a folder that match `pattern` and do not have the digest in the note (the file of
-    digests). When the process ends, the digests of the files that then exist are written into the note."""
+    """Delete the untrusted files in or below a folder. A file is untrusted if its name matches `pattern` and the note
+    does not have its present digest. The note is the file of digests in the folder. When the process ends, the digests
+    of the remaining files are written into the note.
+    """
     noted = NotedFolder(folder, pattern)
     noted.take_into_use()
     noted.delete_untrusted()

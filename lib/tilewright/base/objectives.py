@@ -1,7 +1,8 @@
 """Objectives of searches, declared only here, and the seed of all random numbers of searches.
 
-An objective is a product of powers of energy and latency. It never falls if energy or latency grows. Lower bounds of
-energy and latency therefore give a lower bound of the objective, on which the certificates of the exact search rest.
+An objective is a product of powers of energy and latency. An objective never falls if energy or latency grows. Lower
+bounds of energy and latency therefore give a lower bound of the objective, on which the certificates of the exact
+search rest.
 
 A plug-in enters a further objective by an entry point: `objective.ED2P = "their_package:ED2P"` with `ED2P =
 Powers(energy=1, latency=2)`.
@@ -115,9 +116,9 @@ class Chance(Parameters):
 
 
 def energy_notices(objective: str, energies_pj: Iterable[float], compared: str = "mappings") -> "list[Unused]":
-    """List with one notice if the objective cannot compare the results, because it contains the energy and all energies
-    are 0. The list is empty if it can compare them, or if there are no results. `compared` is the noun for the results
-    in the notice.
+    """List with one notice if the objective cannot compare the results, because the objective contains the energy and
+    all energies are 0. The list is empty if the objective can compare the results, or if there are no results.
+    `compared` is the noun for the results in the notice.
     """
     energies = list(energies_pj)
     if not energies or any(energies) or not OBJECTIVES[objective].energy:
@@ -140,7 +141,7 @@ def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[
     the first mapping wins a tie.
 
     The key is the value of the objective. If the objective uses only one metric, energy or latency, the other metric
-    breaks ties, as in the reference. The arguments are numbers of one mapping, or arrays with one number per mapping.
+    breaks ties, as in zigzag-dse. The arguments are numbers of one mapping, or arrays with one number per mapping.
     """
     powers = OBJECTIVES[objective]
     value = powers.value(energy_pj, latency_cycles)

@@ -163,7 +163,8 @@ MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"
 
 
 def work_counts(unit: str, operations: int) -> dict[str, int]:
-    """Number of operations of a layer, as a count of multiply-accumulates and a count of other operations. One of them
-    is 0, because all operations of a layer run on the same `unit`."""
+    """Number of operations of a layer, as a count of multiply-accumulates and a count of other operations. One of the
+    two counts is 0, because all operations of a layer run on the same `unit`.
+    """
     is_other = unit == VECTOR_UNIT
     return {"mac_count": 0 if is_other else operations, "operation_count": operations if is_other else 0}

@@ -73,9 +73,10 @@ class Told(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Reader of values that a type cannot describe. It is called with a value and the name of the parameter, and
-    returns the value for the parameter. It raises InputError if the value is wrong; the paths of the problems then
-    begin with the name."""
+    """Reader of values that a type cannot describe. The reader is called with a value and the name of the parameter,
+    and returns the value for the parameter. The reader raises InputError if the value is wrong; the paths of the
+    problems then begin with the name.
+    """
 
     read: Callable[[Any, str], Any]
 

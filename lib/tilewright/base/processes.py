@@ -16,8 +16,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any, TypeVar
 
 POLL_S = 0.2
-"""Seconds after which the remaining time of a task is read again. CPU seconds can pass faster than a clock, because
-several processes use them.
+"""Seconds after which the remaining time of a task is read again. The remaining time can be in CPU seconds, which pass
+faster than the clock if several processes run.
 """
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -88,8 +88,8 @@ def _in_time(future: Future[Any], seconds_left: Callable[[], float | None]) -> A
 
 
 def cpu_seconds_used() -> float:
-    """CPU seconds that this process and its child processes have used since the start of this process. Of the child
-    processes that still run, those that `multiprocessing` started count.
+    """CPU seconds that this process and its child processes have used since the start of this process. A child process
+    that still runs counts only if `multiprocessing` started it.
     """
     running = multiprocessing.active_children()  # also adds the time of those that have ended to `os.times`
     times = os.times()

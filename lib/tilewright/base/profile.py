@@ -46,23 +46,24 @@ class ModelProfile(NamedTuple):
     """Repair of fault B12 (docs/model.md): distinct positions of sliding windows are counted exactly, and fractional
     tile sizes are rounded up. An operand has a window only along its own data dimensions."""
     serial_half_shared_loading: bool = False
-    """Repair of fault B16 (docs/model.md): the loading times of two inputs are added up even if only one of the two
-    ports of a transfer also serves the other input, because both inputs wait for this port. The reference overlaps
-    these times. Of all transfers with one such port, it counts only the outermost. For a layer with one input, all
-    loading times are added up; the reference leaves out those at ports that could serve a second input.
+    """Repair of fault B16 (docs/model.md): a transfer of an input uses two ports. If at least one of the two ports also
+    serves the other input, the loading times of both inputs are added up. If exactly one port also serves the other
+    input, the reference overlaps the loading times, and counts only the outermost of such transfers. For a layer with
+    one input, all loading times are added up. The reference leaves out loading times at ports that could serve a second
+    input.
     """
     consistent_window_union: bool = False
-    """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link, as
-    the sum of the windows always does.
+    """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link. The
+    sum of the windows leaves out this window with and without the repair.
     """
     per_level_loading_floor: bool = False
     """Repair of fault B19 (docs/model.md): before computing starts, a link loads the first tiles of all innermost
-    memories that it feeds with different data. The reference loads only one tile. It also truncates the average
-    bandwidth of each link to whole bits; with this switch, the bandwidth is exact.
+    memories that it feeds with different data. The reference loads only one tile. The reference also truncates the
+    average bandwidth of each link to whole bits; with this switch, the bandwidth is exact.
     """
     live_tensor_capacity: bool = False
     """Repair of fault B32 (docs/model.md): data that are kept between layers take room in a memory, together with all
-    other data that are still needed. For the weights of each layer, it is decided separately whether they are kept."""
+    other data that are still needed. Whether weights are kept is decided for each layer separately."""
     effective_top_memory_option: bool = False
     """Repair of fault B39 (docs/model.md): with `workload_data_always_from_top_mem`, the network reads its input from
     the top memory and writes its output there. In the reference, the option has no effect."""

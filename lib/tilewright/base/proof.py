@@ -46,14 +46,14 @@ class BoundedValue:
 
 @dataclass(frozen=True)
 class Bounded(BoundedValue):
-    """A value with its lower bound, and nothing else."""
+    """Value with its lower bound, and nothing else."""
 
     value: float
     lower_bound: float
 
 
 class Claim(Protocol):
-    """A value with its lower bound, as a certificate in a file contains it."""
+    """Value with its lower bound, in the form of a certificate in a file."""
 
     @property
     def value(self) -> float:
@@ -106,8 +106,8 @@ class SpatialMappings:
 
     * `given`: the spatial mapping of the mapping file.
     * `open`: the mapping file leaves sides of the array open, and the spatial mappings fill these sides.
-    * `largest divisors`: as in Stream, a different loop dimension on each usable side of the array, unrolled by its
-      largest divisor that fits.
+    * `largest divisors`: as in Stream, each usable side of the array unrolls a different loop dimension, by the largest
+      divisor that fits.
     """
     first: int | None = None
     """Number of spatial mappings that were searched, if a limit left out later ones; None if all were searched."""
@@ -161,9 +161,9 @@ ORDERS = {
 
 
 def covered_text(covers: str, allocation: str | None) -> str:
-    """Text that names the mappings for which the proof of a layer is valid. It begins with `covers`, a text that names
-    the spatial mappings. A text on the loop orders follows, which depends on the memory allocation `allocation`. It is
-    left out if `covers` is '', or if `ORDERS` has no text for the allocation.
+    """Text that names the mappings for which the proof of a layer is valid. The text begins with `covers`, which names
+    the spatial mappings. A text on the loop orders follows, which depends on the memory allocation `allocation`. The
+    second text is left out if `covers` is '', or if `ORDERS` has no text for the allocation.
     """
     orders = ORDERS.get(allocation or "")
     return f"{covers}, with {orders}" if covers and orders else covers
@@ -203,8 +203,8 @@ CUT_REDUCTIONS = "; a plan may also cut reductions of sums of products into any 
 STEPPED_REDUCTIONS = "; a plan may also cut a reduction into steps if the weights of its layer pass through the cores"
 GIVEN_REDUCTIONS = "; a plan cuts reductions between cores only as the mapping file says"
 """Texts to add to `EVERY_PLAN`: CUT_REDUCTIONS if plans can cut reductions between cores, STEPPED_REDUCTIONS if plans
-can cut reductions into steps on one core, GIVEN_REDUCTIONS if only the
-mapping file can.
+can cut reductions into steps on one core, GIVEN_REDUCTIONS if plans cut reductions between cores only as the mapping
+file says.
 """
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
 """Short text for the set `Schedules`, for which the lower bounds of a network on several cores are valid."""
@@ -257,8 +257,9 @@ class TilePlans:
 
 
 def optimum_line(subject: str, is_proven: bool, gap: float, plural: str, covers: str, counts: str) -> str:
-    """Sentence about the best plan or schedule found. It says how much better the optimum can be, in which set, and how
-    many candidates were examined."""
+    """Sentence about the best plan or schedule found. The sentence says how much better the optimum can be, which set
+    contains the optimum, and how many candidates were examined.
+    """
     if is_proven:
         return f"{subject}: the best {plural[:-1]} found is optimal over {covers} ({counts})"
     return f"{subject}: the optimum is at most {gap:.2%} below the best {plural[:-1]} found, over {covers} ({counts})"

@@ -47,9 +47,9 @@ def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def all_entered() -> tuple[tuple[str, str, str], ...]:
-    """Entries made by `enter`, as (module of the registry, name, `module:attribute` of the object). They are sorted by
-    registry; within a registry, they keep the order of entry. The code of a step depends on these entries, so caches of
-    code digests use them as a key.
+    """Entries made by `enter`, as (module of the registry, name, `module:attribute` of the object). The list is sorted
+    by registry; within a registry, the entries keep the order of entry. The code of a step depends on these entries, so
+    caches of code digests use the list as a key.
     """
     return tuple((owner, name, entry) for owner, named in sorted(_entries.items()) for name, entry in named.items())
 
@@ -175,7 +175,7 @@ def registry_of(kind: str) -> Registry[Any]:
 
 
 def taken(name: str, known: Collection[str]) -> str:
-    """Reason to refuse an entry whose name is that of a built-in object; '' for any other name."""
+    """Reason to refuse an entry that has the name of a built-in object; '' for any other name."""
     return f"has the name {name}, which is built in" if name in known else ""
 
 
@@ -226,6 +226,6 @@ def methods_of(protocol: type) -> tuple[Member, ...]:
 
 
 def _arguments(declared: object) -> tuple[str, ...] | None:
-    """Names of the arguments of a declared method without `self`; None for a property."""
+    """Names of the arguments, except `self`, that a declared method takes; None for a property."""
     code = getattr(declared, "__code__", None)
     return None if code is None else code.co_varnames[1 : code.co_argcount]

@@ -1,4 +1,4 @@
-"""Files in the reports of runs: the row of a file has its name, a text on its content, and the function that makes it.
+"""Files in the reports of runs: the row of a file has its name, a text on its content, and a function that makes it.
 
 To add a figure, add a row here and a function that draws it. Verbs, rules and steps iterate over the rows, and
 `python -m tools.generate` writes the tables of the pages and the captions from them. Only the standard library is used:
@@ -23,7 +23,7 @@ class ReportFile(NamedTuple):
 
     name: str
     part: str
-    """Part of the report that has the file: TABLES or FIGURES."""
+    """Part of the report to which the file belongs: TABLES or FIGURES."""
     made_by: str
     """Function that makes the file from the reported run, as `module:function`; '' if `tilewright explain` writes it.
 
@@ -32,7 +32,7 @@ class ReportFile(NamedTuple):
     """
     content: str = ""
     """Content of the file, in Markdown, for the page of the report and for the caption in the report of the workflow.
-    It begins in lower case and has no full stop at its end.
+    The text begins in lower case and has no full stop at its end.
     """
     shows: str = ""
     """Short description of the file for the report of the workflow; '' if the file is not in this report."""
@@ -82,7 +82,7 @@ ONE_CORE_FILES = (
         FIGURES,
         f"{_SINGLE}.nest_figure:reported_pages",
         "one page for each distinct layer: its temporal loops (outermost on top) and spatial loops, beside the"
-        " memories of every operand ([figures](artifacts.md#figures-of-a-run))",
+        " memories of every operand ([figures](artifacts/report.md#figures-of-a-run))",
         "loop nests over memories",
     ),
     ReportFile(
@@ -90,7 +90,7 @@ ONE_CORE_FILES = (
         FIGURES,
         "",
         "energy by memory and operand, cycles by cause, and the port that limits each layer"
-        " ([files](bottlenecks.md#files))",
+        " ([files](bottlenecks/explain.md#files))",
         "bottlenecks",
     ),
     ReportFile(
@@ -124,7 +124,7 @@ SEVERAL_CORES_FILES = (
         TABLES,
         f"{_MULTI}.layer_places:reported_layers",
         "one row per layer: its computation nodes, the cores that run them, first start, last end and energy"
-        " ([columns](multi-core.md#tables-of-a-schedule))",
+        " ([columns](multi-core/report.md#tables-of-a-schedule))",
         "table of layers",
     ),
     ReportFile(
@@ -133,20 +133,20 @@ SEVERAL_CORES_FILES = (
         f"{_MULTI}.use_tables:reported_cores",
         "one row per core: its computation nodes, the share of the latency in which it runs a node (`utilisation`),"
         " the average share of its array that works (`array_utilisation`), its energy, and its fullest memory"
-        " ([columns](multi-core.md#tables-of-a-schedule))",
+        " ([columns](multi-core/report.md#tables-of-a-schedule))",
         "table of cores",
     ),
     ReportFile(
         "memories.csv",
         TABLES,
         f"{_MULTI}.use_tables:reported_memories",
-        "one row per memory ([columns](multi-core.md#tables-of-a-schedule))",
+        "one row per memory ([columns](multi-core/report.md#tables-of-a-schedule))",
     ),
     ReportFile(
         "links.csv",
         TABLES,
         f"{_MULTI}.use_tables:reported_links",
-        "one row per link ([columns](multi-core.md#tables-of-a-schedule))",
+        "one row per link ([columns](multi-core/report.md#tables-of-a-schedule))",
     ),
     ReportFile(
         TRACE,
@@ -191,7 +191,7 @@ SEVERAL_CORES_FILES = (
         "baselines.svg",
         FIGURES,
         f"{_MULTI}.baselines_figure:reported_baselines",
-        "latency, energy and EDP beside the baselines and the [lower bounds](proofs.md#bounds); a text says in which of"
+        "latency, energy and EDP beside the baselines and the [lower bounds](proofs/bounds.md); a text says in which of"
         " these three values a baseline is better than the run",
         "baselines and bound",
     ),
@@ -199,15 +199,14 @@ SEVERAL_CORES_FILES = (
         "cost_table.svg",
         FIGURES,
         f"{_MULTI}.cost_table_figure:reported_costs",
-        "[cycles and energy](multi-core-model.md#cost-of-a-node-on-a-core) of each class of nodes on each distinct"
-        " core",
+        "[cycles and energy](multi-core-model/node-costs.md) of each class of nodes on each distinct core",
         "cost of nodes on cores",
     ),
     ReportFile(
         "allocation.svg",
         FIGURES,
         f"{_MULTI}.allocation_figure:reported_search",
-        "the [search over allocations](multi-core-model.md#allocation): the best objective up to each generation, the"
+        "the [search over allocations](multi-core-model/allocation.md): the best objective up to each generation, the"
         " Pareto front, and the lower bounds as text",
         "search for the allocation",
     ),
@@ -228,8 +227,9 @@ def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
 
 
 def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
-    """Names of those files in the part `part` of the report that every run has. For the part '', the names in all
-    parts."""
+    """Names of the files in one part of a report, without files that only some runs have. If `part` is '', the names in
+    all parts.
+    """
     return tuple(file.name for file in of_part(files, part) if not file.of_some_runs)
 
 

@@ -20,7 +20,7 @@ class Listed:
     module: str
     """Module of the stage, below the package `tilewright.pipeline.stages`."""
     heading: str
-    """Heading of the section on the stage in docs/stages.md."""
+    """Heading of the section on the stage in docs/stages/catalogue.md."""
     flows: tuple[str, ...]
     """Flows whose pipelines can contain the stage."""
     also: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ STAGES = (
         absorbs=("SetFixedAllocationPerformance", "SchedulingOrderGeneration"),
     ),
 )
-"""All stages, in the order in which docs/stages.md and messages name them."""
+"""All stages, in the order in which docs/stages/catalogue.md and messages name them."""
 
 
 def modules_of(*flows: str) -> tuple[str, ...]:

@@ -75,8 +75,8 @@ for each measurement.
 RESULTS_PAGE = "index.html"
 """Page of all runs, in the folder of results."""
 PORT_LIMITS = "ports.csv"
-"""Table in the report of a run on one core. For each port and layer, it has the use of the port, and the latency if the
-port were twice as wide."""
+"""Table in the report of a run on one core. For each port and layer, the table has the use of the port, and the latency
+if the port were twice as wide."""
 CORE_CYCLES = "core_cycles.csv"
 """Table that `tilewright explain` writes in place of the table of ports, for a run on several cores."""
 

@@ -28,7 +28,7 @@ LARGEST_BUDGET_PJ = 10**24
 LARGEST_AREA_MM2 = 10**9
 """Largest area of one unit or one instance of a memory: a thousand square metres."""
 LARGEST_POWER_MW = 10**9
-"""Largest power of one unit or one instance of a memory: a megawatt."""
+"""Largest power of one unit of the array, or of one instance of a memory: a megawatt."""
 LARGEST_FREQUENCY_MHZ = 10**6
 """Largest frequency: a terahertz."""
 
@@ -231,10 +231,10 @@ def _quantity(
 
 
 def nearest_unit(unit: str, units: Mapping[str, int | str]) -> str:
-    """Unit that a person most likely meant. For `KB`, it is `KiB`, because most people use `KB` for 1024 bytes. For any
-    other unit, it is the unit that differs only in capitals, or in `ps` instead of `/s`. If bits and bytes are both
-    possible, it is bytes. A prefix above the largest one becomes the largest. If there is no such unit, the unit that
-    is nearest in spelling is taken; '' if none is near.
+    """Unit that a person most likely meant. For `KB`, the result is `KiB`, because most people use `KB` for 1024 bytes.
+    For any other unit, the result is the unit that differs only in capitals, or in `ps` instead of `/s`. If bits and
+    bytes are both possible, the result is in bytes. A prefix above the largest known prefix becomes the largest. If
+    there is no such unit, the result is the unit that is nearest in spelling, or '' if none is near.
     """
     if _is_kilo_by_habit(unit, units):
         return f"Ki{unit.removeprefix('K')}"

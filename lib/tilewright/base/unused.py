@@ -3,8 +3,9 @@
 
 The code that ignores an input also reports it, with one of two functions: `Problems.unused(path, why)` for a place in a
 file, `unused_option(name, why)` for an option. Both functions make a notice (`errors.Unused`), which is passed on like
-all notices. A verb collects all notices and calls `refuse_unused` before its search. `with_unused` adds them to the
-results of the verb. `to_tell` selects the notices that `cli.options.echo_notices` prints when the command ends.
+all notices. A verb collects all notices and calls `refuse_unused` before its search. `with_unused` adds the notices of
+unused inputs to the results of the verb. `to_tell` selects the notices that `cli.options.echo_notices` prints when the
+command ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ from tilewright.base.errors import InputError, Problem, Unused
 UNUSED = "unused"
 """Key of a summary that lists unused inputs. The key is missing if there are none."""
 MOST_TOLD = 10
-"""Largest number of unused inputs that are printed. Further ones are only counted."""
+"""Largest number of unused inputs that are printed. Further unused inputs are only counted."""
 
 
 def unused_option(name: str, why: str, value: object = None) -> Unused:
@@ -89,7 +90,7 @@ def to_tell(notices: Iterable[str], strict: bool) -> list[str]:
 
 
 def in_file(notices: Iterable[str], file: str) -> list[str]:
-    """Notices, in which each notice of an unused input gets the file name `file` if it has no file name."""
+    """Notices in which each notice of an unused input names a file: its own file or, if it has none, `file`."""
     return [
         Unused(replace(notice.problem, file=file)) if isinstance(notice, Unused) and not notice.problem.file else notice
         for notice in notices

@@ -52,7 +52,7 @@ from tilewright.base.unknown_keys import TOP, unknown_key
 
 Item = TypeVar("Item")
 Tables = Mapping[str, Collection[str]]
-"""Place of a table in a file, in words -> its keys."""
+"""Text that names a table by its place in a file -> keys of the table."""
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
 """Tags for the form of a value. Some fields take a table or a list of tables (TABLE_MARK, LIST_MARK). Others take a
 table or a single value (TABLE_MARK, VALUE_MARK)."""
@@ -81,7 +81,7 @@ _MESSAGES = {
 
 
 _ITEM = "[...]"
-"""Text for an item of a list in the place of a table."""
+"""Text that stands for an item of a list in the path of a table."""
 _NO_TABLE = ("dict_type", "model_type", "model_attributes_type")
 """Kinds of errors for a value that is not a table, although it must be one."""
 
@@ -253,8 +253,10 @@ def _record(detail: Any, model: Any, problems: Problems, further: Tables) -> Non
 
 
 def _misplaced(path: KeyPath, model: Any, further: Tables) -> str:
-    """Text on a wrong value in place of a named table, such as a memory. The text names the other tables that have the
-    name of this value as a key; '' if there are none."""
+    """End of the message on a wrong value at `path`, where a named table, such as a memory, is expected. The text names
+    the other tables in which the last key of `path` is a field. The result is '' if there are no such tables, or if the
+    last key is not at the place of a table's name.
+    """
     if not path or _is_model(_type_at(model, path[:-1])):
         return ""
     places = [place for place, keys in {**tables_of(model), **further}.items() if path[-1] in keys]
@@ -263,7 +265,9 @@ def _misplaced(path: KeyPath, model: Any, further: Tables) -> str:
 
 @functools.cache
 def tables_of(model: Any) -> dict[str, list[str]]:
-    """Keys of each table of a kind of file, by the place of the table in words, such as `memories.NAME.ports[...]`."""
+    """Tables that a kind of file can have: text for the place of the table -> keys of the table. An example of such a
+    text is `memories.NAME.ports[...]`.
+    """
     found: dict[str, list[str]] = {}
     for path, kind in _walked(model, "", ()):
         found.setdefault(_place_text(path), _keys_of(kind))
@@ -365,7 +369,7 @@ def whole(values: Iterable[Item | None] | None) -> list[Item]:
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
     """Names that a list defines, for checks of other parts of the file that use these names.
 
-    The result is [] if the list is None or contains None. None stands for an invalid name, and other parts of the file
-    may use that name. With [], callers do not report such a use as an unknown name.
+    An item None stands for an invalid name, and the rest of the file may use this name. If the list is None or has such
+    an item, the result is []: callers then check no names, so that no use of the invalid name is reported.
     """
     return [] if values is None or None in values else whole(values)

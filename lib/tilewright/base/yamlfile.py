@@ -122,12 +122,12 @@ def document_of(data: object, file: str = "") -> YamlDocument:
 
 
 def table(value: Any) -> dict[Any, Any]:
-    """The value if it is a table, else an empty table. Used for data that has not been checked."""
+    """Value itself if it is a table, else an empty table. The function is for data that has not been checked."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty list."""
+    """Value itself if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 

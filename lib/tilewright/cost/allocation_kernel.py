@@ -3,7 +3,7 @@
 As in the memory allocator of zigzag-dse 3.9.1, memories are allocated one after another, from the array outwards. For
 each memory, the allocator chooses the split of loops that moves the fewest bits over the boundary above the memory.
 
-A *slice* of an operand is a tile that a memory could hold: slice n has the loops of the memory below and the next n
+A *slice* of an operand is a tile that a memory could hold: slice n has all loops of the lower memories and the next n
 loops. While a memory is allocated, the slices of its operands are in the last rows of `ws.slice_bits` and
 `ws.slice_cost`.
 """
@@ -84,8 +84,8 @@ def fail(ws, outcome, k, o, m, needed, limit):
 def storage_precision(problem, ws, o, m, first):
     """Bits per element of operand `o` at memory level `m`, if the loops from position `first` on are not allocated yet.
 
-    An output has the precision of a partial sum if further loops still add to it: one of the loops that are not
-    allocated yet, or a spatial loop above the memory.
+    An output has the precision of a partial sum if a further loop still adds to the output. A further loop is a loop
+    that is not allocated yet, or a spatial loop above the memory.
     """
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
@@ -136,8 +136,8 @@ def cost_slices(ws, row, first, kept):
 def slice_sizes(problem, ws, k, row, o, m, first):
     """Write the sizes in bits of the slices of operand `o` in memory `k` to row `row` of `ws.slice_bits`. The sizes are
     written up to and including the first slice that does not fit. Slices are nested tiles: each has one loop more than
-    the slice before it. Below the topmost memory of the operand, a slice with a loop that the control of the memory
-    cannot have (`control_kernel`) does not fit.
+    the slice before it. In a memory below the topmost memory of the operand, a slice also does not fit if the control
+    of the memory cannot run a loop of the slice (`control_kernel`).
 
     `m` is the memory level of the operand. `first` is the position of the innermost loop that no lower memory keeps.
     Returns the number of slices that fit. If the memory must be double-buffered, a slice that is not the whole operand
@@ -318,8 +318,8 @@ def choose_largest(problem, ws, k):
     has one slice of each row; a row has the slices of one operand.
 
     In the last row, a larger slice must never cost more than a smaller one (`costs_fall`). For given slices of the
-    other rows, it is then enough to try the largest slice of the last row that fits beside them. When a larger slice of
-    another row is tried, this largest slice stays the same or becomes smaller.
+    other rows, it is then enough to try the largest slice of the last row that fits beside these slices. If a slice of
+    another row becomes larger, the largest slice that fits stays the same or becomes smaller.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
@@ -364,8 +364,10 @@ def place_slice(problem, ws, k, j, row):
 
 @kernel
 def is_even(problem, ws, k, held, i0, i1, i2):
-    """True if the chosen slices make even level boundaries: no loop that one operand keeps in memory `k` is above `k`
-    for another operand of `k`. `i0`, `i1` and `i2` are the indices of the chosen slices in rows 0, 1 and 2."""
+    """True if the chosen slices make even level boundaries. Boundaries are uneven if one operand keeps a loop in memory
+    `k`, and another operand of `k` keeps this loop above `k`. `i0`, `i1` and `i2` are the indices of the chosen slices
+    in rows 0, 1 and 2.
+    """
     for j in range(held):
         row = MAX_OPERANDS - held + j
         first = first_loop(problem, ws, k, j)

@@ -87,8 +87,9 @@ def breakdown(
 def _temporal_levels(
     layer: Layer, order: LoopOrder, problem: Problem, ws: Workspace
 ) -> dict[str, tuple[LoopOrder, ...]]:
-    """Temporal loops of each operand at each of its memory levels: operand -> loops by level, innermost level first. If
-    the innermost loops of a level do not change the data of the operand, they are counted at the level below."""
+    """Temporal loops of each operand at each of its memory levels: operand -> loops by level, innermost level first.
+    If the innermost loops of a level do not change the operand's data, these loops belong to the level below.
+    """
     result = {}
     for operand, count, merged in zip(layer.operands, _level_counts(problem), ws["merged"].tolist(), strict=False):
         bounds = [0, *merged[:count]]

@@ -1,4 +1,4 @@
-"""Rules of the control of a core (docs/model.md#control) in the form that the kernels read (`control_kernel`)."""
+"""Rules of the control of a core (docs/model/control.md) in the form that the kernels read (`control_kernel`)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +9,13 @@ from tilewright.hardware.core import MOST_ORDERS, Core
 from tilewright.workload.layer import Layer
 
 ANYWHERE = -1
-"""Value for a loop dimension that a rule for a loop order does not list, in place of its position in this order."""
+"""Placeholder for the position of a loop dimension that a rule for a loop order does not list."""
 
 
 def control_fields(operands: int, levels: int, dimensions: int) -> tuple[Any, ...]:
-    """Fields of the record of a problem that hold the rules of the control. The arguments are the largest numbers of
-    operands, memory levels and loop dimensions. On the axis r, there is one entry for each memory with a rule for its
-    loop order; the other axes are those of `PROBLEM_DTYPE`.
+    """Fields for the rules of the control of a core, in the record of a mapping problem. The arguments are the largest
+    numbers of operands, memory levels and loop dimensions. The axis r has one entry for each memory whose loop order a
+    rule limits. The other axes are those of `PROBLEM_DTYPE`.
     """
     return (
         ("has_control", np.int8),  # True if a rule limits the mappings of this layer
@@ -30,9 +30,9 @@ def control_fields(operands: int, levels: int, dimensions: int) -> tuple[Any, ..
 def control_arrays(
     layer: Layer, core: Core, chains: Mapping[str, tuple[int, ...]], steps: np.ndarray, no_level: int
 ) -> "dict[str, float | np.ndarray[Any, np.dtype[Any]]]":
-    """Values of the fields. `chains` has the memories of each operand, innermost first. `steps` [operand, dimension] is
-    true if a loop over the dimension steps through the data of the operand. A rule limits only loops for which this is
-    true. `no_level` is the value in place of a memory level, for an operand that is not in the memory of a rule.
+    """Values of the fields of `control_fields`. `chains` has the memories of each operand, innermost first. `steps`
+    [operand, dimension] is true if a loop over the dimension steps through the data of the operand. A rule limits only
+    such loops. `no_level` stands for the memory level of an operand, if the memory of a rule does not hold the operand.
     """
     names, operands = [name for name, _ in layer.loop_sizes], layer.operands
     depth = max(len(chain) for chain in chains.values())

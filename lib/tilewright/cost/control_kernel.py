@@ -1,7 +1,7 @@
 """Kernels for the rules of the control of a core: loops that a memory can step through, and their order.
 
-The hardware file gives the rules (docs/model.md#control). They are checked for complete mappings: a loop order with its
-level boundaries.
+The hardware file gives the rules (docs/model/control.md). The rules are checked for complete mappings: a loop order
+with its level boundaries.
 """
 
 from tilewright.base.compiled import kernel
@@ -19,8 +19,8 @@ def steps_through(problem, o, d):
 
 @kernel
 def begins_order(problem, r, o, m, d):
-    """True if a loop over dimension `d`, in level `m` of operand `o`, can be the first loop that rule `r` of loop
-    orders covers. The rule covers the innermost loop that can be the first, and all loops outside it.
+    """True if rule `r` of loop orders can begin at a loop over dimension `d` in level `m` of operand `o`. The rule
+    begins at the innermost such loop, and covers this loop and all loops outside it.
     """
     return m >= problem.ordered_level[r, o] and steps_through(problem, o, d)
 

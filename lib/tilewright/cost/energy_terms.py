@@ -1,8 +1,8 @@
 """Terms of a layer's energy on a core: array, memory accesses, static power, and terms that plug-ins register.
 
 The terms of static power come from the hardware attributes that are powers (`hardware.attributes`). Each term of a
-plug-in is one object with the attributes of `EnergyTerm`. It is registered in `ENERGY_TERMS` under the name of the
-term, and no other code contains this name.
+plug-in is one object with the attributes of `EnergyTerm`. The object is registered in `ENERGY_TERMS` under the name of
+the term, and no other code contains this name.
 
 This module also makes the `ArrayWork` of a layer with its spatial mapping, which array models read.
 """
@@ -111,25 +111,26 @@ class EnergyTerm(Protocol):
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
         """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories.
-        Only depth-first schedules and attention in tiles have such cycles. Cycles in which a core of a schedule of
-        several cores waits do not count.
+        Only depth-first schedules and attention in tiles have such cycles. In a schedule of several cores, waiting
+        cycles of a core do not count.
         """
 
 
 def _fault(name: str, entry: object) -> str:
     """Fault in the name or in the object of a plug-in's term; "" if there is no fault.
 
-    A name that a term of an in-memory array has is not a fault here: `energy_term_names` checks this for each core.
+    The function does not compare the name with the terms of in-memory arrays; `energy_term_names` compares them for
+    each core.
     """
     owner = next((one for one in attributes() if one.term == name and one not in BUILT_IN), None)
     if owner is not None:
-        return f"has the name {name}, which the attribute {owner.key} has as its energy term"
+        return f"has the name {name}, but the attribute {owner.key} already has an energy term of this name"
     return taken(name, (ACCESSES, MAC, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
 
 
 ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__, _fault)
-"""Energy terms of plug-ins, by name. They are added in the order of this registry, after operations, accesses and
-static power.
+"""Energy terms of plug-ins, by name. Energies are added in the order of this registry, after the energies of
+operations, accesses and static power.
 """
 
 
@@ -150,8 +151,9 @@ class PowerTerm:
         return TermCost(pj_a_cycle=self.pj_a_cycle)
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Static energy in pJ of one cycle in which data are copied. It is equal to the static energy of a cycle of
-        computing."""
+        """Static energy in pJ of one cycle in which data are copied. The result is equal to the static energy of a
+        cycle of computing.
+        """
         return self.pj_a_cycle
 
 
@@ -178,7 +180,7 @@ class CheckedTerm:
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
         """Energy of the term, in pJ, for each cycle in which no layer runs because data are copied between memories.
-        Raises InputError if the term gives a wrong value: it must be finite and at least 0.
+        Raises InputError if the term gives a wrong value: energies must be finite and at least 0.
         """
         found = self.term.waiting_pj_a_cycle(core)
         if not is_energy(found):
@@ -193,7 +195,7 @@ def is_energy(value: object) -> bool:
 
 
 def wrong_energy(name: str, what: str, value: object, allowed: str = "finite numbers of at least 0") -> Problem:
-    """Problem that reports a wrong energy of the plug-in `name` for `what`. `allowed` is the text of allowed values."""
+    """Problem that the plug-in `name` gives a wrong energy for `what`. `allowed` is the text of allowed values."""
     return Problem(
         f"is not a valid energy for {what}",
         f"plug-in {name}",

@@ -41,8 +41,9 @@ def parts_of_transfer(problem, ws, o, m, x):
     """Number of parts of a word that one transfer of a link moves. A part is the smallest piece of a word that the port
     can access. The link is (operand `o`, memory level `m`, direction `x`).
 
-    A part that is only partly needed counts as a whole part. The number is 0 if the link moves no data. Transfers can
-    differ with the switch `whole_tiles`, and for partial sums that are read back; the number is then their average.
+    A part that is only partly needed counts as a whole part. The number is 0 if the link moves no data. In two cases,
+    the transfers of a link can have different sizes, and the number is their average: with the switch `whole_tiles`,
+    and for partial sums that are read back.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:

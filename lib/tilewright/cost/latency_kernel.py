@@ -85,9 +85,9 @@ def decide_double_buffers(problem, ws):
 
 @kernel
 def kept_bits(problem, elements, precision, replaced):
-    """Effective bits of a tile with `elements` elements of `precision` bits. They leave out the part of the tile that
-    is overwritten when the outermost relevant loops of its memory level advance. `replaced` is the product of these
-    loops.
+    """Effective bits of a tile with `elements` elements of `precision` bits. Effective bits leave out the part of the
+    tile that is overwritten when the outermost relevant loops of its memory level advance. `replaced` is the product of
+    these loops.
 
     zigzag-dse 3.9.1 rounds the number of bits down. Its result therefore depends on the unit of sizes. With the switch
     `best_double_buffers` (fault B43, docs/model.md), the number of elements is rounded up.
@@ -301,9 +301,9 @@ def marked_until(ws, count, time):
     """Number of cycles before `time` that are in a transfer window of at least one of the first `count` links of
     `ws.activity`. Each transfer window begins when a period of its link begins.
 
-    The first `count` links have the shortest periods. For them, `window_union` has already written two columns. Column
-    2: cycles in one window of the link that are also in windows of earlier rows. Column 3: cycles in one period of the
-    link that are in a window of this row or of earlier rows.
+    The first `count` links have the shortest periods. For these links, `window_union` has already written two columns.
+    Column 2: cycles in one window of the link that are also in windows of earlier rows. Column 3: cycles in one period
+    of the link that are in a window of this row or of earlier rows.
     """
     marked = 0
     for i in range(count - 1, -1, -1):

@@ -2,7 +2,8 @@
 
 Examples are the cycles to send a command to an accelerator, or to configure an accelerator. A term is one object with
 the attributes of `LatencyTerm`, registered under its name: `latency_term.command = "their_package:COMMAND"`. The array
-waits during these cycles, before the layer begins. They are therefore added to the other terms, and hide no transfer.
+waits during these cycles, before the layer begins. These cycles are therefore added to the other terms, and hide no
+transfer.
 """
 
 from typing import Protocol
@@ -40,7 +41,8 @@ def _fault(name: str, entry: object) -> str:
 
 
 ENTERED: Registry[LatencyTerm] = Registry(__name__, _fault)
-"""Latency terms of plug-ins, by name. They are added in the order of this registry, after the terms of the cost model.
+"""Latency terms of plug-ins, by name. Cycles are added in the order of this registry, after the terms of the cost
+model.
 """
 
 

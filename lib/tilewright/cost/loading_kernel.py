@@ -1,8 +1,8 @@
 """Kernels for on-loading and off-loading, which are the transfers before and after the computation of the array.
 
-The loading model is that of zigzag-dse 3.9.1. It has two faults: some transfers take no port time, and one cycle of
-computation can hide loading on several ports of a chain. The switch `every_transfer_takes_port_time` repairs both
-(fault B42, docs/model.md).
+The loading model is that of zigzag-dse 3.9.1. The model has two faults: some transfers take no port time, and one cycle
+of computation can hide loading on several ports of a chain. The switch `every_transfer_takes_port_time` repairs both
+faults (B42, docs/model.md).
 """
 
 import math
@@ -25,7 +25,7 @@ def computing_transfers(problem, o, x, count):
     the link.
 
     The first transfer of an input is on-loading, and the last transfer of an output is off-loading. All read-backs of
-    partial sums take place while the array computes; the reference leaves out one of them (fault B42, docs/model.md).
+    partial sums take place while the array computes; the reference leaves out one read-back (fault B42, docs/model.md).
     """
     if problem.switches[PORT_TIME] and o == OUTPUT_INDEX and (x == TL or x == FH):
         return count
@@ -52,8 +52,8 @@ def share_port_time(problem, ws, v, busy_cycles):
     docs/model.md).
 
     Loading that overlaps with the computation is hidden, in total at most `busy_cycles` cycles. A port hides loading
-    only in cycles without a transfer of the computation. Loading that is not hidden counts as on-loading as far as
-    possible; the rest counts as off-loading.
+    only in cycles without a transfer of the computation. Loading that is not hidden first counts as on-loading, at most
+    for as many cycles as on-loading takes without hiding. The remaining cycles count as off-loading.
     """
     bound_loads(problem, ws, v)
     set_loads(problem, ws, False)
@@ -78,9 +78,9 @@ def share_port_time(problem, ws, v, busy_cycles):
 def bound_loads(problem, ws, v):
     """Compute an upper and a lower bound of the loading cycles of each link.
 
-    The upper bound hides no loading. The lower bound hides as much loading as possible: a tensor that moves in a single
-    transfer can be loaded while the array computes, except for its first tile, without which the computation cannot
-    begin. Other tensors, and transfers to or from the array, cannot be hidden.
+    The upper bound hides no loading. The lower bound hides as much loading as possible. A tensor that moves in a single
+    transfer can be loaded while the array computes, except for its first tile. The computation cannot begin without the
+    first tile. Other tensors, and transfers to or from the array, cannot be hidden.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -119,7 +119,9 @@ def port_computing_cycles(problem, ws, v, p):
 
 @kernel
 def load_fully(problem, ws, p):
-    """Set the loading cycles of each link on port `p` to their upper bound. Returns False if none of them changes."""
+    """Set the loading cycles of each link on port `p` to their upper bound. Returns False if the loading cycles of no
+    link change.
+    """
     changed = False
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -184,8 +186,8 @@ def loading_floor(problem, ws, v, o, m, x):
     """Cycles to load the part of a tensor that must be present before the computation starts (`first_tile_cycles`).
 
     In the reference, this part is the tile of one innermost memory, at every level (fault B19, docs/model.md). With the
-    switch `per_level_loading_floor`, it has the tiles of all innermost memories that the link feeds with different
-    data, but at most one transfer of the link.
+    switch `per_level_loading_floor`, this part has the tiles of all innermost memories that the link feeds with
+    different data, but at most one transfer of the link.
     """
     cycles = first_tile_cycles(problem, ws, v, o, m, x)
     if problem.switches[LEVEL_FLOOR]:
@@ -197,10 +199,10 @@ def loading_floor(problem, ws, v, o, m, x):
 @kernel
 def first_tile_cycles(problem, ws, v, o, m, x):
     """Cycles to move the first tile over a link. The first tile is the part of a tensor that must be present before the
-    computation starts. It can be larger than one transfer of the link.
+    computation starts. The first tile can be larger than one transfer of the link.
 
     Without the switch `per_level_loading_floor`, the first tile is the tile of one innermost memory. With this switch,
-    it has the tiles of all innermost memories that the link feeds with different data.
+    the first tile has the tiles of all innermost memories that the link feeds with different data.
     """
     at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
     bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])
@@ -233,8 +235,8 @@ def onloading_of_input(problem, ws, o):
     """On-loading cycles of an input, as a triple (shared, half-shared, individual). Each number is for one class of
     pairs of neighbouring memories.
 
-    A pair is shared if both of its ports also serve the other input, half-shared if one of them does, and otherwise
-    individual. Of the half-shared pairs, the reference counts only the outermost one. It also leaves out the first
+    A pair has two ports. The pair is shared if both ports also serve the other input, half-shared if exactly one port
+    does, and otherwise individual. The reference counts only the outermost half-shared pair, and leaves out the first
     transfer to the array (faults B16 and B42, docs/model.md). With the switch `serial_half_shared_loading`, half-shared
     pairs count as shared.
     """

@@ -128,11 +128,19 @@ PROBLEM_DTYPE = np.dtype(
 )
 """Layout of the record of one problem.
 
-The axes of the arrays are: o operand (in equation order, 0 is the output), m memory level of the operand (0 is the
-innermost), a architecture level (0 is the array, a = m + 1 is memory level m), d loop dimension, r relation of a
-sliding window, k memory of the core, p port, s service of a port, t energy term, x direction (tl to low, fl from low,
-th to high, fh from high; see `hardware.core.DIRECTIONS`), v variant of the spatial factors (0 fractional, 1 integer). A
-service is one operand, level and direction that a port serves.
+The letters in the comments name the axes of the arrays:
+
+* o: operand, in equation order; 0 is the output
+* m: memory level of the operand; 0 is the innermost level
+* a: architecture level; 0 is the array, and m + 1 is memory level m
+* d: loop dimension
+* r: relation of a sliding window
+* k: memory of the core
+* p: port
+* s: service of a port, which is one operand, level and direction that the port serves
+* t: energy term
+* x: direction, in the order of `hardware.core.DIRECTIONS` (tl to low, fl from low, th to high, fh from high)
+* v: variant of the spatial factors; 0 is fractional, 1 is integer
 """
 
 Problem = np.record
@@ -242,9 +250,10 @@ def problem_frame(
 def _unmapped_frame(
     layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> tuple[Problem, list[int | None], int, np.ndarray | None]:
-    """Data that are the same for every spatial mapping: a problem in which only the fields with such data are filled,
-    the topmost bits (`_topmost_bits`), the largest number of memory levels of an operand, and the sizes of compressed
-    data (`link_sizes`). Callers must not change the arrays, because later calls return the same objects.
+    """Tuple of data that do not depend on the spatial mapping: (problem, topmost bits, depth, sizes). Only the fields
+    with such data are filled in the problem. The topmost bits are those of `_topmost_bits`, the depth is the largest
+    number of memory levels of an operand, and the sizes are those of compressed data (`link_sizes`). Callers must not
+    change the arrays, because later calls return the same objects.
     """
     link = dict(links)
     operands = layer.operands
@@ -323,7 +332,8 @@ def term_arrays(
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
     """Bits per element of an operand while the layer runs. For outputs, this is the width of a partial sum.
 
-    With the switch `room_for_final_outputs` (fault B44, docs/model.md), it is at least the width of a final output.
+    With the switch `room_for_final_outputs` (fault B44, docs/model.md), the result is at least the width of a final
+    output.
     """
     bits = layer.bits_of[operand]
     return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits

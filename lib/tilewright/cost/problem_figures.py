@@ -1,8 +1,7 @@
 """Figures of a mapping problem: the fields that depend on the sizes and energies of memories and on the widths of
 ports.
 
-Designs that differ only in these figures have equal values in all other fields of a problem. Such designs have the same
-*frame*.
+All other fields are the *frame* of the problem. Designs that differ only in these figures have the same frame.
 """
 
 from collections.abc import Sequence

@@ -61,7 +61,7 @@ class LayerFacts(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Number of operations of the layer. Either all of them are multiply-accumulates, or none is."""
+        """Number of operations of the layer. Either all operations or none are multiply-accumulates."""
         return self.mac_count + self.operation_count
 
 
@@ -140,7 +140,7 @@ class ArrayUseRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class LayerRecord:
-    """Record of a mapped layer, which is one row of `layers.jsonl` (docs/artifacts.md).
+    """Record of a mapped layer, which is one row of `layers.jsonl` (docs/artifacts/records.md).
 
     Energy in pJ, time in cycles, sizes in bits. Operands have the order of the equation, and the memory levels of an
     operand begin with its innermost memory. Files leave out fields that are equal to their default.
@@ -190,8 +190,8 @@ class LayerRecord:
     """Share of each memory that the operand alone fills: operand -> one share for each of its memories."""
     mac_utilization: dict[str, float]
     """Utilizations of the array: ideal cycles divided by actual cycles. The actual cycles of `spatial` are the cycles
-    of the temporal loops. `with_stalls` adds the stalls to them, `with_onloading` then adds on-loading, and
-    `with_offloading` then adds all other terms of the latency.
+    of the temporal loops. `with_stalls` adds the stalls to these cycles, `with_onloading` then adds on-loading,
+    and `with_offloading` then adds all other terms of the latency.
     """
     ports: tuple[PortRecord, ...]
     """Stall or slack of each port, with the links that the port serves."""
@@ -233,7 +233,7 @@ class LayerRecord:
     """Number of mappings that the search evaluated; None if there was no search."""
     search: dict[str, Any] = field(default_factory=dict, metadata=LEFT_OUT)
     """Name, settings and statistics of the search engine, and its lower bound and proof if there are any
-    (docs/artifacts.md).
+    (docs/artifacts/records.md).
     """
     alternatives: int = field(default=0, metadata=LEFT_OUT)
     """Number of mappings that the stages returned for the layer besides the one in this record. Totals use only the

@@ -1,12 +1,12 @@
 """Kernels that count read-backs of partial sums if sliding windows address the outputs.
 
-Tiles then share outputs. Earlier tiles left some outputs of a tile in a memory above, and these are read back; the
-others are new. For example, let `ox = ix + fx`, with the loop FX inside the tile and the loop IX directly outside the
-tile. Each further tile then has one new output.
+Tiles then share outputs. Some outputs of a tile were left in a memory above by earlier tiles, and are read back. The
+other outputs of the tile are new. For example, let `ox = ix + fx`, with the loop FX inside the tile and the loop IX
+directly outside the tile. Each further tile then has one new output.
 
 The outputs are counted tile by tile, for each group of windows that share loops. The number of new outputs of a tile is
 the product over all groups. The distance of two iterations that touch the same output is a multiple of `group_step`.
-The loop order decides which of them is first.
+The loop order decides which iteration is first.
 """
 
 import math
@@ -182,7 +182,7 @@ def add_share(ws, group, positions, fresh):
     """Count one more tile with `positions` positions, of which `fresh` are new, in the table `ws.share`.
 
     The table has one row for each pair (`positions`, `fresh`). If only one row is free, this row counts the tiles of
-    all further pairs. It has the number of positions of the first of these tiles, and no new positions.
+    all further pairs. The last row has the number of positions of the first of these tiles, and no new positions.
     """
     count = ws.share_count[group]
     for i in range(count):
@@ -310,8 +310,9 @@ def came_earlier(problem, ws, parent):
     """True if the iteration in `ws.digit.other` runs before the current tile, and leaves its outputs in a memory that
     the tile also uses.
 
-    The iteration and the tile use the same memory of a level if all loops above this level have equal values in both.
-    The order of the two then follows from the outermost temporal loop of this level that has different values in them.
+    The check goes through the memory levels. The iteration and the tile use the same memory of a level if all loops
+    above the level have equal values for both. The outermost temporal loop of the level whose values differ then
+    decides which of the two runs first.
     """
     for level in range(parent, problem.level_count[OUTPUT_INDEX]):
         shared = True

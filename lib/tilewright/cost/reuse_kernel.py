@@ -49,12 +49,13 @@ def merge_stationary_loops(problem, ws):
 def count_cycles(problem, ws):
     """Compute numbers of cycles and of reuse, and write them to the workspace.
 
-    There are three numbers for each operand and architecture level: `cycles` are the cycles in which all loops up to
-    this level run once, `top_relevant` is the product of the outermost relevant loops of the level, and
-    `top_irrelevant` is the product of its outermost irrelevant loops.
+    There are three numbers for each operand and architecture level. `cycles` is the number of cycles in which all loops
+    up to this level run once. `top_relevant` is the product of the outermost relevant loops of the level.
+    `top_irrelevant` is the product of the outermost irrelevant loops of the level.
 
-    For each operand, `stationary_cycles` is the number of cycles in which the array reuses the same data of the
-    operand. They are the cycles of the irrelevant innermost loops of its lowest memory level.
+    For each operand, `stationary_cycles` is the number of consecutive cycles in which the array reuses the same data of
+    the operand. The number is the product of the irrelevant innermost loops in the lowest memory level of the operand,
+    times the cycles of one operation.
     """
     iterations = problem.cycles_per_operation
     ws.iterations[0] = iterations
@@ -82,8 +83,8 @@ def count_cycles(problem, ws):
 
 @kernel
 def top_run(problem, ws, o, kind, first, end):
-    """Product of the outermost loops of a level, from the outside inwards, up to the first loop that is not of kind
-    `kind`.
+    """Product of the consecutive outermost loops of a level that have kind `kind`. The product ends before the first
+    loop of another kind, from the outside inwards.
 
     The loops of the level are at the positions from `first` to `end - 1`.
     """

@@ -23,8 +23,8 @@ class Lanes:
 
     units: np.ndarray
     """Number of active units of the array (level 0) or active memory instances (other levels): array [operand,
-    architecture level]. It is computed from fractional spatial factors. Without the switch `whole_tiles`, it is rounded
-    to an integer.
+    architecture level]. The numbers are computed from fractional spatial factors. Without the switch `whole_tiles`, the
+    numbers are rounded to integers.
     """
     boost: np.ndarray
     """Number of lower instances with different data that one upper instance feeds: array [variant, operand,

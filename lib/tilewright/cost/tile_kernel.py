@@ -19,14 +19,14 @@ NOISE = 1e-12
 
 @kernel
 def rounded_up(value):
-    """Integer that is equal to `value` up to rounding errors. If there is none, the next larger integer."""
+    """Integer that is equal to `value` up to rounding errors. If there is no such integer, the next larger integer."""
     return math.ceil(value * (1 - NOISE))
 
 
 @kernel
 def rounded_down(value):
-    """Integer that is equal to `value` up to rounding errors. If there is none, the next smaller integer. The result is
-    at least 1.
+    """Integer that is equal to `value` up to rounding errors. If there is no such integer, the next smaller integer.
+    The result is at least 1.
     """
     return max(1, math.floor(value * (1 + NOISE)))
 
@@ -35,8 +35,8 @@ def rounded_down(value):
 def window_positions(problem, r, first, second):
     """Number of distinct positions that the sliding window of relation `r` touches, at most the size of its dimension.
 
-    `first` and `second` are the tile sizes in the two loops of the window. They are truncated to integers, as in the
-    reference. With the switch `exact_window_sizes` or `whole_tiles`, they are rounded up.
+    `first` and `second` are the tile sizes in the two loops of the window. Fractional sizes are truncated to integers,
+    as in the reference. With the switch `exact_window_sizes` or `whole_tiles`, fractional sizes are rounded up.
     """
     exact = problem.switches[EXACT_WINDOWS]
     up = exact or problem.switches[WHOLE_TILES]
@@ -87,11 +87,11 @@ def joint_positions(problem, ws, o, row):
     """Number of distinct positions that the windows of operand `o` touch together, for the tile sizes in row `row` of
     `ws.dimension_size`. The function is for operands with windows that share loops.
 
-    Windows that share loops, directly or through other windows, form a group. If two iterations of a group touch the
-    same position, they differ by a multiple of the vector `group_step`. A position is counted only once, at the first
-    iteration of the tile that touches it. From this iteration, one step of `group_step` back leaves the tile. The
-    number for a group is at most the number of its positions in the whole layer. The result is the product over all
-    groups.
+    Windows that share loops, directly or through other windows, form a group. Two iterations of a group that touch the
+    same position differ by a multiple of the vector `group_step`. A position is counted only once, at the first
+    iteration of the tile that touches the position. The iteration one `group_step` before this first iteration is
+    outside the tile. The number for a group is at most the number of its positions in the whole layer. The result is
+    the product over all groups.
     """
     positions = 1.0
     for group in range(problem.relation_count):

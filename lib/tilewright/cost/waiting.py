@@ -1,8 +1,8 @@
 """Waiting terms of the latency: cycles for calls, commands and memory requests, from keys of the hardware file.
 
 Most of these keys are attributes of hardware (`hardware.attributes`). The others are lists and tables, such as the
-dimensions of commands and the caches of a memory. `waiting_kernel` computes the terms. They depend on the loop order,
-unlike the terms of plug-ins.
+dimensions of commands and the caches of a memory. `waiting_kernel` computes the terms. The terms depend on the loop
+order, unlike the terms of plug-ins.
 """
 
 from typing import Any

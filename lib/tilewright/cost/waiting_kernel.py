@@ -2,7 +2,7 @@
 
 These times do not follow from the arithmetic of a layer.
 
-The hardware file gives these times (`cost.waiting`). Little's law turns each of them into a lower limit on the latency:
+The hardware file gives these times (`cost.waiting`). Little's law turns each time into a lower limit on the latency:
 with at most n requests in flight, and t cycles for each, a request ends every t / n cycles. If the largest limit
 exceeds the latency of the cost model, the latency is raised to this limit. The latency never falls, so every lower
 bound of the cost model stays valid.
@@ -61,8 +61,9 @@ def call_boundary(problem, ws):
 def load_boundary(problem, ws, o, calls):
     """Number of innermost loops that one load of operand `o` covers. `calls` is the number of loops of a call.
 
-    On a core with calls, a load covers the loops of a call. On any other core, it covers the loops that the operand
-    keeps below its outermost memory, and the loops directly outside them that do not replace its data.
+    On a core with calls, a load covers the loops of a call. On any other core, a load covers the loops that the operand
+    keeps below its outermost memory. It also covers the next outer loops, as far as they do not replace the data of the
+    operand.
     """
     top = problem.level_count[o] - 1
     if problem.has_calls:
@@ -128,7 +129,7 @@ def request_latency(problem, ws, o, first, is_store):
     the data are in the memory. A store to the first cache has latency 0.
 
     If the size of a cache line is given, and a load takes a part of each line, the loads of the other parts find the
-    line in a cache. They count as uses of data that the layer has used before.
+    line in a cache. The loads of the other parts count as uses of data that the layer has used before.
     """
     if problem.cache_count == 0:
         return problem.request_latency_cycles
@@ -208,8 +209,8 @@ def request_cycles(problem, ws, calls):
     of requests).
 
     Requests overlap with each other, and with the transfers over the port. The first request of a page holds up all
-    other requests. The latency of the first load is the average latency of the requests of one input: the input for
-    which it is largest.
+    other requests. The latency of the first load is the average latency of the requests of an input; the input with the
+    largest average counts.
     """
     requests, port, pages, first_latency, sent = 0.0, 0.0, 0.0, 0.0, 0.0
     for o in range(problem.operand_count):
@@ -250,9 +251,9 @@ def request_cycles(problem, ws, calls):
 @kernel
 def command_cycles(problem, ws, calls):
     """Triple (cycles in which the array executes the commands of one call, lower limit on the cycles of one call,
-    number of commands of one call). The lower limit follows from the largest number of commands in flight. It is 0 if
-    the hardware file does not give this number, or does not give the size of commands. The number of commands is then 1
-    if the size is not given.
+    number of commands of one call). The lower limit follows from the largest number of commands in flight; without this
+    number in the hardware file, the limit is 0. Without the size of commands in the hardware file, the call is one
+    command, and the limit is 0.
 
     A call consists of the `calls` innermost loops. A command covers at most `command_iterations` iterations of the
     loops over the dimensions in `command_dimension`, or of the innermost loop if no such dimension is given.
@@ -281,11 +282,13 @@ def command_cycles(problem, ws, calls):
 
 @kernel
 def cycles_in_turn(problem, count, call, commands_of_call, requests, sent):
-    """Cycles of all calls if each call makes room for another one as soon as its requests are sent and its last
-    commands are in the queue, and as many calls are under way as `calls_in_flight` says.
+    """Cycles of all calls if `calls_in_flight` calls are always under way. A call makes room for the next call as soon
+    as its requests are sent and its last commands are in the queue.
 
-    `count` is the number of calls, `call` the cycles in which the array executes a call. Of each call, the last
-    `queued_commands` commands and the last `requests_in_flight` requests are still under way when it makes room.
+    `count` is the number of calls. `call` is the number of cycles in which the array executes a call, and
+    `commands_of_call` is its number of commands. `requests` has the cycles of all requests, and `sent` is their number.
+    When a call makes room, its last `queued_commands` commands and its last `requests_in_flight` requests are still
+    under way.
     """
     executing = call * max(0.0, 1.0 - problem.queued_commands / commands_of_call)
     sending = 0.0

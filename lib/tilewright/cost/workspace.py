@@ -1,6 +1,6 @@
 """Workspace of a kernel: arrays for the full breakdown of a loop order.
 
-The evaluation of the loop order fills them.
+The evaluation of the loop order fills these arrays.
 """
 
 import numpy as np

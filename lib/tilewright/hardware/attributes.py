@@ -1,8 +1,8 @@
 """Attributes: additional numbers of memories, arrays and cores, each declared once.
 
 Each declaration defines a key of hardware files, and a field of the memory, array or core in artifacts. An attribute
-with an energy term (`term`) is a static power. Its energy grows with time, and counts in this term. Plug-ins enter
-their attributes in `ENTERED` under a name.
+with an energy term (`term`) is a static power. The energy of this power grows with time, and is part of the term.
+Plug-ins enter their attributes in `ENTERED` under a name.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ Figures = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class Attribute:
-    """Additional number of each memory, of the array, or of the core, declared by tilewright or by a plug-in."""
+    """Attribute: an additional number that tilewright or a plug-in declares for memories, the array, or the core."""
 
     key: str
     """Key of the attribute in hardware files."""
@@ -213,7 +213,7 @@ def _fault(name: str, entry: object) -> str:
     if not isinstance(entry, Attribute):
         return f"is a {type(entry).__name__}, not an Attribute"
     if entry.of not in get_args(Owner):
-        return f"is of {entry.of!r}; allowed: {', '.join(get_args(Owner))}"
+        return f"belongs to {entry.of!r}; allowed: {', '.join(get_args(Owner))}"
     if entry.quantity not in get_args(Quantity):
         return f"has the quantity {entry.quantity!r}; allowed: {', '.join(get_args(Quantity))}"
     if entry.term and entry.quantity != "power_mw":
@@ -282,6 +282,7 @@ def _fields(owner: Owner) -> tuple[str, ...]:
 
 
 def spread(owner: Owner) -> dict[str, Any]:
-    """Metadata of a dataclass field that holds the attributes of `owner`. In artifacts, each attribute has a key of its
-    own, beside the other fields."""
+    """Metadata of a dataclass field that holds the attributes of `owner`. In artifacts, each attribute has a separate
+    key, beside the other fields.
+    """
     return {"spread": partial(_fields, owner)}

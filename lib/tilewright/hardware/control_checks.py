@@ -1,4 +1,4 @@
-"""Checks of the control rules that a hardware file gives for a core (docs/model.md#control).
+"""Checks of the control rules that a hardware file gives for a core (docs/model/control.md).
 
 The keys are `unrolled_dimensions`, `tile_dimensions` and `loop_order`; each key must have an effect. Invalid fields are
 None in the checked tree, and are reported elsewhere.

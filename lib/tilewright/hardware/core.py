@@ -30,7 +30,7 @@ IN_MEMORY = "in-memory"
 MM2, NO_UNIT = "mm2", "none"
 """Units of the areas of a core: mm2, or NO_UNIT if the unit is unknown."""
 UNROLLED, TILED, ORDERED = "unrolled_dimensions", "tile_dimensions", "loop_order"
-"""Keys of the hardware file that give control rules (docs/model.md#control): one of the array, then two of a memory."""
+"""Keys of the hardware file that give control rules (docs/model/control.md): one of the array, then two of a memory."""
 MOST_ORDERS = 4
 """Largest number of memories with a loop order; the kernels have room for no more."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
@@ -73,7 +73,7 @@ class RunLength:
     pairs: int
     """Number of pairs (number of zeros, element) in a word."""
     word_bits: int
-    """Bits of a word of `pairs` pairs."""
+    """Number of bits of a word, which has `pairs` pairs."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class ZeroGating:
     operands: tuple[str, ...]
     """Memory operands whose zeros stop an operation."""
     reads_of: tuple[str, ...] = ()
-    """Memory operands that are not read from their innermost memory if a zero of the other operand stops all operations
-    that need the read."""
+    """Memory operands whose reads from the innermost memory can be left out. A read is left out if zeros of the other
+    operand stop all operations that need the read."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Memory:
     served_dimensions: tuple[str, ...]
     """Array dimensions along which one instance serves all units.
 
-    The instance multicasts data to these units or collects data from them. If the tuple is empty, each unit has an
-    instance of its own.
+    The instance multicasts data to these units or collects data from them. If the tuple is empty, each unit has a
+    separate instance.
     """
     area_mm2: float = 0.0
     latency_cycles: int = 1
@@ -122,7 +122,7 @@ class Memory:
     run_length: RunLength | None = field(default=None, metadata=LEFT_OUT)
     """Compression of the data in the memory; None if they are not compressed."""
     tile_dimensions: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
-    """Loop dimensions along which a tile in the memory can be larger than the tiles below it (docs/model.md#control).
+    """Loop dimensions along which a tile in the memory can be larger than the tiles below it (docs/model/control.md).
     None allows all loop dimensions."""
     loop_order: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """Order of loop dimensions, inner to outer, in which the control of the memory runs its loops; () for any order."""
@@ -216,7 +216,7 @@ class Core:
     waits: bool = field(default=False, metadata=LEFT_OUT)
     """True if the hardware file has keys of calls, commands or requests (`cost.waiting`).
 
-    It stays true if the memory with requests is removed because a layer does not use it.
+    The field stays true if the memory with requests is removed because a layer does not use this memory.
     """
     figures: Figures = field(default=(), metadata=spread("core"))
     """Additional numbers of the core (`hardware.attributes`), if they differ from their default values."""
@@ -242,7 +242,7 @@ class Accelerator:
 
 
 def single_core(accelerator: Accelerator) -> Core:
-    """The only core of an accelerator. Raises InputError if the accelerator does not have exactly one core."""
+    """Single core of an accelerator. Raises InputError if the accelerator does not have exactly one core."""
     if len(accelerator.cores) != 1:
         raise InputError([several_cores_problem(accelerator)])
     return accelerator.cores[0]

@@ -28,10 +28,10 @@ def find_core_file(name: str, folder: Path) -> Path | None:
     If `name` has folders and does not begin with `./`, the file is then looked up from the working folder, and from
     each folder above `folder`.
 
-    If `name` has no folders, the file is then looked up in the folder `cores` in `folder`. If it is not there, some
-    folders among `folder` and those above it are searched with all their subfolders: first each folder with `hardware`
-    in its name, then each folder called `inputs`. A file that is found in this search counts only if a folder in its
-    path has `hardware` in its name.
+    If `name` has no folders, the file is then looked up in the folder `cores` in `folder`. If the file is not there,
+    the search goes through two kinds of folders with all their subfolders: first each folder with `hardware` in its
+    name, then each folder called `inputs`. Only `folder` and the folders above `folder` can be such folders. A file
+    from this search counts only if a folder in its path has `hardware` in its name.
     """
     given = Path(name)
     near = [folder / given]
@@ -47,7 +47,7 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 def core_file_names(paths: list[Path]) -> list[str]:
     """Names of core files, in the order of `paths`. A name is the file name without suffix. If two of the files would
-    have the same name, folder names are put in front of all names until the names differ, joined by `-`. If some files
+    have the same name, folder names, joined by `-`, are put in front of all names until the names differ. If some files
     differ only in their suffixes, all names have their suffix.
 
     Some files, such as b-x.yaml and b/x.yaml, have equal names even with all their folders. In this case, all names

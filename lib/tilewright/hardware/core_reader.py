@@ -316,8 +316,9 @@ def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
 
 
 def _precharging_pj(entry: HardwareFile, name: str) -> float:
-    """Additional energy in pJ of reading a word of the memory `name`, beyond `r_cost`. The energy is 0 for any memory
-    other than the cells of an in-memory array, and for cells with a single weight."""
+    """Energy in pJ that reading a word of the memory `name` takes in addition to `r_cost`. Only cells of an in-memory
+    array that hold several weights take this energy; otherwise, the result is 0.
+    """
     precision = entry.operational_array.input_precision
     if name != CELLS or not entry.operational_array.is_imc or precision is None:
         return 0.0

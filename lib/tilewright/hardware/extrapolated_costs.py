@@ -10,9 +10,7 @@ def core_extrapolated(core: Core) -> tuple[str, ...]:
 
 
 def system_extrapolated(accelerator: MultiCoreAccelerator) -> tuple[str, ...]:
-    """Names of those memories of all cores whose costs are extrapolated, each after the name of its core. Equal cores
-    count once.
-    """
+    """Names, in the form `core.memory`, of all memories with extrapolated costs. Equal cores count once."""
     return tuple(
         dict.fromkeys(f"{core.name}.{memory}" for core in accelerator.cores for memory in core_extrapolated(core))
     )

@@ -31,9 +31,9 @@ class MemoryHierarchy:
 def memory_hierarchy(core: Core) -> MemoryHierarchy:
     """Hierarchy of the memories of `core`.
 
-    Memories are placed in the order of the file. For each of its operands, a memory is placed above those earlier
-    holders of the operand that have the greatest height. The height of a memory is its highest level among all its
-    operands. Two memories that are not ordered by these rules keep the order of the file, from inner to outer.
+    Memories are placed in the order of the file. A memory lies above the memories of earlier entries that share an
+    operand with it; for each operand, only the highest of these count. The height of a memory is its highest level
+    among all its operands. If these rules do not order two memories, they keep the order of the file, inner to outer.
     """
     return hierarchy_of(tuple(memory.operands for memory in core.memories))
 

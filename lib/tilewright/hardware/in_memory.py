@@ -1,6 +1,6 @@
 """Energy, cycles, clock period and area of in-memory arrays, analog and digital (zigzag-dse 3.9.1).
 
-Section names refer to docs/model.md#in-memory-arrays.
+Section names refer to docs/model/in-memory-arrays.md.
 
 A bank has word lines and bit lines. At each crossing, a cell stores weights. Analog arrays add products along a bit
 line and convert the sum; digital arrays have an adder tree for each column. The bits of activations arrive in groups,
@@ -131,8 +131,8 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
     """Number of rows of a bank that take inputs (section "Rows").
 
     Neighbouring columns can compute neighbouring outputs of one sliding window. Their inputs then lie in diagonals, and
-    each further output needs one more row. The reference counts these additional rows in a wrong loop (fault B14). If
-    the model profile repairs this fault, the result is the number of distinct inputs.
+    each further output needs one more row. The reference adds these rows to a wrong loop (fault B14). If the model
+    profile repairs this fault, the result is the number of distinct inputs.
     """
     beside, along = work.lanes.get(own.word_line, {}), work.lanes.get(own.bit_line, {})
     if work.profile.complete_in_memory_model:

@@ -2,7 +2,7 @@
 
 Energies in pJ, areas in mm2, delays in ns. Source: zigzag-dse 3.9.1, whose model is that of J. Sun, P. Houshmand and M.
 Verhelst, "Analog or digital in-memory computing? Benchmarking through quantitative modeling", ICCAD 2023. Section names
-refer to docs/model.md#in-memory-arrays.
+refer to docs/model/in-memory-arrays.md.
 """
 
 import math
@@ -37,7 +37,7 @@ MULTIPLIER_NS = _NAND_NS
 
 def converter_area_mm2(bits: float) -> float:
     """Area in mm2 of an analog-to-digital converter. A comparator of one bit has no area in this model
-    (docs/model.md#converters).
+    (docs/model/in-memory-arrays.md#converters).
     """
     return 0.0 if bits <= 1 else 10 ** (-0.0369 * bits + 1.206) * 2**bits * 1e-6
 
@@ -61,7 +61,7 @@ def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
     """Energy in pJ of charging the lines that read one weight of a cell. The energy is 0 for a cell that holds only one
     weight.
 
-    The weights of a cell are read one after another, on separate lines (docs/model.md#cells).
+    The weights of a cell are read one after another, on separate lines (docs/model/in-memory-arrays.md#cells).
     """
     depth = cell_bits // weight_bits
     return 0.0 if depth <= 1 else (LINE_PJ + LINE_PJ * depth) * weight_bits
@@ -69,7 +69,7 @@ def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
 
 @dataclass(frozen=True)
 class InMemoryArray:
-    """Dimensions, precisions and adder widths of an in-memory array (docs/model.md#array)."""
+    """Dimensions, precisions and adder widths of an in-memory array (docs/model/in-memory-arrays.md#array)."""
 
     analog: bool
     columns: int
@@ -132,7 +132,7 @@ class InMemoryArray:
     @property
     def place_value_bits(self) -> float:
         """Width in bits of each of the `place_value_inputs` partial results. In analog arrays, such a result is the
-        output of a converter. In digital arrays, it is the sum of an adder tree.
+        output of a converter. In digital arrays, such a result is the sum of an adder tree.
         """
         return self.converter_bits if self.analog else self.weight_bits + self.tree_depth
 
@@ -161,7 +161,7 @@ class InMemoryArray:
 
     @cached_property
     def areas_mm2(self) -> dict[str, float]:
-        """Areas of the circuits in mm2, by component, without the cells (docs/model.md#area)."""
+        """Areas of the circuits in mm2, by component, without the cells (docs/model/in-memory-arrays.md#area)."""
         lanes, weight_bits = self.columns * self.banks, self.weight_bits
         multipliers = MULTIPLIER_MM2 * weight_bits * (1 if self.analog else self.serial_bits)
         accumulated = self.accumulator_bits * lanes
@@ -177,7 +177,7 @@ class InMemoryArray:
     @cached_property
     def delays_ns(self) -> dict[str, float]:
         """Delay in ns of each component on the critical path of a clock cycle, by component
-        (docs/model.md#clock-period).
+        (docs/model/in-memory-arrays.md#clock-period).
         """
         return {
             "cells": 0.0,
@@ -210,7 +210,7 @@ class InMemoryArray:
 
     def tree_energy_pj(self, used_rows: float) -> float:
         """Energy in pJ of the adder tree of a column, if products arrive on `used_rows` rows of the column
-        (docs/model.md#adder-trees).
+        (docs/model/in-memory-arrays.md#adder-trees).
 
         Subtrees without products do not switch. An adder with products on only one input passes them on, and counts as
         half active.

@@ -21,19 +21,19 @@ hundredth of the energy of the least entry. A wrong prefix of an energy is a fac
 """
 LARGEST_REAL_ENERGY_PJ = 1000.0
 """Largest energy of an operation or of a bit, in pJ, that causes no caution. All entries of the library of costs need
-less than an eighth of it (docs/costs.md).
+less than an eighth of this limit (docs/costs.md).
 """
 LEAST_CLOCK_MHZ, LARGEST_CLOCK_MHZ = 1.0, 10_000.0
 """Smallest and largest frequency of a clock, in MHz, that causes no caution. Published accelerators have clocks from
-tens of MHz (low supplies) to about 2 GHz, and the fastest processors 6 GHz. Few circuits are outside of the range: some
-that operate below the threshold voltage, at some hundred kHz, and superconducting ones.
+tens of MHz (low supplies) to about 2 GHz; the fastest processors have 6 GHz. Few circuits are outside of the range:
+some that operate below the threshold voltage, at some hundred kHz, and superconducting ones.
 """
 _OPERATIONS = ("multiply-accumulate", "arithmetic")
 _MEMORIES = ("register", "sram", DRAM)
 _CONNECTIONS = ("link", "wire")
 _PER_BIT = {"bit": 1, "access of 64 bits": 64, "bit and mm": 1}
-"""Unit of work of an entry that moves data -> number of bits. Energies of a millimetre of wire count as those of the
-shortest wire."""
+"""Unit of work of a library entry that moves data -> number of bits that one unit of work moves. The energy of a wire
+is given per bit and millimetre. It counts as the energy per bit of the shortest wire, which is one millimetre long."""
 
 
 class EnergyRange(NamedTuple):
@@ -107,15 +107,15 @@ def report_bit_of_link(problems: Problems, path: KeyPath, link: str, energy_pj: 
 
 @cache
 def operation_range(multiplies: bool) -> EnergyRange:
-    """Range of the energies of operations; of multiply-accumulates alone if `multiplies` is true."""
+    """Range of the energies of operations. If `multiplies` is true, the range has only multiply-accumulates."""
     return _range(_OPERATIONS[:1] if multiplies else _OPERATIONS, {"operation": 1})
 
 
 @cache
 def memory_range(is_dram: bool) -> EnergyRange:
-    """Range of the energies of a bit of memories. Files can leave out the technology of a memory, so a memory that is
-    not said to be a DRAM can still be a DRAM. The range of such a memory begins at registers of the smallest node, and
-    ends at DRAMs."""
+    """Range of the energies that memories need to read or write one bit. If `is_dram` is false, the memory can still be
+    a DRAM, because hardware files can leave out the technology of a memory. The range then begins at registers of the
+    smallest node, and ends at DRAMs."""
     if is_dram:
         return _range((DRAM,), _PER_BIT)
     register, smallest_nm = entries()[REGISTER], known_nodes()[0]
@@ -128,13 +128,14 @@ def memory_range(is_dram: bool) -> EnergyRange:
 
 @cache
 def link_range() -> EnergyRange:
-    """Range of the energies of a bit of links and of wires on a chip."""
+    """Range of the energies that links, and wires on a chip, need for one bit."""
     return _range(_CONNECTIONS, _PER_BIT)
 
 
 def _range(kinds: Collection[str], bits_of: Mapping[str, int]) -> EnergyRange:
-    """Range of the entries of the library of some kinds. `bits_of` has the units of work that count, each with the
-    number by which its energy is divided."""
+    """Range of the energies of library entries. An entry counts if its kind is in `kinds` and its unit of work is in
+    `bits_of`. Its energy is divided by the number of bits in `bits_of`.
+    """
     of_kinds = [one for one in entries().values() if one.kind in kinds and one.energy_per in bits_of]
     ends = [(_ends_pj(one), bits_of[one.energy_per], one.name) for one in of_kinds if one.energy_pj is not None]
     least_pj, least_name = min((low / bits, name) for (low, _), bits, name in ends)
@@ -148,9 +149,9 @@ def _ends_pj(entry: LibraryEntry) -> tuple[float, float]:
 
 
 def _report(problems: Problems, path: KeyPath, energy_pj: float, unit: str, known: EnergyRange, name: str = "") -> None:
-    """Report an energy if it is above 0 and outside of the range `known`. `name` begins the message. The report is a
-    caution if the energy is more than FAR times below the range or above LARGEST_REAL_ENERGY_PJ; otherwise, it is a
-    notice. An energy that is at most FAR times below the range is not reported.
+    """Report an energy above the range `known`, or below the range by a factor of more than FAR. An energy of 0 is not
+    reported. `name` begins the message. The report is a caution if the energy is below the range or above
+    LARGEST_REAL_ENERGY_PJ; otherwise, it is a notice.
     """
     if not energy_pj or known.least_pj / FAR <= energy_pj <= known.largest_pj:
         return

@@ -1,4 +1,4 @@
-"""Clock of a core, and static energy of a core per cycle, busy or idle.
+"""Clock of a core, and static energy that a core uses in every cycle, whether it is busy or idle.
 
 Static energy in pJ is static power in mW times the clock period in ns.
 """
@@ -16,8 +16,9 @@ NS_A_CYCLE_AT_1_MHZ = 1e3
 
 
 def clock_period_ns(core: Core) -> float | None:
-    """Clock period of a core in ns. It follows from the clock frequency. Without a frequency in the file, the period is
-    the shortest clock cycle of the array. None if the model of the array has no shortest cycle either."""
+    """Clock period of a core in ns: the period of the clock frequency in the file. Without a frequency, the result is
+    the shortest clock cycle of the array. None if the model of the array has no shortest cycle either.
+    """
     if core.clock_frequency_mhz:
         return NS_A_CYCLE_AT_1_MHZ / core.clock_frequency_mhz
     return array_model(core.operational_array).clock_period_ns(core.operational_array)
@@ -45,8 +46,8 @@ def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
 
 
 def static_power_parts(core: Core) -> dict[str, bool]:
-    """Parts of a core, each with True if it has a static power above 0: the array, all memories, and the core itself if
-    it has such a power. The static power of all other parts is counted as 0.
+    """Part of a core -> True if the part has a static power above 0. The parts are the array and all memories. If the
+    core itself has a static power above 0, it is a part, too. A power that the file does not give counts as 0.
     """
     found = {"array": _power_mw("array", core.operational_array.figures, None) > 0}
     found |= {memory.name: memory_power_mw(core, index) > 0 for index, memory in enumerate(core.memories)}
@@ -54,8 +55,9 @@ def static_power_parts(core: Core) -> dict[str, bool]:
 
 
 def static_power_fields(cores: Iterable[Core]) -> dict[str, dict[str, list[str]]]:
-    """Field `static_power_parts` of a summary: `counted` has the parts with a static power above 0, `zero` all others.
-    With several cores, the names of parts include the names of their cores. {} if no part has a static power above 0.
+    """Field `static_power_parts` of a summary: `counted` has the parts with a static power above 0, and `zero` has all
+    other parts. With several cores, the names of parts include the names of their cores. {} if no part has a static
+    power above 0.
     """
     cores = list(cores)
     parts = {
@@ -70,9 +72,9 @@ def static_power_fields(cores: Iterable[Core]) -> dict[str, dict[str, list[str]]
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
-    """Sum in mW of the static powers in `figures`. These are attributes of one memory instance, one unit of the array
-    or one core; `owner` says which. If `term` names an energy term, only the powers of this term are summed; None sums
-    all powers.
+    """Sum in mW of the static powers in `figures`, the attributes of one memory instance, one unit of the array or one
+    core. `owner` is memory, array or core. If `term` names an energy term, only the powers of this term are summed;
+    None sums all powers.
     """
     if not figures:
         return 0.0
@@ -126,5 +128,5 @@ def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, floa
 
 
 def missing_clock(named: str) -> str:
-    """Message that a file gives static power without a clock."""
+    """Message for a file that gives static power but no clock."""
     return f"static power ({named}) needs the frequency of the clock, because the model counts time only in cycles"

@@ -76,7 +76,7 @@ def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 BY_CORE_IDS, BY_LOAD = "core_ids", "load"
 """Rules for the choice among equally wide paths with the same number of links. BY_CORE_IDS takes the path whose list of
 core ids is first in lexicographic order. BY_LOAD takes the path whose most loaded link has the smallest load. The load
-of a link is the number of paths over it that are already chosen, divided by its width.
+of a link is the number of already chosen paths over the link, divided by the width of the link.
 """
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
 """Roles of cores. By default, data of other cores can pass through compute cores, and through memory cores that share a
@@ -256,9 +256,9 @@ def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
 def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str, float]]:
     """Areas of a core with an in-memory array: `array` by component, `memories` by name; {} for other cores.
 
-    The reference counts one instance of each memory. It counts the cells twice: as a memory, and as a part of the
-    array. A model profile that repairs fault B15 (docs/model.md) counts every instance, and counts the cells only as a
-    part of the array.
+    The reference counts one instance of each memory. The reference counts the cells twice: as a memory, and as a part
+    of the array. A model profile that repairs fault B15 (docs/model.md) counts every instance, and counts the cells
+    only as a part of the array.
     """
     array = core.operational_array
     circuits = array_model(array).area_breakdown_mm2(array)
@@ -311,8 +311,8 @@ def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
 
     In an accelerator of several cores (`is_part`), the off-chip memory is a separate core, and all memories of other
     cores are on the chip. In an accelerator of one core, the outermost memory of an operand (the DRAM) is off the chip.
-    There are two exceptions. An outermost memory is on the chip if its operands have no other memory. It is also on the
-    chip if the file gives its area, such as the area of an interface.
+    There are two exceptions. An outermost memory is on the chip if its operands have no other memory. An outermost
+    memory is also on the chip if the file gives its area, such as the area of an interface.
     """
     indexes = range(len(core.memories))
     return tuple(

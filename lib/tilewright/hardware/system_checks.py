@@ -79,16 +79,18 @@ def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEn
 
 
 def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) -> bool:
-    """True if a core has this id. Otherwise, the id is reported as a problem. It is not reported if two cores of the
-    file have the same id, because the ids are then uncertain."""
+    """True if a core has this id. Otherwise, the id is reported as a problem. If two cores of the file have the same
+    id, the ids are uncertain, and nothing is reported.
+    """
     if core_id not in ids.known and ids.is_certain:
         problems.at(path, "no core has this id", core_id, ids.allowed)
     return core_id in ids.known
 
 
 def check_multicast(problems: Problems, entry: ConnectivityFile, ids: CoreIds, routers: Collection[int]) -> None:
-    """Report each directed link with `multicast: true` to a core that passes no data on. Only this core can receive the
-    data of the link, so the key has no effect. Another check reports a core whose role or id is wrong."""
+    """Report each directed link with `multicast: true` whose receiving core does not pass data to other cores. Only
+    this core can receive the data of the link, so the key has no effect. Another check reports a core whose role or id
+    is wrong."""
     if problems.has("routers") or problems.has("core_roles"):
         return
     for index, written in each(entry.core_connectivity):
@@ -244,7 +246,7 @@ def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, 
 
 
 def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:
-    """Report as unused the keys of an accelerator file that change no result."""
+    """Report the unused keys of an accelerator file. Unused keys change no result."""
     if isinstance(entry.bandwidth, dict):
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
@@ -357,7 +359,7 @@ def _group_of_cores(
             path,
             message,
             core_id,
-            "each core in one group only; for more groups of a core, list memories such as [0.out, 1.in]",
+            "each core in only one group; to put a core into several groups, list memories such as [0.out, 1.in]",
         )
     return tuple(sorted(ids.with_copies(found)))
 

@@ -98,8 +98,9 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 
 def with_multicast(links: Iterable[Link], is_multicast: bool) -> list[Link]:
-    """Given links, unchanged if `is_multicast` is false. If it is true, each link carries data only once for all its
-    receivers."""
+    """List of `links`. If `is_multicast` is true, each link in the list carries data only once for all its receivers;
+    otherwise, the links are unchanged.
+    """
     return [replace(link, is_multicast=True) if is_multicast else link for link in links]
 
 
@@ -126,8 +127,8 @@ def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: se
 
 
 def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
-    """Widths of the ports of the off-chip memory: (bits per cycle that it can read, bits per cycle that it can write,
-    True if it has a single port).
+    """Triple (read width, write width, is_single) of the off-chip memory. Widths are in bits per cycle; `is_single` is
+    True if the memory has only one port.
 
     The first port that can read gives the read width, and the first port that can write gives the write width. A width
     is None if there is no such port.

@@ -207,7 +207,8 @@ _MOST_LISTED = 8
 def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
     """Report a problem for the pairs of cores between which no data can move.
 
-    Report two kinds of notices: pairs whose data must pass through the off-chip core, and links that no path uses.
+    The function also reports two kinds of notices: pairs whose data must pass through the off-chip core, and links that
+    no path uses.
     """
     table = path_table(accelerator)
     missing = [pair for pair in all_pairs(accelerator.core_ids) if not table.has_path(*pair)]

@@ -126,8 +126,8 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
 def _finished(
     place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
 ) -> Connection | None:
-    """Connection `bare` with its bandwidth and its cost. Both come from the entry `written`. If the entry lacks one of
-    them, the default of the file takes its place.
+    """Connection `bare` with its bandwidth and its cost. Both come from the entry `written`. If the entry lacks the
+    bandwidth or the cost, the default of the file is taken.
 
     None if a bandwidth is missing, or if a link of infinite bandwidth has an energy per busy cycle. Such an error is
     reported.
@@ -182,9 +182,9 @@ def _check_pairs(
 def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
     """Clock frequency in MHz that the accelerator file or a core file gives; 0 if no file gives it.
 
-    Two things are reported as problems: cores with different clocks, and a core file that gives static power if no file
-    gives a clock. Static power from the library of costs is no problem: without a clock, it is left out. `cores` has
-    the cores that could be read, by their path in the accelerator file.
+    Two things are reported as problems: different clocks of cores, and a missing clock if some core file gives static
+    power. Static power from the library of costs is no problem: without a clock, it is left out. `cores` has the cores
+    that could be read, by their path in the accelerator file.
     """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():

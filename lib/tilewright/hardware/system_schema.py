@@ -244,7 +244,7 @@ class ConnectivityFile(TableModel):
     name: Name
     """Name of the accelerator."""
     cores: Annotated[dict[CoreId, CoreFile], Field(min_length=1)]
-    """Core files by core id. A core file is searched first in the folder of this file."""
+    """Core files by core id. Core files are first looked for in the folder of the accelerator file."""
     offchip_core: CoreFile | None = None
     """Core file of the off-chip memory. The id of the off-chip core follows the largest id of `cores` and of the copies
     that `core_counts` makes.
@@ -357,7 +357,8 @@ class GraphFile(TableModel):
     name: Name
     """Name of the accelerator."""
     cores: Annotated[list[CoreFile], Field(min_length=1)]
-    """Core files; the position in the list is the core id. A core file is searched first in the folder of this file."""
+    """Core files; the position in the list is the core id. Core files are first looked for in the folder of the
+    accelerator file."""
     graph: GraphEntry
     """Regular graph that links the cores."""
     offchip_ports: Annotated[list[OffchipPortEntry], Field(min_length=1)] = Field(default=[])

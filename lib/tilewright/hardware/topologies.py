@@ -20,7 +20,7 @@ class SizeFault(NamedTuple):
     """Reason why the sizes of a graph do not match the number of its cores."""
 
     key: str
-    """Key of the wrong size; '' if no size of the graph would match the number of cores."""
+    """Key of the size that is wrong. The key is '' if the number of cores is wrong for every size."""
     message: str
     allowed: str
 
@@ -50,8 +50,8 @@ class Topology(Protocol):
 
 
 class BuiltInTopology(Topology, Protocol):
-    """Topology with a text `links`, which describes the topology in docs/formats.md and in the schema of accelerator
-    files.
+    """Topology with a text `links`, which describes the topology in docs/formats/several-cores.md and in the schema of
+    accelerator files.
     """
 
     @property

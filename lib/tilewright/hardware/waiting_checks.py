@@ -1,4 +1,4 @@
-"""Checks of the keys for calls of the core, commands of the array and requests to memories (docs/model.md#waiting).
+"""Checks of the keys for calls of the core, commands of the array and requests to memories (docs/model/waiting.md).
 
 Each key must have an effect, and values must not contradict each other. Invalid fields are None in the checked tree,
 and are reported elsewhere.
@@ -68,7 +68,7 @@ def has_waiting(entry: HardwareFile) -> bool:
 
 
 def check_waiting(problems: Problems, entry: HardwareFile, *, only_stores: bool = False) -> None:
-    """Report each key of calls, commands or requests (docs/model.md#waiting) that has no effect, and values of these
+    """Report each key of calls, commands or requests (docs/model/waiting.md) that has no effect, and values of these
     keys that contradict each other.
 
     If `only_stores` is true, no layer runs on the core. No key then has an effect, so every key is reported.
@@ -100,7 +100,7 @@ def check_waiting(problems: Problems, entry: HardwareFile, *, only_stores: bool 
 
 
 def _check_one_memory(problems: Problems, memories: Mapping[str, MemoryEntry]) -> None:
-    """Report the key `request_latency_cycles` of every outermost memory after the first memory with this key. In the
+    """Report the key `request_latency_cycles` of every outermost memory except the first one that has the key. In the
     model, only the requests to one memory take time."""
     first, *others = [
         name for name in memories if _given(memories[name], REQUEST_LATENCY.key) and not _above(name, memories)
@@ -170,8 +170,8 @@ def _check_caches(problems: Problems, memory: MemoryEntry) -> None:
 
 
 def check_loops(problems: Problems, path: KeyPath, names: Sequence[str | None] | None) -> None:
-    """Report a problem for each repeated loop dimension in the list at `path`. Report a notice for each name that loop
-    dimensions usually do not have."""
+    """Report a problem for each repeated loop dimension in the list at `path`. Report a notice for each name that
+    is not a usual name of a loop dimension."""
     problems.repeated(path, names or (), "is listed twice")
     for place, name in each(names):
         if not is_usual_loop(name):
@@ -189,8 +189,8 @@ def _above(name: str, memories: Mapping[str, MemoryEntry]) -> str:
 
 
 def keys_without_nodes(core: Core, file: str) -> Iterator[Unused]:
-    """Notices of keys that have no effect in a run on several cores, in which a call is a computation node. `file` is
-    the name of the core file.
+    """Notices on keys that have no effect in a run on several cores. In such a run, each call is a computation node.
+    `file` is the name of the core file.
     """
     whys = {
         START_CYCLES: "a schedule has no work of the host before a layer",

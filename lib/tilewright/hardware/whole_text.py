@@ -53,7 +53,9 @@ def hardware_document(path: Path) -> YamlDocument:
 
 
 def hardware_text(path: Path) -> str:
-    """Text of the hardware file `path`. For the artifact of an accelerator, it is the YAML text in the artifact."""
+    """Text of the hardware file `path`. For the artifact of an accelerator, the result is the YAML text in the
+    artifact.
+    """
     return text_in(path) if is_artifact(path) else path.read_bytes().decode("utf-8-sig")
 
 

@@ -5,8 +5,8 @@ Invalid fields are None in the checked tree, and are reported elsewhere.
 The ports of a memory must carry these directions:
 * for an input: reading to the level below (tl), and writing from the level above (fh);
 * for an output: writing from the level below (fl), and reading to the level above (th);
-* for partial sums: both directions back (tl and fh), but only if a loop order moves partial sums up before they are
-  final.
+* for an output whose partial sums move back: also tl and fh. Partial sums move back only if a loop order moves them up
+  before they are final.
 
 The topmost memory of an operand has no level above, and does not need fh and th.
 """
@@ -182,8 +182,9 @@ def check_directions(
 
 
 def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry, str, bool]]:
-    """Tuples (name, memory, operand, True if the memory is the topmost one of the operand), for all operands of all
-    memories."""
+    """Tuples (name, memory, operand, is_topmost) for all operands of all memories. `is_topmost` is True if the memory
+    is the topmost memory of the operand.
+    """
     held = tuple(tuple(dict.fromkeys(whole(memory.operands))) for memory in memories.values())
     top_of = {operand: levels[-1] for operand, levels in hierarchy_of(held).levels_of}
     for index, (name, memory) in enumerate(memories.items()):
@@ -193,7 +194,9 @@ def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry
 
 def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
     """Pairs (operand, direction) that the ports carry; None if some pairs are invalid. An invalid pair is reported
-    elsewhere. It can be a misspelt form of a pair that seems to be missing, so missing pairs are then not reported."""
+    elsewhere. Such a pair can be a misspelt form of a pair that seems to be missing. If there is an invalid pair,
+    missing pairs are therefore not reported.
+    """
     found: set[tuple[str, str]] = set()
     for port in memory.ports or (None,):
         if port is None or port.allocation is None:
@@ -382,7 +385,7 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
 def _check_unit_energy(
     problems: Problems, array: ArrayEntry, types: list[str] | None, memories: Mapping[str, MemoryEntry]
 ) -> None:
-    """Report an energy of an operation that is outside of the range of the library of costs."""
+    """Report an energy per operation that is outside the range of the cost library."""
     if not array.is_imc and array.unit_energy:
         nodes = [memory.cost.node_nm for memory in memories.values() if memory.cost and memory.cost.node_nm]
         report_operation(problems, ("unit_energy",), array.unit_energy, types, nodes)

@@ -155,7 +155,7 @@ class CostEntry(_Law):  # type: ignore[misc]
 
 class CacheEntry(TableModel):
     """Cache between the core and a memory. The cache shortens the latency of requests to the memory
-    (docs/model.md#waiting).
+    (docs/model/waiting.md).
     """
 
     size: SizeBits
@@ -165,7 +165,7 @@ class CacheEntry(TableModel):
 
 
 class RunLengthEntry(TableModel):
-    """Run-length compression of the data in a memory (docs/model.md#zeros). The code of the data is a list of pairs
+    """Run-length compression of the data in a memory (docs/model/zeros.md). The code of the data is a list of pairs
     (number of zeros, next element that is not zero). In Eyeriss, a word of 64 bits has three pairs, each with a number
     of 5 bits and an element of 16 bits."""
 
@@ -181,13 +181,13 @@ class RunLengthEntry(TableModel):
 
 
 class ZeroGatingEntry(TableModel):
-    """Gating of operations with a zero (docs/model.md#zeros): such an operation takes its cycle, but no energy."""
+    """Gating of operations with a zero (docs/model/zeros.md): such an operation takes its cycle, but no energy."""
 
     operands: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)]
     """Memory operands whose zeros stop an operation. The workload gives the shares of zeros."""
     reads_of: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)] | None = None
-    """Memory operands that are not read from their innermost memory if a zero of the other operand stops all operations
-    that need the read."""
+    """Memory operands whose reads from the innermost memory can be left out. A read is left out if zeros of the other
+    operand stop all operations that need the read."""
 
 
 class MemoryEntry(TableModel):
@@ -221,8 +221,8 @@ class MemoryEntry(TableModel):
     ports: Annotated[list[PortEntry], Field(min_length=1)]
     """Ports of each instance of the memory."""
     served_dimensions: list[ArrayDimension]
-    """Array dimensions along which one instance serves all units: it multicasts data to them or collects data from
-    them. [] means one instance per unit."""
+    """Array dimensions along which one instance serves all units: the instance multicasts data to the units or collects
+    data from the units. [] means one instance per unit."""
     force_double_buffering: bool = False
     """`true`: only half of the size is usable, so that the next tile can be loaded while the current one is used."""
     caches: Annotated[list[CacheEntry], Field(min_length=1, max_length=4)] | None = None
@@ -232,10 +232,10 @@ class MemoryEntry(TableModel):
     first of the listed dimensions that indexes the operand. Needs `burst`."""
     tile_dimensions: list[Name] | None = None
     """Loop dimensions along which a tile in the memory can be larger than the tiles in the memories below
-    (docs/model.md#control). Default: all. The key does not limit loops that only reuse data.
+    (docs/model/control.md). Default: all. The key does not limit loops that only reuse data.
     """
     loop_order: Annotated[list[Name], Field(min_length=2)] | None = None
-    """Order of loop dimensions, inner to outer (docs/model.md#control). The order applies from the innermost loop that
+    """Order of loop dimensions, inner to outer (docs/model/control.md). The order applies from the innermost loop that
     steps through data of this memory up to the outermost loop. Dimensions that are not listed can have any place.
     Default: any order.
     """
@@ -263,7 +263,7 @@ class ArrayEntry(TableModel):
     command_dimensions: Annotated[list[Name], Field(min_length=1)] | None = None
     """Loop dimensions that one command of the array covers. Default: the innermost loop. Needs `command_iterations`."""
     unrolled_dimensions: dict[ArrayDimension, list[Name]] | None = None
-    """Loop dimensions that the array can unroll along each array dimension (docs/model.md#control). Default: all."""
+    """Loop dimensions that the array can unroll along each array dimension (docs/model/control.md). Default: all."""
     zero_gating: ZeroGatingEntry | None = None
     """Gating of operations with a zero. Default: none, so every operation takes `unit_energy`."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
@@ -272,7 +272,7 @@ class ArrayEntry(TableModel):
     is_imc: bool = False
     """`true`: the array computes in memory. The dimension whose name sorts first runs along the word lines, the second
     along the bit lines, and further dimensions are banks. The memory `cells` holds weights at each crossing of lines
-    (docs/model.md#in-memory-arrays).
+    (docs/model/in-memory-arrays.md).
     """
     imc_type: Literal["analog", "digital"] | None = None
     """Kind of in-memory array: `analog` arrays add products on bit lines, `digital` arrays in adder trees."""

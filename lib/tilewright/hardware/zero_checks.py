@@ -1,4 +1,4 @@
-"""Checks of the keys for zeros, `zero_gating` and `run_length` (docs/model.md#zeros): each key must have an effect.
+"""Checks of the keys for zeros, `zero_gating` and `run_length` (docs/model/zeros.md): each key must have an effect.
 
 Invalid fields are None in the checked tree, and are reported elsewhere.
 """

@@ -76,8 +76,8 @@ class PartAdditions:
     shape: ReductionShape = "tree"
     """Order in which the partial sums are added."""
     core: int | None = None
-    """Id of the core that adds the partial sums. If it is None, several cores add: the cores of `core_allocation` that
-    can add or, if none of them can, all cores that can add. The shape `one_core` uses only the first of these cores.
+    """Id of the core that adds the partial sums. None stands for the cores of `core_allocation` that can add. If none
+    of these cores can add, None stands for all cores that can add. The shape `one_core` then uses only the first core.
     """
 
 
@@ -133,13 +133,14 @@ class MappingConstraints:
     """Additional names for the loop dimensions of a layer, for the tilings of this entry. Name i is for loop dimension
     i of the layer. () for no additional names."""
     tiles_if_alone: bool = field(default=False, metadata=LEFT_OUT)
-    """True if `intra_core_tiling` cuts the layer even if the layer is alone in its stack."""
+    """Whether `intra_core_tiling` also cuts a layer that is alone in its stack."""
     reduction: PartAdditions | None = field(default=None, metadata=LEFT_OUT)
     """Addition of the partial sums, if `inter_core_tiling` cuts a reduction between cores. If the field is None, a
     reduction must not be cut between cores."""
     part_of_entry: str = field(default="", metadata=LEFT_OUT)
-    """Name of an entry of the file that cuts a reduction between cores. `cut_reductions` has added the present entry
-    for a part of that entry's layer, or for an addition of partial sums. '' if the present entry is in the file itself.
+    """Name of the file's entry from which `cut_reductions` made this entry; '' for an entry that is in the file. If an
+    entry of the file cuts a reduction between cores, `cut_reductions` makes one entry for each part of the layer, and
+    one for each addition of partial sums.
     """
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
@@ -179,9 +180,9 @@ class Mapping:
     def constraints_for(self, layer: Layer) -> MappingConstraints:
         """Entry for a layer. The order of precedence is: exact name, operator type, kind of layer, name glob, default.
 
-        Entries select a part of a split layer by its own name first, then by the name of the split layer. They select a
-        part of an operator (such as Softmax) by its own name and type first, then by the name and type of the operator.
-        Among entries of equal precedence, the first counts.
+        A part of a split layer is selected by its own name first, then by the name of the split layer. A part of an
+        operator (such as Softmax) is selected by its own name and type first, then by the name and type of the
+        operator. Among entries of equal precedence, the first entry counts.
 
         Raises KeyError if there is no default entry (a validated mapping always has a default entry).
         """

@@ -1,4 +1,4 @@
-"""Rules of the control of a core (docs/model.md#control) that apply before loop orders are searched.
+"""Rules of the control of a core (docs/model/control.md) that apply before loop orders are searched.
 
 The rules say which loops the array can unroll, and which memories can be the topmost memory of an operand. Some kinds
 of runs refuse hardware files with such rules.
@@ -31,7 +31,7 @@ def refuse_control(cores: Iterable[Core], flow: str) -> None:
             f"{flow} does not obey rules of the control",
             core.name,
             path=key,
-            allowed="leave the key out, or use map, evaluate or explore",
+            allowed="leave the key out, or use the command map, evaluate or explore",
         )
         for core in cores
         for key in control_keys(core)

@@ -77,15 +77,16 @@ def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
 
 
 def _is_within(lanes: Loops, allowed: Mapping[str, int]) -> bool:
-    """True if `allowed`, the loops of a dataflow on one array dimension, has all loops of `lanes`, each with at least
-    as many lanes.
+    """True if `allowed` has all loops of `lanes`, each with at least as many lanes. `allowed` has the loops of a
+    dataflow on one array dimension.
     """
     return all(factor <= allowed.get(dimension, 1) for dimension, factor in lanes)
 
 
 def _lanes(layer: Layer, loops: Loops) -> Loops:
-    """Loops of `loops`, the loops on one array dimension, that have more than one lane for this layer. Each factor is
-    reduced to the size of its loop dimension in the layer."""
+    """Loops in `loops` that have more than one lane for this layer. `loops` has the loops on one array dimension. Each
+    factor is reduced to the size of its loop dimension in the layer.
+    """
     cut = ((dimension, min(factor, layer.size_of.get(dimension, 1))) for dimension, factor in dict(loops).items())
     return tuple((dimension, factor) for dimension, factor in cut if factor > 1)
 

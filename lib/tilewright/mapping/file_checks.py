@@ -22,11 +22,11 @@ from tilewright.workload.graph import Workload
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """Problems of names in a mapping that the core does not have (array dimensions, memory operands, memories), and of
+    """Problems in a mapping: names that do not exist in the core (array dimensions, memory operands, memories), and
     loops that the array cannot unroll.
 
-    If `file`, the file of the mapping, is given, problems have line numbers. A factor larger than the array is no
-    problem, because it is reduced. A hint for an array dimension that the core does not have is no problem, either.
+    `file` is the file of the mapping; with this file, problems have line numbers. A factor larger than the array is no
+    problem, because the factor is reduced. A hint for an unknown array dimension is no problem, either.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -51,7 +51,7 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
 
 def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Problems) -> None:
     """Report problems of `memory_reach`: unknown memories, memories that do not hold the operand, and memories smaller
-    than their `occupied_bits`. These are the bits of other tensors, which stay while the layer runs."""
+    than their `occupied_bits` (the bits of other tensors that stay in the memory while the layer runs)."""
     given = entry.memory_reach
     for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
         path: KeyPath = (index, "memory_reach", *fault.path)
@@ -88,8 +88,9 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
 
 
 def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
-    """Pairs (path in the entry, loop dimension): the loop dimensions that the spatial mapping of the entry, its hints
-    and its temporal ordering name. Gaps (`*`) of the temporal ordering are left out."""
+    """Pairs (path in the entry, loop dimension) for all loop dimensions in the spatial mapping, the hints and the
+    temporal ordering of the entry. Gaps (`*`) of the temporal ordering are left out.
+    """
     unrolled: list[tuple[KeyPath, str]] = [
         (("spatial_mapping", side), dimension) for side, factors in entry.spatial_mapping for dimension, _ in factors
     ]
@@ -111,7 +112,7 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
     if the entries of the file have other names than the entries of the mapping.
 
     Two kinds of entries can be in the mapping but not in the document. An added entry `default` has no line number. An
-    entry that `cut_reductions` added has the lines of the entry for which it was added (`part_of_entry`).
+    entry that `cut_reductions` added has the lines of the file's entry that `part_of_entry` names.
     """
     is_plan = bool(mapping.places) or mapping.plan is not None
     known = YamlDocument(file, {} if is_plan else [_lists_of(entry) for entry in mapping.entries])
@@ -128,13 +129,13 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 
 @dataclass(frozen=True)
 class _WithParts(YamlDocument):
-    """Document of a mapping to which `cut_reductions` has added entries. An added entry names an entry of the file in
-    `part_of_entry`. A line or value of the added entry is the one at the same path in that entry of the file.
+    """Document of a mapping to which `cut_reductions` has added entries. The field `part_of_entry` of an added entry
+    names an entry of the file. The added entry has the lines and values of this entry of the file.
     """
 
     sources: Table[int, int] = field(default_factory=dict)
-    """Sources of added entries: index of an entry that `cut_reductions` added -> index of the entry of the file for
-    whose layer it was added."""
+    """Index of an entry that `cut_reductions` added -> index of the file's entry from which the added entry was
+    made."""
     places: tuple[int, ...] = ()
     """Position that each entry of the mapping has in the file's network plan (`Mapping.places`); () for a file with
     ordinary entries."""
@@ -150,8 +151,8 @@ class _WithParts(YamlDocument):
         return super().written(self._of_file(path))
 
     def dotted(self, path: KeyPath) -> str:
-        """Text of `path` for messages. For an entry that `cut_reductions` added, the text names the entry of the file
-        for which it was added.
+        """Text of `path` for messages. For an entry that `cut_reductions` added, the text names the file's entry from
+        which the added entry was made.
         """
         return super().dotted(self._of_file(path))
 
@@ -181,8 +182,10 @@ class _WithParts(YamlDocument):
 
 
 def _with_parts(document: YamlDocument, mapping: Mapping) -> YamlDocument:
-    """Copy of `document` that also has lines and values for the entries that `cut_reductions` added: those of the entry
-    of the file for which they were added (`part_of_entry`). If no entry was added, the result is `document` itself."""
+    """Copy of `document` that also has lines and values for the entries that `cut_reductions` added. An added entry has
+    the lines and values of the file's entry that `part_of_entry` names. In a file with a network plan, paths lead to
+    values of the plan. If there are neither added entries nor a network plan, the result is `document` itself.
+    """
     places = {entry.name: place for place, entry in enumerate(mapping.entries) if not entry.part_of_entry}
     sources = {
         place: places[entry.part_of_entry]

@@ -64,8 +64,8 @@ class KeptData:
 
 @dataclass(frozen=True)
 class OperandSize:
-    """Size in bits of an operand of a layer, and the memory operand that the mapping assigns to it. The bounds of the
-    size differ if partial sums are wider than final outputs.
+    """Lower and upper bound of the size of an operand in bits, and the memory operand that the mapping assigns to the
+    operand. The two bounds differ if partial sums are wider than final outputs.
     """
 
     operand: str
@@ -157,7 +157,7 @@ class _FlowReader:
         return (self._join(sources, node.output_elements),)
 
     def keep_to_the_end(self, tensors: tuple[int, ...] | list[int]) -> None:
-        """Mark tensors as outputs of the network. They are live until the step after the last layer."""
+        """Mark tensors as outputs of the network. Such tensors are live until the step after the last layer."""
         for tensor in tensors:
             self.flow.tensors[tensor].last_step = len(self.step_of)
             self.flow.tensors[tensor].is_network_end = True
@@ -286,8 +286,7 @@ def _groups_by_worth(flow: DataFlow) -> list[Group]:
 
 
 def _groups(flow: DataFlow) -> list[Group]:
-    """Groups of tensors. The tensors of an element of `joined` are in one group. Any other tensor is a group of its
-    own."""
+    """Groups of tensors. The tensors of an element of `joined` form one group. Any other tensor is a separate group."""
     group_of = {tensor: {tensor} for tensor in range(len(flow.tensors))}
     for joined in flow.joined:
         merged = set().union(*(group_of[tensor] for tensor in joined))
@@ -297,7 +296,7 @@ def _groups(flow: DataFlow) -> list[Group]:
 
 
 class _Placement:
-    """Search for the memory of each group of tensors. A later decision never invalidates an earlier one."""
+    """Search for the memory of each group of tensors. A later decision never invalidates an earlier decision."""
 
     def __init__(self, core: Core, flow: DataFlow, profile: ModelProfile, even_mapping: bool) -> None:
         self.memories, self.profile = core.memories, profile
@@ -346,14 +345,14 @@ class _Placement:
             self._keep(group, memory, -1)
 
     def place_weights(self, step: int) -> None:
-        """Keep the constant weights of the layer of a step permanently in one lower memory, if there is room. It is the
-        outermost memory below the weights' top memory that holds weights and has one instance.
+        """Keep the constant weights of the layer of a step permanently in one lower memory, if there is room. This
+        memory is the outermost memory that is below the weights' top memory, holds weights, and has one instance.
 
         Memories further inside are not used: weights there save no further traffic of the top memory, and take the room
         of tiles. The room is checked for each step: beside the weights, the memory must hold its kept data and the
         operands of the running layer. An operand that fits in the empty memory as a whole counts as a whole, because
-        the weights must not force the layer to fetch it repeatedly. A larger operand that passes through counts as its
-        smallest tile.
+        the weights must not force the layer to fetch the operand repeatedly. A larger operand that passes through
+        counts as its smallest tile.
         """
         layer = self.flow.layers[step]
         uses = [(layer.layer, size.operand) for size in layer.sizes if size.memory_operand == layer.weight]
@@ -414,9 +413,9 @@ class _Placement:
         return all(self._reserved_bits(memory, step) + self._layer_bits(memory, step) <= size for step in steps)
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
-        """Update `needs` of a memory after the weights of a layer are placed in it or removed from it. Only the number
-        for `changed_step`, the step in which this layer runs, is computed again. The first call for a memory computes
-        the numbers for all steps.
+        """Update `needs` of a memory after the weights of a layer are placed in it or removed from it. This layer runs
+        in the step `changed_step`, and only the number for this step is computed again. The first call for a memory
+        computes the numbers for all steps.
         """
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
@@ -474,8 +473,8 @@ class _Placement:
 
         The tile fills all instances of the operand's next lower memory. Without a lower memory, the tile has one
         element for each unit of the array. The tile is never larger than the whole operand. In a memory that must be
-        double-buffered, it counts twice, because the old and the new tile need room at the same time. If `even_mapping`
-        is set, the result is the size of the whole operand.
+        double-buffered, the tile counts twice, because the old and the new tile need room at the same time. If
+        `even_mapping` is set, the result is the size of the whole operand.
         """
         if self.even_mapping:
             return size.most_bits
@@ -511,9 +510,9 @@ def find_memory_reach(
     uses, and the bits that data of other layers occupy in each memory.
 
     If `data_always_from_top_memory` is true, inputs of the network come from the top memory, and outputs of the network
-    go to the top memory. The option has no effect if the model profile, like the reference tool, has the switch
-    `effective_top_memory_option` off. If `even_mapping` is true, the layers are mapped with the same level boundary for
-    all operands in a memory, and the reach fits this (see `live_reach`).
+    go to the top memory. The option has no effect if the switch `effective_top_memory_option` of the model profile is
+    off, as in the reference tool. `even_mapping` is true if the layers are mapped with the same level boundary for all
+    operands in a memory (see `live_reach`).
 
     Raises MappingError if an operand of a layer has no memory.
     """

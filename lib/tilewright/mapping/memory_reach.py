@@ -30,7 +30,8 @@ class MemoryReach:
     """Outermost memories that the activation, the output and the weights of a layer use, as indices into
     `Core.memories`.
 
-    Before the layer runs, activation and weights are in these memories; after it has run, the output is.
+    The activation and the weights are in these memories before the layer runs. The output is in its memory after the
+    layer has run.
     """
 
     layer: str
@@ -105,9 +106,9 @@ def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int
 
 
 def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
-    """Core with only the parts that a layer can use. It is the unchanged core if the mapping file does not limit the
-    topmost memories of the layer's operands. Raises MappingError if a limit does not fit the core or the layer, for
-    example if the core has no memory of this name.
+    """Core with only the parts that a layer can use. The result is the unchanged core if the mapping file does not
+    limit the topmost memories of the layer's operands. Raises MappingError if a limit does not fit the core or the
+    layer, for example if the core has no memory of this name.
     """
     given = constraints.memory_reach
     if given is None:
@@ -117,8 +118,8 @@ def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
 
 
 def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
-    """Topmost memories of a layer's operands, found from its smaller core `reduced`: with them,
-    `remove_unused_memories` turns `core` into `reduced`. None if this is not possible.
+    """Memory reach (`GivenReach`) for which `core_for` reduces `core` to `reduced`, the smaller core of a layer.
+    None if there is no such reach.
     """
     sizes = {memory.name: memory.size_bits for memory in reduced.memories}
     link = dict(links)
@@ -169,7 +170,7 @@ class ReachFault:
 
 def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault]:
     """Faults of `memory_reach`: unknown memories, memories that do not hold their operand, and memories smaller than
-    their `occupied_bits`. These are the bits of other tensors, which stay while the layer runs."""
+    their `occupied_bits` (bits of other tensors that stay in the memory while the layer runs)."""
     memories, link = {memory.name: memory for memory in core.memories}, dict(links)
     named = [("topmost", *pair) for pair in given.topmost]
     named += [("occupied_bits", name, name) for name, _ in given.occupied_bits]

@@ -36,7 +36,8 @@ class PlanTile:
     dimension: int
     """Position of the loop, in the loop order of the tool for which the file was written."""
     size: int
-    """Number of indices of the loop that one tile has. A core computes all of them before the next tile begins."""
+    """Number of indices of the loop that one tile has. A core computes all these indices before the next tile
+    begins."""
 
 
 @dataclass(frozen=True)

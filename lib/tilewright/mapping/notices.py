@@ -38,7 +38,7 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
     """Problems of memories that are too small for one element of an operand.
 
     Each problem names the layers concerned and the line in the file of the core. `source` is the source from which the
-    core was read. If the source is an artifact or not a file, problems have no line numbers.
+    core was read. If the source is no file, or is an artifact, problems have no line numbers.
     """
     elements: dict[str, dict[str, None]] = {}
     hit: dict[str, dict[str, None]] = {}
@@ -73,8 +73,7 @@ ACTIVATIONS, WEIGHTS = "activations", "weights"
 
 def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[str]:
     """Notices of operands that are wider than the numbers for which an in-memory array is built. For any other array,
-    notices of operands for whose width `unit_energy` does not hold (`unit_energy_notices`). Each notice names the
-    layers and the line in the core's file.
+    the result is that of `unit_energy_notices`. Each notice names the layers and the line in the core's file.
 
     For operands that are too wide, zigzag-dse and all model profiles compute cycles and energy with the number of bits
     of the array. `source` is the source from which the core was read.
@@ -105,7 +104,7 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
 
 def unit_energy_notices_of_cores(nodes: Iterable[WorkloadNode], cores: Iterable[Core], source: object) -> list[str]:
     """Notices of `unit_energy_notices` for the layers that each core can run. Of several cores with the same name, only
-    one counts. `source` is the source from which the cores were read.
+    one core counts. `source` is the source from which the cores were read.
     """
     known = list(nodes)
     found: list[str] = []
@@ -116,8 +115,8 @@ def unit_energy_notices_of_cores(nodes: Iterable[WorkloadNode], cores: Iterable[
 
 
 def unit_energy_notices(layers: Iterable[Layer], core: Core, source: object) -> list[str]:
-    """List with a notice which says that inputs of some layers have other widths than `unit_energy_bits`, the width for
-    which `unit_energy` holds. The list is empty if there are no such layers, or if the file does not give the width.
+    """List with one notice if inputs of some layers have other widths than `unit_energy_bits`, the width for which
+    `unit_energy` holds. The list is empty if there are no such layers, or if the file does not give the width.
 
     The cost model takes the same energy for each operation, whatever the widths are. `source` is the source from which
     the core was read.
@@ -169,9 +168,9 @@ def _places(mapping: Mapping, workload: Workload | None) -> list[int]:
 
 
 def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator[tuple[str, int, int]]:
-    """Array dimensions on which all entries in `places` fix the lanes, but none uses all units. Each is a triple (array
-    dimension, index of the entry with the most lanes on it, number of these lanes). `places` has indices of mapping
-    entries.
+    """Array dimensions on which all entries in `places` fix the lanes, but none uses all units. The result has triples
+    (array dimension, index of the entry with the most lanes on this dimension, number of these lanes). `places` has
+    indices of mapping entries.
     """
     entries = [(place, dict(mapping.entries[place].spatial_mapping)) for place in places]
     for side, units in core.operational_array.dimensions:

@@ -20,10 +20,10 @@ class PlanForm(NamedTuple):
     has_form: Callable[[Any], bool]
     """Function that returns True if data of a mapping file have this form."""
     read: "Callable[[YamlDocument, Problems], NetworkPlan]"
-    """Function that reads a document. It reports all problems, and raises no error."""
+    """Function that reads a document. The function reports all problems, and raises no error."""
     applied: "Callable[[Mapping, Workload, MultiCoreAccelerator, Problems], Mapping]"
-    """Function that replaces the plan of a mapping by entries and stacks for a network on an accelerator. It reports
-    all problems, and raises no error.
+    """Function that replaces the plan of a mapping by entries and stacks for a network on an accelerator. The function
+    reports all problems, and raises no error.
     """
     what: str
     """Name of the files in messages."""

@@ -119,10 +119,11 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 
 def without_layers_left_out(workload: Workload) -> Workload:
-    """Copy of a network in which `layer_left_out`, the layer that the core could not run, is None in every node.
+    """Copy of a network in which the field `layer_left_out` is None in every node. The field has a layer that the core
+    could not run.
 
-    Two runs have run the same network if this function gives equal results for both. The networks themselves can differ
-    although the same layers were left out, because only runs on in-memory arrays keep these layers in the field.
+    Two runs have run the same network if this function gives equal results for their networks. The field can differ
+    even if both runs left out the same layers, because only runs on in-memory arrays fill the field.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -130,7 +131,7 @@ def without_layers_left_out(workload: Workload) -> Workload:
 
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
-    """Work without a cost, because the model profile makes no layer of it: one item for each operator type."""
+    """Work without a cost, because the model profile has no layer for the operator: one item for each operator type."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
 
 
@@ -190,7 +191,7 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
 
 
 def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> JsonObject:
-    """Share of a network's work that gets a cost, as plain data. The layers of `workload`, the network that runs, get a
+    """Share of a network's work that gets a cost, as plain data. `workload` is the network that runs; its layers get a
     cost. The work in `uncosted` gets no cost.
 
     A share is null if the total work is unknown.
@@ -271,15 +272,15 @@ def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: Mult
 
 def runs_operator(place: CorePlace, node: WorkloadNode, is_named: bool) -> bool:
     """True if a core can run the operator of a node, judged only by the operator type. The `operator_types` in the
-    hardware files decide. Without them, a core that the mapping entry names (`is_named`) runs every operator. For any
-    other core, its role decides.
+    hardware files decide. If the files give no operator types, a core that the mapping entry names (`is_named`) runs
+    every operator. For any other core, the role of the core decides.
     """
     return _listed(_operator_types(place, is_named), node)
 
 
 def _operator_types(place: CorePlace, is_named: bool) -> tuple[str, ...]:
-    """Operator types that the files of the hardware declare for a core or, without a declaration, those that follow
-    from the mapping entry or the role of the core.
+    """Operator types that the files of the hardware declare for a core. Without a declaration, the types follow from
+    the mapping entry or from the role of the core.
     """
     if place.operator_types is not None:
         return place.operator_types

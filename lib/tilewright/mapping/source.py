@@ -46,7 +46,7 @@ def given_mapping(source: MappingSource | None, notices: list[str], plans: bool 
 
 
 def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:
-    """Problems of names in a mapping that the core or the network does not have.
+    """Problems of a mapping: names that the core or the network does not have.
 
     `source` is the file of the mapping, or '' if there is no file. For an artifact, problems have the name of the file
     but no line numbers.

@@ -1,7 +1,7 @@
 """Conversion of a spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1).
 
-There are two representations. *Fractional* factors are used for loop sizes, capacity and energy. They spread the work
-evenly if an unrolling does not divide its dimension. *Integer* factors are used for latency.
+There are two representations. *Fractional* factors are used for loop sizes, capacity and energy. Fractional factors
+spread the work evenly if an unrolling does not divide its dimension. *Integer* factors are used for latency.
 """
 
 import math
@@ -84,9 +84,9 @@ def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool)
     """Average number of busy lanes: array dimension -> loop dimension -> number of lanes. If a factor does not divide
     the size of its loop dimension, the work is spread evenly over the iterations.
 
-    `together` matters if several array dimensions unroll one loop dimension. If it is true, the factors on all these
-    array dimensions count. If it is false, only the largest factor and the factors before it count, as in the reference
-    tool. Raises MappingError if a factor exceeds the size of its loop dimension.
+    `together` matters if several array dimensions unroll one loop dimension. If `together` is true, the factors on all
+    these array dimensions count. If `together` is false, only the largest factor and the factors before the largest
+    factor count, as in the reference tool. Raises MappingError if a factor exceeds the size of its loop dimension.
     """
     spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
@@ -102,10 +102,11 @@ def _spread_factors(
 ) -> _ArrayFactors:
     """Converted factors of each array dimension, in the order of the mapping.
 
-    The largest factor f of a loop dimension is replaced by size / (iterations * others), where iterations = ceil(size /
-    (f * others)), so that the work is spread evenly over the iterations. `others` is the product of other factors of
-    the loop dimension. If `together` is true, these are all other factors; lanes times iterations then give exactly the
-    size of the loop dimension. Otherwise, they are only the factors before f in the mapping, as in the reference tool.
+    The largest factor f of a loop dimension is replaced by size / (iterations * others), so that the work is spread
+    evenly over the iterations. Here, `iterations` is ceil(size / (f * others)), and `others` is a product of other
+    factors of the loop dimension. If `together` is true, `others` is the product of all other factors; lanes times
+    iterations then give exactly the size of the loop dimension. Otherwise, `others` is the product of the factors
+    before f in the mapping, as in the reference tool.
 
     `finish` rounds the new factor if an integer is required. If `exact` is true, factors are computed as fractions.
     Raises MappingError if a factor exceeds the size of its loop dimension, or if `finish` rounds the new factor to 0
@@ -154,7 +155,7 @@ def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[t
     """Spatial loops of each operand at each architecture level.
 
     For each operand, the loops on an array dimension belong to the innermost of the operand's memories that serve this
-    dimension. If none of them serves it, the loops belong to the level above the top memory.
+    dimension. If no memory of the operand serves the dimension, the loops belong to the level above the top memory.
     """
     hierarchy = memory_hierarchy(core)
     link = dict(links)

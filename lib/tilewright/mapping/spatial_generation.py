@@ -43,8 +43,9 @@ def spatial_candidates(
 
 
 def _what_matters(core: Core) -> Core:
-    """Core with only the properties that affect spatial mappings. Of the memories, only the innermost memories affect
-    them."""
+    """Core with only the properties that affect spatial mappings. Among the memories, only the innermost memories
+    affect spatial mappings.
+    """
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
         replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
@@ -79,8 +80,9 @@ def _candidates(
 def maximum_unrolling(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension. The sizes of the layer and of the array limit
-    the factor, and so do the port widths of inner memories."""
+    """Largest factor of each loop dimension on each array dimension. The sizes of the layer and of the array, and the
+    port widths of inner memories, limit the factor.
+    """
     limits = size_limits(layer, core)
     for ceiling in port_ceilings(layer, core, constraints, profile):
         for name in ceiling.served:
@@ -91,8 +93,9 @@ def maximum_unrolling(
 
 @dataclass(frozen=True)
 class PortCeiling:
-    """Upper bound of unrolling factors from the width of a port of an inner memory. The bound holds for each factor of
-    a loop dimension in `dimensions` on an array dimension that the memory serves (`served`).
+    """Upper bound of unrolling factors that follows from the port width of an inner memory. The bound holds for each
+    factor by which one of the loop dimensions `dimensions` is unrolled over one of the array dimensions `served`. The
+    memory serves these array dimensions.
     """
 
     operand: str
@@ -240,8 +243,8 @@ def divisors(number: int) -> list[int]:
 
 def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
     """Loop dimensions to try on an array dimension: the dimensions of the user's hint or, if the layer has none of
-    them, all dimensions of the layer. They are in the order in which the reference tool (zigzag-dse) iterates over a
-    set of them.
+    them, all dimensions of the layer. The dimensions are in the order in which the reference tool (zigzag-dse) iterates
+    over a set of these dimensions.
     """
     hint = dict(constraints.spatial_mapping_hint).get(name, ())
     if not any(dimension in layer.size_of for dimension in hint):
@@ -370,16 +373,32 @@ def note_cut_lanes(
 
 
 def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts of lanes on each array dimension for which the mapping asks for more lanes than the array has there."""
+    """Cuts (`Cut`) of excess lanes. There is one cut for each array dimension on which the mapping asks for more lanes
+    than the array has.
+    """
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         if name in array and math.prod(_usable(layer, factors).values()) > array[name]:
+            yield name, _excess(math.prod(factor for _, factor in factors), core, array[name])
+
+
+def note_excess_lanes(problems: Problems, mapping: Mapping, core: Core) -> None:
+    """Add a notice for each array dimension on which an entry asks for more lanes than the array of the core has.
+    `problems` belongs to the document of the mapping. The network is not needed.
+    """
+    array = core.operational_array.size_of
+    for index, entry in enumerate(mapping.entries):
+        for name, factors in entry.spatial_mapping:
             asked = math.prod(factor for _, factor in factors)
-            yield (
-                name,
-                f"asks for {asked} lanes, but the array of {core.name} has only {array[name]} on this side: "
-                "the excess lanes are left out",
-            )
+            if asked > array.get(name, asked):
+                problems.notice((index, "spatial_mapping", name), _excess(asked, core, array[name]))
+
+
+def _excess(asked: int, core: Core, size: int) -> str:
+    return (
+        f"asks for {asked} lanes, but the array of {core.name} has only {size} on this side: the excess lanes are left"
+        " out"
+    )
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
@@ -455,9 +474,10 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 def _left_out(
     layer: Layer, core: Core, constraints: MappingConstraints, draft: dict[str, dict[str, int]]
 ) -> Iterator[Cut]:
-    """Cuts (`Cut`) of loops that are left out on an array dimension, because all array dimensions together ask for more
-    lanes than the loop has iterations. An array dimension on which the file asks for more lanes than the array has is
-    skipped; `cuts_by_array` reports it.
+    """One cut (`Cut`) for each loop that an array dimension leaves out, because all array dimensions together ask for
+    more lanes of this loop than it has iterations.
+
+    An array dimension is skipped if the file asks for more lanes on it than the array has; `cuts_by_array` reports it.
     """
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:

@@ -17,8 +17,8 @@ _NUMBERS = ("depth", "dimensions", "slots", "valid")
 COMBINATIONS = np.dtype([(name, np.int64) for name in (*_ARRAYS, *_NUMBERS)])
 """NumPy data type for the working data of the search: addresses of arrays in row-major order, then four counts.
 
-`depth` is the number of array dimensions, `dimensions` the number of loop dimensions, `slots` the number of requested
-results, and `valid` the number of valid combinations that the search has visited.
+`depth` is the number of array dimensions, and `dimensions` is the number of loop dimensions. `slots` is the number of
+requested results. `valid` is the number of valid combinations that the search has visited.
 """
 integer = RecordPointer(_INTEGER)
 floating = RecordPointer(_FLOAT)
@@ -75,8 +75,8 @@ def _widest(g, a):
 @kernel
 def _keep(g, score, filled):
     """Insert the current combination (`position`) into the list of the best combinations, which is sorted by descending
-    score. `score` is its score; `filled` is the number of combinations in the list. If the list is full, the last one
-    is dropped.
+    score. `score` is its score; `filled` is the number of combinations in the list. If the list is full, its last
+    combination is dropped.
     """
     i = min(filled, g.slots - 1)
     while i > 0 and floating(g.best_score, i - 1).value < score:

@@ -53,8 +53,8 @@ class SpatialChoice:
 
 @dataclass(frozen=True)
 class SpatialTable:
-    """Table of the distinct spatial mappings of a space. If the data of a mapping certainly do not fit the innermost
-    memories, the table has in its place mappings with factors that are reduced until the data fit.
+    """Table of the distinct spatial mappings of a space. A mapping whose data certainly do not fit the innermost
+    memories is replaced: its factors are reduced until the data fit.
     """
 
     sides: tuple[str, ...]
@@ -76,9 +76,9 @@ class SpatialTable:
 
 @dataclass(frozen=True)
 class SpatialSpace:
-    """Spatial mappings of a layer on a core, with the most lanes first. The order counts the lanes before factors are
-    reduced to the capacity of memories. Ties are ordered by the unrolling of the first array dimension that the mapping
-    file leaves open, then of the second, and so on. Unrollings of one array dimension are in the order of `_options`.
+    """Spatial mappings of a layer on a core, with the most lanes first. Lanes are counted before factors are reduced so
+    that data fit the memories. Ties are ordered by the unrolling of the first array dimension that the mapping file
+    leaves open, then of the second, and so on. Unrollings of one array dimension are in the order of `_options`.
     """
 
     layer: Layer
@@ -167,8 +167,8 @@ class SpatialSpace:
     ) -> Iterator[dict[str, dict[str, int]]]:
         """Unrollings of the array dimensions of a group, one or two for each combination of `options`. In the first
         unrolling, factors are reduced until the data fit the innermost memories; factors in `given` do not change. The
-        second unrolling keeps the factors of the combination. It is left out if no factor was reduced, or if the data
-        certainly do not fit without the reduction.
+        second unrolling keeps the factors of the combination. The second unrolling is left out if no factor was
+        reduced, or if the data certainly do not fit without the reduction.
         """
         for chosen in product(*options):
             draft = {name: dict(factors) for name, factors in given.items()}
@@ -184,9 +184,9 @@ class SpatialSpace:
         """False if some innermost memory certainly has no room for the data of its lanes.
 
         The cost model can need less room than the reduction of factors (`limit_to_capacity`) assumes, for three
-        reasons. Outputs that no temporal loop accumulates have final bits, not the bits of partial sums. Some lanes can
-        be idle (on average less than half) if their number does not divide the loop. The windows of neighbouring lanes
-        overlap.
+        reasons. Outputs that no temporal loop accumulates have final bits, not the bits of partial sums. If the number
+        of lanes does not divide the loop, less than half of the lanes can be idle, on average over the passes. The
+        windows of neighbouring lanes overlap.
         """
         for operand, memory_index, served in inner_operands(self.layer, self.core, self.constraints):
             entry = operand_relevancy(self.layer, operand, self.profile)
@@ -208,9 +208,9 @@ class SpatialSpace:
         return True
 
     def _least_bits(self, operand: str) -> int:
-        """Smallest number of bits of an element in an innermost memory. For an output, it is the number of final bits
-        if the array has enough units to unroll all loops that accumulate the output. Otherwise, it is the number of
-        bits of a partial sum.
+        """Smallest number of bits of an element in an innermost memory. For an output, the result is the number of
+        final bits if the array has enough units to unroll all loops that accumulate the output. Otherwise, the result
+        is the number of bits of a partial sum.
         """
         bits = self.layer.bits_of[operand]
         if operand != OUTPUT:
@@ -226,7 +226,7 @@ class SpatialSpace:
 
     def _options(self, name: str, limits: MaximumUnrolling, given_limits: MaximumUnrolling) -> list[_Factors]:
         """Unrollings to try on the array dimension `name`, which the mapping file leaves open, in descending order of
-        the number of lanes. The last one is empty and leaves the array dimension idle.
+        the number of lanes. The last unrolling is empty and leaves the array dimension idle.
         """
         hinted = hinted_dimensions(name, self.layer, self.constraints)
         size_of, room = self.layer.size_of, self.core.operational_array.size_of[name]
@@ -247,10 +247,10 @@ class SpatialSpace:
     def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
         """Variants of a mapping, in each order of array dimensions that `_orders` gives. One variant has factors that
         are reduced to the capacity of the innermost memories. If the profile keeps the factors of the mapping file,
-        factors on the array dimensions in `fixed` are never reduced, and the mapping without any reduction is another
-        variant.
+        this variant keeps the factors on the array dimensions in `fixed`, and there is a second variant without any
+        reduction.
 
-        A mapping that unrolls a loop beyond its size has no variants, unless this loop is unrolled only over array
+        A mapping that unrolls a loop beyond its size has variants only if this loop is unrolled only over array
         dimensions in `fixed`.
         """
         total: dict[str, int] = {}
@@ -301,9 +301,7 @@ def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str],
 
 
 def passes_of(layer: Layer, unrolling: Unrolling) -> int:
-    """Lower bound on the number of passes of a layer: the product of ceil(size / lanes) over all loop dimensions, with
-    the size and the number of lanes of each dimension.
-    """
+    """Lower bound on the number of passes of a layer: the product of ceil(size / lanes) over all loop dimensions."""
     lanes: dict[str, int] = {}
     for _, factors in unrolling:
         for dimension, factor in factors:
@@ -316,13 +314,14 @@ def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
 
 
 def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
-    """Pairs (number of lanes, combination), those with most lanes first. A combination is a tuple with one option for
-    each array dimension. In `options`, the options of each array dimension must be in descending order of lanes.
+    """Pairs (number of lanes, combination), in descending order of the number of lanes. A combination is a tuple with
+    one option for each array dimension. In `options`, the options of each array dimension must be in descending order
+    of lanes.
 
-    The search begins with the combination of all first options. Every other combination has exactly one predecessor,
-    which differs only on one array dimension: on the last array dimension that does not have its first option, the
-    predecessor has the previous option. The search therefore yields each combination once, after all combinations with
-    more lanes.
+    The search begins with the combination of all first options. Every other combination has exactly one predecessor.
+    The predecessor differs on only one array dimension: the last array dimension that does not have its first option.
+    There, the predecessor has the previous option. The search therefore yields each combination once, after all
+    combinations with more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

@@ -61,10 +61,10 @@ def complete_order(
 def counted_boundaries(
     boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Level boundaries of each operand. In the result, a boundary is given by the number of the layer's loops below it.
-    In the argument `boundaries`, it is given by the number of entries of `ordering` below it.
+    """Level boundaries of each operand. A boundary is a number of loops: the loops below the boundary. The argument
+    `boundaries` counts entries of `ordering`; the result counts loops of the layer.
 
-    Two kinds of entries are no loops of the layer: entries of dimensions that the layer does not have, and entries of
+    Two kinds of entries do not count in the result: entries of dimensions that the layer does not have, and entries of
     size 1. A boundary above all entries of `ordering` stays above all loops of the layer.
     """
     counts = [0]

@@ -1,8 +1,8 @@
 """Parts of a mapping file without effect on a network and its cores: entries, loop dimensions, array dimensions, and
 keys that another key overrules.
 
-Entries for an operator type or for a kind of layers are meant for any network. They are not reported if this network
-has no such layer.
+Entries for an operator type or for a kind of layers are meant for any network. Such entries are not reported if this
+network has no such layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ def note_unused(
     """Add a notice for each part of a mapping that has no effect. `problems` belongs to the document of the mapping.
 
     If `on_one_core` is true, `note_unused_on` has already added the notices for the fields that need several cores. If
-    `core` is given, loops of an entry are compared only with those of the layers that this core runs.
+    `core` is given, loops of an entry are compared only with the loops of the layers that this core runs.
     """
     nodes = [node for node in workload.nodes if core is None or can_run(core, node)]
     layers = [node.layer for node in nodes if node.layer is not None]
@@ -42,8 +42,21 @@ def note_unused(
         _note_overruled(part, entry, on_one_core)
 
 
+def note_unusual_loops(problems: Problems, mapping: Mapping) -> None:
+    """Add a notice for each loop dimension that only a layer of a workload file with an equation of its own can have.
+    This check needs no network; `note_unused` compares the loops with those of a network.
+    """
+    for index, entry in enumerate(mapping.entries):
+        for path, dimension in named_loops(entry):
+            if not is_usual_loop(dimension):
+                message = f"no ONNX network has a loop dimension {dimension}; a layer of a workload file can have one"
+                problems.notice((index, *path), message)
+
+
 def note_overruled(problems: Problems, mapping: Mapping) -> None:
-    """Add a notice for each key that another key of the same entry overrules, for any network and any cores."""
+    """Add a notice for each key that has no effect, because another key of the same entry overrules it. The notices do
+    not depend on the network and the cores.
+    """
     for index, entry in enumerate(mapping.entries):
         _note_overruled(problems.within(index), entry, on_one_core=True)
 
@@ -138,7 +151,7 @@ def is_for_any_network(name: str) -> bool:
 def _nearest(name: str, workload: Workload) -> str:
     """Known name that is closest in spelling to `name`; '' if no name is close. `name` is a selector of the mapping
     file that selects no layer. The known names are `default`, the names and operator types of the layers, and the names
-    and types of operators with layers as parts.
+    and types of operators that consist of several layers.
     """
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     whole = (name for layer in layers for name in layer.part_of)
@@ -147,8 +160,8 @@ def _nearest(name: str, workload: Workload) -> str:
 
 
 def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
-    """Add a notice for each loop dimension in an entry that none of `layers` has. `layers` are the layers to which the
-    entry applies. A dimension with an unusual name gets no notice, because other checks report it as a problem.
+    """Add a notice for each loop dimension that an entry names, but that no layer of the entry has. `layers` are the
+    layers of the entry. A dimension with an unusual name gets no notice, because other checks report it as a problem.
     """
     known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
     for path, dimension in named_loops(entry):
@@ -168,8 +181,8 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 
 def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
-    """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, dimension
-    names and `tiles_if_alone` also get a notice, each if the entry has no tiling that uses the key.
+    """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, also add
+    a notice for each of the keys `layer_dimension_names` and `tiles_if_alone` that no tiling of the entry uses.
     """
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:

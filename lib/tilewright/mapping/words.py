@@ -19,5 +19,5 @@ ONE_CORE, TREE, RING = get_args(ReductionShape)
 TemporalMappingType = Literal["uneven", "even"]
 """Type of the boundaries between memory levels.
 
-uneven: each operand has boundaries of its own. even: all operands in a memory have the same boundary.
+uneven: each operand has its own boundaries. even: all operands in a memory have the same boundary.
 """

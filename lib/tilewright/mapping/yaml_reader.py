@@ -76,7 +76,7 @@ def _check_cores(problems: Problems, entry: MappingEntry) -> None:
         problems.at(("core_allocation_is_fixed",), "needs a core_allocation")
     if entry.reduction is not None and entry.reduction.shape == RING and entry.reduction.core is not None:
         told = "cannot be given for a ring, because each core of a ring adds one share of the outputs"
-        problems.at(("reduction", "core"), told, entry.reduction.core, f"shape: {ONE_CORE} or {TREE}, or no core")
+        problems.at(("reduction", "core"), told, entry.reduction.core, f"no value, or shape: {ONE_CORE} or {TREE}")
     problems.repeated(("layer_dimension_names",), entry.layer_dimension_names or (), "this name is given twice")
 
 

@@ -174,15 +174,15 @@ class MappingEntry(TableModel):
     data use the top memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
-    """Type of level boundaries. `even`: all operands in a memory have the same boundary. `uneven`: each operand has
-    boundaries of its own.
+    """Type of level boundaries. `even`: all operands in a memory have the same boundary. `uneven`: each operand has its
+    own boundaries.
 
     By default, the option `temporal_mapping_type` of the search decides.
     """
     access_same_data_considered_as_no_access: bool | None = None
     """`false`: the array reads an input again even if it used the same data in the previous cycle.
 
-    By default, the parameter of the same name of the stage SpatialMappingConversion decides.
+    Default: the value of the parameter with this name in the stage SpatialMappingConversion.
     """
     core_allocation: Annotated[list[Count], Field(min_length=1)] | None = None
     """Several cores only: ids of the cores that can run the layer. By default, the layer can run on every core that

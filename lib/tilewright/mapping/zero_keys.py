@@ -13,7 +13,7 @@ ZEROS = "zeros"
 
 
 def zero_keys(core: Core) -> tuple[str, ...]:
-    """Keys of the hardware file that use shares of zeros: of the array first, then of the memories."""
+    """Keys of the hardware file that use shares of zeros. The key of the array comes first, then those of memories."""
     found = [f"operational_array.{ZERO_GATING}"] if core.operational_array.zero_gating else []
     found += [f"memories.{memory.name}.{RUN_LENGTH}" for memory in core.memories if memory.run_length]
     return tuple(found)
@@ -28,7 +28,7 @@ def refuse_zeros(cores: Iterable[Core], flow: str) -> None:
             f"{flow} does not model zeros",
             core.name,
             path=key,
-            allowed="leave the key out, or use map, evaluate or explore",
+            allowed="leave the key out, or use the command map, evaluate or explore",
         )
         for core in cores
         for key in zero_keys(core)
@@ -59,7 +59,7 @@ def note_unused_zeros(
                 read[name].add(str(link.get(operand)))
             given.setdefault(key, set()).add("used" if used else "unused")
     found = [
-        Unused(Problem(f"has no effect: no key of the hardware file reads the zeros of {key}", workload_file, 0, ZEROS))
+        Unused(Problem(f"has no effect: no key of the hardware file uses the zeros of {key}", workload_file, 0, ZEROS))
         for key, uses in given.items()
         if uses == {"unused"}
     ]

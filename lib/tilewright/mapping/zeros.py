@@ -2,7 +2,7 @@
 
 The hardware file says which zeros stop an operation and which data are compressed, and the workload says how many zeros
 each operand has. Each element is zero or not, independently of all other elements. The format and both mechanisms are
-those of Eyeriss (Chen et al., IEEE JSSC 52(1), 2017, sections IV-D and V-E); docs/model.md#zeros has the formulas.
+those of Eyeriss (Chen et al., IEEE JSSC 52(1), 2017, sections IV-D and V-E); docs/model/zeros.md has the formulas.
 """
 
 import math
@@ -20,7 +20,7 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_relevancy
 
 _DOWNSAMPLING = "Conv_downsample"
-"""Operator type of convolutions in workload files that is not an ONNX type."""
+"""Operator type of some convolutions in workload files. ONNX has no operator of this type."""
 NOISE = 1e-12
 """Relative tolerance. A quotient counts as an integer if it is this close to an integer."""
 
@@ -37,7 +37,8 @@ def pairs_an_element(run_bits: int, zeros: float) -> float:
 
 
 def compressed_share(code: RunLength, bits: int, zeros: float) -> float:
-    """Expected size of compressed data as a share of the size of the plain data. It is above 1 if there are few zeros.
+    """Expected size of compressed data as a share of the size of the plain data. The result is above 1 if there are few
+    zeros.
 
     Raises MappingError if an element of `bits` bits does not fit into a pair.
     """
@@ -53,7 +54,7 @@ def compressed_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[
     """Size of compressed data as a share of the plain data, by (operand of the layer, index of the memory). Operands
     without a given share of zeros are not compressed.
 
-    Raises MappingError if an element does not fit into a pair of the code.
+    Raises MappingError if an element does not fit into a pair of the run-length code.
     """
     found = {}
     for k, memory in enumerate(core.memories):
@@ -76,14 +77,14 @@ def check_widths(layer: Layer, core: Core, link: Mapping[str, str]) -> None:
             if owner == link[operand] and port.bandwidth_max_bits * (1 + NOISE) < share:
                 raise MappingError(
                     f"{RUN_LENGTH}: port {port.name} of {memory.name} has {port.bandwidth_max_bits} bits per cycle, but"
-                    f" the code makes each bit of {operand} {share:.3g} bits long"
+                    f" the run-length code turns each bit of {operand} into {share:.3g} bits"
                 )
 
 
 def least_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple[str, int], float]:
     """Lower bounds for sizes of moved data, by (operand of the layer, index of the memory). The sizes are shares of the
-    plain data. They are the sizes of `compressed_sizes`, but at most 1 for the output, because its partial sums are not
-    compressed.
+    plain data. The bounds are the sizes of `compressed_sizes`, but at most 1 for the output, because its partial sums
+    are not compressed.
     """
     sizes = compressed_sizes(layer, core, link)
     return {place: min(1.0, size) if place[0] == OUTPUT else size for place, size in sizes.items()}
@@ -95,10 +96,10 @@ def link_sizes(
     """Size of the data that each link moves, as a share of the plain data: array of shape `shape`, with the axes
     operand, memory and direction. None if no data are compressed.
 
-    A port of `w` bits moves `w / share` bits of plain data per cycle. Inputs are compressed, and also final outputs
-    that move upwards (FL, TH). Partial sums are not compressed. On links with compressed final outputs, they count with
-    more bits (`sum_bits`), so that bits divided by width gives the right number of cycles. Partial sums that are read
-    back (TL, FH) have the plain width.
+    A port of `w` bits moves `w / share` bits of plain data per cycle. Inputs, and final outputs that move upwards (FL,
+    TH), are compressed. Partial sums are not compressed. On links with compressed final outputs, partial sums count
+    with more bits (`sum_bits`), so that bits divided by width gives the right number of cycles. Partial sums that are
+    read back (TL, FH) have the plain width.
     """
     memories = compressed_sizes(layer, core, link)
     if not memories:
@@ -123,9 +124,9 @@ def gates(
     read is left out if zeros of the other input stop all lanes that the memory serves. The share is 0 for an operand
     whose reads are never left out.
 
-    `levels` has the spatial loops of each operand. Its first entry has the loops between the array and the innermost
-    memory. Lanes that use different elements of the other input stop independently. Lanes of a sliding window count as
-    lanes with different elements, even where they share elements.
+    `levels` has the spatial loops of each operand. The first entry of an operand has the loops between the array and
+    the innermost memory. Lanes that use different elements of the other input stop independently. Lanes of a sliding
+    window count as lanes with different elements, even where they share elements.
     """
     found = np.zeros(len(layer.operands))
     for o, operand in enumerate(layer.operands):
@@ -151,8 +152,8 @@ def plain_width(width: int, share: float) -> int:
 
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
-    """Shares of zeros that make reads of operand `read` from its innermost memory unnecessary, by input. {} if the
-    hardware file does not say that such reads are left out.
+    """Shares of zeros of the other inputs, by input. These zeros make reads of operand `read` from its innermost memory
+    unnecessary. {} if the hardware file does not say that such reads are left out.
     """
     gating = core.operational_array.zero_gating
     if gating is None or read == OUTPUT or link[read] not in gating.reads_of:
@@ -162,19 +163,21 @@ def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -
 
 
 def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> float:
-    """Lower bound on the reads of operand `read` from its innermost memory, as a share of the reads without any zeros.
-    Zeros of the other input make some reads unnecessary. The bound is exact if each read serves one operation.
+    """Lower bound on the reads of operand `read` from its innermost memory, as a share of the reads in a layer without
+    zeros. Zeros of the other input make some reads unnecessary. The bound is exact if each read serves one operation.
     """
     return math.prod((1.0 - zeros for zeros in gating_zeros(layer, core, link, read).values()), start=1.0)
 
 
 def active_share(layer: Layer, core: Core, link: Mapping[str, str]) -> float:
-    """Share of the operations of a layer that take energy: those without a zero in an input that stops operations."""
+    """Share of a layer's operations that take energy. The core stops an operation if certain inputs have a zero, and a
+    stopped operation takes no energy.
+    """
     return math.prod((1.0 - zeros for zeros in _stopping(layer, core, link).values()), start=1.0)
 
 
 def least_active_share(layer: Layer, core: Core) -> float:
-    """Lower bound of `active_share`, whatever the memory operands of the layer are. It is 1 if no zeros stop
+    """Lower bound of `active_share`, whatever the memory operands of the layer are. The bound is 1 if no zeros stop
     operations.
     """
     if core.operational_array.zero_gating is None or not _multiplies(layer):

@@ -17,8 +17,8 @@ from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 COMPUTE = "compute"
 """Name of the bound if the computing arrays limit the step."""
 NOTABLE_GAIN = 0.1
-"""Smallest saving with which a part of the accelerator is the bound of a step, as a share of the step's time. The
-saving is the time that the step saves if the part, such as a port or the links, has twice its width.
+"""Smallest saving with which a part of the accelerator (such as a port or the links) is the bound of a step. The saving
+is the time that the step saves if the width of the part is doubled, as a share of the step's time.
 """
 LEGEND = (
     "the port that saves most time if its width is doubled, and the share of the time that this saves."
@@ -40,18 +40,18 @@ class StepLimit:
     """Bound of a step (what limits the time of the step), with the shares of the time that determine this bound."""
 
     widths: Verdict
-    """Verdict on the shares of the time that doubled widths save. The share of a part is the time that the step saves
-    if only this part has twice its width. If a set of parts bounds the step, the first share is the share of this set.
+    """Verdict on the shares of the time that doubled widths save. The share of a part is what the step saves if only
+    this part has twice its width. If a set of parts bounds the step, the first share is the share of this set.
     """
     kinds: Verdict
-    """Verdict on the numbers of cycles of each kind. It compares nothing if the kinds are not known."""
+    """Verdict on the cycles by kind, such as computing or waiting. It compares nothing if the kinds are not known."""
     parts: tuple[str, ...]
-    """Part or set of parts that bounds the step; () if a kind of cycles bounds the step."""
+    """Names of the part, or of the parts of the set, that bounds the step. () if no part or set bounds the step."""
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict that names the bound: the field `widths` if a part or a set of parts is the bound, otherwise the
-        field `kinds`.
+        """Verdict that names what bounds the step. It is the field `widths` if a part, or a set of parts, bounds the
+        step. Otherwise, it is the field `kinds`.
         """
         return self.widths if self.parts else self.kinds
 
@@ -85,11 +85,11 @@ def step_limit(
     kinds: Mapping[str, float],
     most_sets: int = MOST_SETS,
 ) -> StepLimit:
-    """Bound of a step that takes `latency_cycles`: the parts, or the kind of cycles, that limit its time.
+    """Bound of a step that takes `latency_cycles`: the parts that limit its time, or the kind that has most cycles.
 
-    `widths` has the share of the time that each part saves if only this part has twice its width. `saved_by` returns
-    the share that a set of parts saves if all of them have twice their width. `kinds` has the number of cycles of each
-    kind, such as ARRAY for the cycles in which the array works; {} if the kinds are not known.
+    `widths` has a share of the time for each part: the share that is saved if only this part is twice as wide.
+    `saved_by` returns the share that is saved if all parts of a set are twice as wide. `kinds` has the number of cycles
+    of each kind, such as ARRAY for the cycles in which the array works; {} if the kinds are not known.
     """
     question, unit = "share of the time that twice the width saves", "of the time"
     found = Verdict.of(question, unit, 1.0, widths, "-")

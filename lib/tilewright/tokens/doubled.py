@@ -23,14 +23,14 @@ class Doubled:
     kind: str
     """Changed property: WIDTH or SIZE."""
     name: str
-    """Name of the changed part. For the off-chip memory, it is the name of this memory; for the links, LINKS; for an
-    on-chip memory, the name of its core file and its own name. For a set of parts, the names are joined with "and".
+    """Name of the changed part. The off-chip memory has its own name, and the links have the name LINKS. An on-chip
+    memory has the name of its core file in front of its own name. The names of a set of parts are joined with "and".
     """
     accelerator: MultiCoreAccelerator
     core_files: frozenset[str]
     """Core files for which the change can alter the costs of computation nodes."""
     change: Change = field(compare=False, default=lambda accelerator: accelerator)
-    """Function that changes the same part of another accelerator in the same way."""
+    """Function that makes this change in another accelerator."""
 
     @property
     def column(self) -> str:
@@ -47,8 +47,8 @@ def saved_column(kind: str, name: str) -> str:
 
 def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> JsonObject:
     """Table columns on the two parts with the largest gains: the part that saves most time with twice its width, and
-    the part that saves most time with twice its size. For each of them, the columns have its name and the share of the
-    time that it saves.
+    the part that saves most time with twice its size. For each of the two parts, the columns have the name and the
+    share of the time that the part saves.
 
     `widths` and `sizes` have the saved share of the time for each part. The name is '' if no part saves time.
     """

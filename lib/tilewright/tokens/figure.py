@@ -46,14 +46,17 @@ def token_figure(found: TokenCosts) -> Figure:
             number_axis(axis.yaxis, scale=scale)
             axis.grid(visible=True, which="major", alpha=0.3)
         axes[0].legend(title="batch", fontsize="small")
-        title = f"{found.model} on {found.core}; hollow points do not fit into {found.memory}"
+        title = f"Tokens of {found.model} on {found.core}; hollow points do not fit into {found.memory}"
         figure.suptitle(title)
         figure.note(title, (), lambda: found.table)
     return figure
 
 
 def _unit(column: str, values: Sequence[float]) -> Unit:
-    """Unit in which a column is drawn. It is the unit of the text if the values are readable in this unit."""
+    """Unit in which a column is drawn. The unit of a number of cycles suits the geometric mean of the smallest and the
+    largest value. Any other column has the unit of the text for the terminal (`UNITS_IN_PAPER`) if its values are
+    readable in this unit.
+    """
     if column.endswith("_cycles"):
         return unit_for(math.sqrt(min(values) * max(values)), CYCLE_UNITS)
     end = unit_end(column)

@@ -52,9 +52,9 @@ An array of figures has these groups of entries, in this order:
 Counts are exact up to 2^53.
 """
 Kind = tuple[Layer, MappingConstraints, str, str, str]
-"""Key under which the figures of a layer are stored. It has five parts: the layer without its name; the constraints on
-the mapping; the unit that the layer needs (MAC array or vector unit); the operator type of the layer; and the type of
-the network operator to which the layer belongs, such as Softmax.
+"""Key under which the figures of a layer are stored. The key has five parts: the layer without its name; the
+constraints on the mapping; the unit that the layer needs (MAC array or vector unit); the operator type of the layer;
+and the type of the network operator to which the layer belongs, such as Softmax.
 """
 
 
@@ -232,9 +232,10 @@ class LayerFigures:
         return [StepRun("", sums, float(sums[LATENCY]))]
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on what limits a step. They have the bound of the step, the port whose double width saves the
-        most time, and the memory whose double size saves the most time. They also have, for each memory below the
-        outermost ones, the share of the time that its double size saves."""
+        """Table columns on what limits a step. The columns have the bound of the step, the port whose double width
+        saves the most time, and the memory whose double size saves the most time. For each memory below the outermost
+        memories, the columns also have the share of the time that its double size saves.
+        """
         return limit_of(self, step, workload)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
@@ -270,9 +271,10 @@ class LayerFigures:
 
 
 def limit_of(figures: LayerFigures, step: StepRun, workload: Workload) -> JsonObject:
-    """Table columns on what limits a step. They have the bound of the step, the port whose double width saves the most
-    time, and the memory whose double size saves the most time. They also have, for each memory below the outermost
-    ones, the share of the time that its double size saves. `workload` has the layers of the step."""
+    """Table columns on what limits a step. The columns have the bound of the step, the port whose double width saves
+    the most time, and the memory whose double size saves the most time. For each memory below the outermost memories,
+    the columns also have the share of the time that its double size saves. `workload` has the layers of the step.
+    """
     latency = step.latency_cycles
 
     def saved(names: Iterable[object], cycles: Sums) -> dict[str, float]:

@@ -34,8 +34,8 @@ _ADD = "Add"
 def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
     """Network that contains only the layer of `node`, once, even if the workload repeats the node.
 
-    Each operand reads a tensor of its own. Without this, two operands could name the same tensor if the node stands for
-    several nodes, such as the sums over blocks of keys.
+    Each operand reads a separate tensor. If the node stands for several nodes, such as the sums over blocks of keys,
+    two operands could otherwise name the same tensor.
     """
     assert node.layer is not None
     places = [_Place(OUTPUT, node.index_maps[0].output.tensor)]
@@ -113,12 +113,12 @@ def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Work
 
 
 def row_parallel(network: Workload, count: int) -> Workload | None:
-    """Network of a matrix product with weights that is cut along its input channels: up to `count` smaller products,
-    and the nodes that sum their results.
+    """Network that computes one matrix product with weights by up to `count` smaller products. The product is cut along
+    its input channels. Further nodes add the results of the smaller products.
 
-    The outputs of the smaller products have the precision of partial sums. Each node of the sum adds two tensors, with
-    one addition per element. Returns None if the layer is not a matrix product with weights, or if it has fewer than
-    `count` input channels.
+    The outputs of the smaller products have the precision of partial sums. Each node that adds results adds two
+    tensors, with one addition per element. Returns None if the layer is not a matrix product with weights, or if it has
+    fewer than `count` input channels.
     """
     (node,) = network.nodes
     layer = node.layer
@@ -230,14 +230,13 @@ class Finer(NamedTuple):
 PLAIN = Finer()
 FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
 """Finer cuts that are tried for a core's part of a layer that needs a MAC array, such as a matrix product. If the part
-is cut into pieces, the core can fetch the next piece while it computes one. A piece can also fit into the core's memory
-if the whole part does not.
+is cut into pieces, the core can fetch the next piece while it computes the current piece. A piece can also fit into the
+core's memory if the whole part does not.
 """
 FINER_VECTORS = (PLAIN, Finer(4))
 """Finer cuts that are tried for a core's part of a layer that does not need a MAC array."""
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
-"""Finer cuts that are tried for a core's part of a matrix product that is cut along its sum: each core adds up a part
-of the input features."""
+"""Finer cuts that are tried for one core's part of a matrix product whose input features are divided among cores."""
 _COLUMNS = ("G", "H", "K")
 """Loops over heads (G, H) and output columns (K), in the order in which they are cut. All other output loops except
 those in _ROWS are cut after these loops.
@@ -254,7 +253,7 @@ class CutLayer:
     """Network of the whole layer, before the cut."""
     network: Workload
     """Network after the cut. If the layer is cut along its inputs, this network has several products and the nodes that
-    add their results. Otherwise, it is equal to `of`, and the cut is only in `mapping`.
+    add their results. Otherwise, this network is the network in the field `of`, and only `mapping` describes the cut.
     """
     mapping: Mapping
     products: int = 0
@@ -282,8 +281,8 @@ def finer_of(node: WorkloadNode) -> tuple[Finer, ...]:
 
 
 def _for_any_core(entry: MappingConstraints) -> MappingConstraints:
-    """Copy of a mapping entry that applies to all layers. The copy has no tilings. It has no fixed allocation; if the
-    entry fixes one, all cores of this allocation are allowed.
+    """Copy of a mapping entry that applies to all layers. The copy has no tilings and no fixed allocation. If the entry
+    fixes an allocation, the copy allows all cores of the allocation.
     """
     fixed = entry.core_allocation_is_fixed
     cores = entry.core_allocation
@@ -342,7 +341,8 @@ def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple
     """Pair (loops, factor). The loops make as many parts as possible, but at most `parts`. Dimensions that come first
     in `names` are cut first.
 
-    The factor is `parts` / number of parts that the loops make, rounded up. It is 1 if the loops make all parts.
+    The factor is `parts` / number of parts that the loops make, rounded up. The factor is 1 if the loops make all
+    parts.
     """
     found, left = [], parts
     for place, name in enumerate(names):

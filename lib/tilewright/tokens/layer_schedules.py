@@ -98,7 +98,8 @@ class LayerSchedules:
     """Changed accelerators. The latency of every layer is computed on each of them."""
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
-    """Rows of the cost table for each changed accelerator, by its index in `doubled`, as far as they were computed."""
+    """Rows of the cost table for each changed accelerator, by its index in `doubled`. Rows that were not needed yet are
+    missing."""
     _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
     """Best schedule of each layer. If a changed accelerator is added to `doubled` later, the latency on it is computed

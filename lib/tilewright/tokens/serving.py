@@ -273,8 +273,8 @@ def _names(described: DescribedModel, core: Core, chosen: ProfileNames) -> Profi
 
 
 def variant_of(precision: Precision) -> str:
-    """Name of the precision of a model. It contains the number of bits of the weights. If the cache has another number
-    of bits, the name also contains that number.
+    """Name of the precision of a model. The name contains the number of bits of the weights. If the cache has another
+    number of bits, the name also contains that number.
     """
     weights, cache = (_VARIANTS.get(bits, f"{bits}bit") for bits in (precision.weights, precision.cache))
     return weights if weights == cache else f"{weights}-kv{cache}"

@@ -25,7 +25,7 @@ The class that implements StepFigures defines the figures from index FURTHER on.
 
 @dataclass(frozen=True)
 class StepRun:
-    """Costs of a step if the cores share it by one strategy."""
+    """Costs of a step if the cores share the step by one strategy."""
 
     strategy: str
     """Strategy by which several cores share the step; '' on one core."""
@@ -57,7 +57,7 @@ class StepFigures(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """Memory that must hold weights, caches and activations."""
+        """Memory in which the weights, caches and activations must fit."""
 
     @property
     def clock_period_ns(self) -> float | None:
@@ -92,8 +92,8 @@ class StepFigures(Protocol):
         """
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on what limits a step: its bound, and the parts with the largest gains. They also have the
-        share of the time that each part saves with twice its width or size. `workload` has the layers of the step.
+        """Table columns on what limits a step: its bound, and the parts with the largest gains. The columns also have
+        the share of the time that each part saves with twice its width or size. `workload` has the layers of the step.
         """
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:

@@ -52,7 +52,9 @@ class Way(NamedTuple):
 
     strategy: str
     core: int = -1
-    """Index of the core that runs all layers, as a stage of a pipeline; -1 if all cores share each layer."""
+    """Index of the core that runs all layers, with the strategy PIPELINE. The index is -1 if all cores share each
+    layer.
+    """
 
 
 @dataclass
@@ -100,7 +102,9 @@ class SystemFigures:
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """Indexes of the cores that can run matrix products, and thus stages of a pipeline; known after a search."""
+        """Indexes of the cores that can run matrix products. Only these cores can run a stage of a pipeline. The
+        indexes are known after a search.
+        """
         assert self._stages
         return self._stages
 
@@ -215,9 +219,9 @@ class SystemFigures:
         return shared_ways(self, sums, requests)
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on the limits of a step. They tell what limits the latency, and which parts of the accelerator
-        save most if their width or size is doubled. For each part, they also give the share of the latency that the
-        part saves. `workload` has the layers of the step, and `requests` is its number of requests.
+        """Table columns on the limits of a step. The columns tell what limits the latency, and which parts of the
+        accelerator save most if their width or size is doubled. For each part, the columns also give the share of the
+        latency that the part saves. `workload` has the layers of the step, and `requests` is its number of requests.
         """
         return limit_of(self, step, workload, requests)
 
@@ -240,7 +244,7 @@ class SystemFigures:
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Sums:
         """Figures (energy, latency, ...) of one node, as an array [way, figure]. A way says how the cores share the
-        step (`ways`). If the node represents several equal nodes, the figures are those of one of them.
+        step (`ways`). If the node represents several equal nodes, the figures are for a single node.
         """
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
@@ -293,8 +297,8 @@ def stage_ends(cycles: Sums, first: Sums, last: Sums) -> tuple[int, ...]:
 
     `cycles` has the cycles of each block on the core of each stage, as [stage, block]. `first` and `last` have the
     cycles of the layers before and after the blocks, as [stage]. The first stage also runs the layers before the
-    blocks, and the last stage also runs those after the blocks. A stage can be without blocks. If several divisions are
-    equally good, the one with the earliest ends is taken.
+    blocks, and the last stage also runs the layers after the blocks. A stage can be without blocks. If several
+    divisions are equally good, the division with the earliest ends is taken.
     """
     stages, blocks = cycles.shape
     until = np.concatenate((np.zeros((stages, 1)), np.cumsum(cycles, axis=1)), axis=1)
@@ -365,9 +369,9 @@ def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
 
 
 def limit_of(figures: SystemFigures, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-    """Table columns on the limits of a step. They tell what limits the latency, and which parts of the accelerator save
-    most if their width or size is doubled. For each part, they also give the share of the latency that the part saves.
-    `workload` has the layers of the step, and `requests` is its number of requests.
+    """Table columns on the limits of a step. The columns tell what limits the latency, and which parts of the
+    accelerator save most if their width or size is doubled. For each part, the columns also give the share of the
+    latency that the part saves. `workload` has the layers of the step, and `requests` is its number of requests.
     """
     parts, cycles = figures.single_parts, figures.doubled_cycles(step.figures)
     latency = step.latency_cycles

@@ -20,7 +20,7 @@ from tilewright.base.harmless import ended_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.unused import UnusedRow
 from tilewright.cost.rates import time_and_power
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.terminal_tables import render, text_table
 from tilewright.tokens.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text
 from tilewright.tokens.steps import ENERGY, MACS, OPERATIONS, StepFigures, Sums
 from tilewright.workload.graph import Workload
@@ -45,8 +45,8 @@ IN_PAPER = (
 )  # fmt: skip
 """Columns of the table in its version for a paper."""
 UNITS_IN_PAPER = {"_pj": (1e9, "mJ"), "_s": (1e-3, "ms")}
-"""Units of the text for the terminal: ending of a column -> (divisor, unit). A table or figure for a paper uses them,
-too, unless its numbers would not be readable in these units.
+"""Units of the text for the terminal: ending of a column -> (divisor, unit). A table or figure for a paper has the same
+units, unless its numbers would not be readable in these units.
 """
 
 
@@ -174,8 +174,8 @@ class TokenCurves:
 
 
 def spread(first: int, last: int, count: int, block: int) -> list[int]:
-    """Context lengths from `first` to `last`: `count` numbers, evenly spaced on a logarithmic scale. They are rounded
-    to multiples of `block`, and duplicates are left out.
+    """Context lengths from `first` to `last`: `count` numbers, evenly spaced on a logarithmic scale. The numbers are
+    rounded to multiples of `block`, and duplicates are left out.
 
     Raises InputError if `first`, `last` and `count` do not define a range.
     """
@@ -300,7 +300,7 @@ def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[
 def activation_bits(workload: Workload) -> int:
     """Largest number of bits that one layer reads and writes.
 
-    Weights are not counted, and neither are data that are kept between steps.
+    Weights, and data that are kept between steps, are not counted.
     """
     kept = {name for node in workload.nodes if node.layer is None for name in (*node.inputs, *node.outputs)}
     kept &= {*workload.inputs, *workload.outputs, *(name for name in workload.tensor_of if name.endswith("_keys"))}

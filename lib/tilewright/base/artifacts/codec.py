@@ -5,8 +5,8 @@ integers and floats in different ways. Metadata of a field changes how the field
 
 * LEFT_OUT: the field is not written if it has its default value, and it can be missing in the JSON.
 * DERIVED: the field is never written, because an outer object contains its value.
-* `spread`: the field holds pairs (name, number). In the JSON object, each pair becomes a key of its own, beside the
-  other fields. The metadata value is a function that returns the names that such a key can have.
+* `spread`: the field holds pairs (name, number). In the JSON object, each pair becomes a separate key, beside the other
+  fields. The metadata value is a function that returns the names that such a key can have.
 """
 
 import types
@@ -58,8 +58,8 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 class _MisfitError(ValueError):
-    """Error of data that does not fit the type. `place` is the path of this data. The path grows at its start: each
-    value that encloses the data adds its key there.
+    """Error of data that does not fit the type. `place` is the path of this data. Each value that encloses the data
+    adds its key at the start of the path.
     """
 
     def __init__(self, message: str, place: str = "") -> None:
@@ -140,7 +140,7 @@ def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str
 @cache
 def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
     """Pair (readers, required names) for a dataclass or a named tuple. `readers` maps the name of each field to the
-    function that reads its data. The required names are those of the fields that must be present.
+    function that reads its data. The required names are the names of the fields that must be present.
     """
     hints = typing.get_type_hints(kind)
     written = _written(kind)
@@ -163,8 +163,8 @@ def _read_dict(read: Reader, data: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
-    """Pairs (name, field), one for each field that a dataclass writes to JSON. The second element is None if the field
-    is always written. In all other cases, it is the field itself, which is left out when it has its default value.
+    """Pairs (name, field), one for each field that a dataclass writes to JSON. `field` is None if the field is always
+    written. Any other field is left out when it has its default value.
     """
     own = fields(kind) if is_dataclass(kind) else ()
     found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]

@@ -45,8 +45,8 @@ def content_digest(value: JsonValue) -> str:
 
 
 def input_digest(path: Path | str) -> str:
-    """Digest of the content of a file that a person wrote. For a YAML file, this is the digest of the parsed data. For
-    any other file, it is the digest of the bytes.
+    """Digest of the content of a file that a person wrote. For a YAML file, the digest is computed from the parsed
+    data. For any other file, the digest is computed from the bytes.
 
     Comments, blanks and quoting in a YAML file do not change the digest. Repeated keys and their lines change the
     digest, because a notice names these lines. If a workload file names the configuration of a language model, the
@@ -59,9 +59,8 @@ def input_digest(path: Path | str) -> str:
 def digests_of_file(path: Path | str) -> tuple[str, str]:
     """Digest of the bytes of a file that a person wrote, and digest of its content (`input_digest`).
 
-    If the file is a workload file that names the configuration of a language model, the first digest is '', because the
-    bytes of the workload file alone do not determine the content. If the file cannot be read, both digests are
-    'missing'.
+    The first digest is '' for a workload file that names the configuration of a language model, because the bytes of
+    such a file alone do not determine its content. If the file cannot be read, both digests are 'missing'.
     """
     source = Path(path)
     try:

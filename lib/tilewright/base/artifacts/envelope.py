@@ -59,13 +59,13 @@ PLUG_INS = "plug_ins"
 
 
 class Artifact(NamedTuple):
-    """A verified artifact as read from a file."""
+    """Verified artifact, as read from a file."""
 
     schema: str
     provenance: dict[str, Any]
     digest: str
     payload: Any
-    """The object, or the tuple of rows of a table."""
+    """Single object of the artifact, or tuple with the rows of a table."""
 
 
 def write_document(path: Path | str, schema: str, payload: Any, provenance: JsonObject) -> str:
@@ -124,8 +124,8 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
 
 def read_beside(path: Path, artifact: Path) -> bytes:
     """Bytes of the file `path`, which was written together with an artifact. The bytes are compared with the digest in
-    the artifact; without the artifact, they are not checked. Raises ArtifactError if the file is missing or its bytes
-    have changed.
+    the artifact. Without the artifact, the bytes are not checked. Raises ArtifactError if the file is missing or its
+    bytes have changed.
     """
     content = read_bytes(path)
     if artifact.is_file():
@@ -135,7 +135,7 @@ def read_beside(path: Path, artifact: Path) -> bytes:
 
 
 def is_artifact(path: Path | str) -> bool:
-    """True if the first bytes of a file are those of an artifact. The rest of the file can still be damaged."""
+    """True if a file begins like an artifact. The rest of the file can still be damaged."""
     try:
         with Path(path).open("rb") as stream:
             start = stream.read(64)

@@ -32,8 +32,8 @@ def existing_file(source: FilePath, what: str = "") -> Path:
 
 
 def _file_of_project(path: Path, what: str) -> str:
-    """Path of the file that a bare name, such as `resnet18`, has in the folder of `config` for this kind of file. ''
-    for a path with a folder or a suffix, and if there is no such file.
+    """Path of the file that a bare name such as `resnet18` means: a file of this name in `config/<what>`, without its
+    suffix. The result is '' if `path` has a folder or a suffix, or if there is no such file.
     """
     if path.suffix or path.parent != Path() or not what.isalpha():
         return ""
@@ -64,8 +64,8 @@ def make_folder(path: Path | str) -> None:
 
 
 def write_atomically(path: Path | str, content: str | bytes, *, is_cache: bool = False) -> None:
-    """Write a file under a temporary name in the same folder, then rename it. A reader sees the old file or the new
-    one.
+    """Write a file under a temporary name in the same folder, then rename it. A reader sees either the old file or the
+    new file.
 
     The file and its folder are on the disk when this function returns. If `is_cache` is true, the file is not flushed
     to the disk and can be lost in a power failure. Raises InputError if the file cannot be written.

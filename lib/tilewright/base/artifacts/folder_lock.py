@@ -1,10 +1,10 @@
 """Lock of a folder of results: only one run at a time writes there, from any checkout and any machine.
 
 The lock is the file `.tilewright-lock` in the folder. The file names the host and the process that hold the lock, and
-the time at which the lock was taken. The lock is made as a hard link. If two machines make it at the same time, only
-one of them succeeds, also over NFS. If the holder is a process of this host that has ended, the next run takes the
+the time at which the lock was taken. The lock is made as a hard link. If two machines make the link at the same time,
+only one machine succeeds, also over NFS. If the holder is a process of this host that has ended, the next run takes the
 lock. A host cannot see whether a process of another host still runs. A lock of another host is therefore never taken
-over, no matter how old it is. It is removed only by the command that the error message names.
+over, no matter how old it is. Only the command that the error message names removes such a lock.
 
 Standard library only.
 """

@@ -37,19 +37,19 @@ VERSION = 1
 UP_TO_DATE = ""
 """State of a unit (the files that one job makes) if a run from scratch would make the same files again."""
 _LONG_AGO_NS = 10**18
-"""Time stamp of an order file (`<unit>.due`) whose unit is up to date, in ns. It stands for September 2001, so that the
-order file is older than all result files."""
+"""Time stamp of an order file (`<unit>.due`) whose unit is up to date, in ns. The time stamp is in September 2001, so
+that the order file is older than all result files."""
 _UNSETTLED_NS = 2 * 10**9
-"""Time in ns after a change of a file during which a second change can get the same time stamp, because clocks of file
-systems are coarse. A digest that was computed within this time is not trusted."""
+"""Time in ns that must pass between a change of a file and the computation of its digest. An earlier digest is not
+trusted: clocks of file systems are coarse, so that a second change soon after the first can get the same time stamp."""
 
 
 class Job(NamedTuple):
     """Command that makes a unit."""
 
     words: tuple[str, ...]
-    """Verb of tilewright with its arguments. Empty if the unit needs no command: it is complete as soon as the units
-    that it needs are made.
+    """Verb of tilewright with its arguments. Empty for a unit without a command; such a unit is complete as soon as the
+    units in `needs` are made.
     """
     log: str
     removes: tuple[str, ...] = ()
@@ -93,8 +93,9 @@ class _Seen(NamedTuple):
 
 
 def files_digest(path: Path) -> str:
-    """Digest of the bytes of a file, or of the names and bytes of all files in a folder. It is 'missing' if the path
-    does not exist."""
+    """Digest of the bytes of a file, or of the names and bytes of all files in a folder; 'missing' if the path does not
+    exist.
+    """
     if path.is_dir():
         # Snakemake notes the age of a folder in a hidden file.
         inner = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".snakemake"))
@@ -205,7 +206,8 @@ class Order(NamedTuple):
 
     def _besides(self) -> list[Path]:
         """Existing files that match the patterns `besides` of the unit. The job makes such files only in some cases.
-        They can therefore be left over from an earlier result."""
+        Such files can therefore be left over from an earlier result.
+        """
         found = {path for pattern in self.besides for path in self.results.glob(pattern)}
         return sorted(found - {self.results / file for file in self.files})
 
@@ -273,9 +275,9 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """True if this process decides which jobs run. It then rewrites the order file of every unit that has to be made.
-    False if this process only runs a job that another process has ordered. It then keeps an order file that is still up
-    to date.
+    """True if this process decides which jobs run. Such a process rewrites the order file of every unit that has to be
+    made. False if this process only runs a job that another process has ordered. Such a process keeps an order file
+    that is still up to date.
     """
     damaged: list[str] = field(default_factory=list)
     """Files whose bytes have changed since their unit wrote them. Only the units that were passed to `state` are

@@ -21,8 +21,8 @@ from tilewright.base.missing_files import missing_file
 
 REMEDY = "delete it, and repeat the run that wrote it"
 FILES_BESIDE = "files"
-"""Key in the provenance of an artifact. Its value has the digests of other files that were written with the artifact,
-by file name."""
+"""Key in the provenance of an artifact. The value of the key is a table: name of a file that was written together with
+the artifact -> digest of this file."""
 _DIGITS = 2 * DIGEST_BYTES
 _HOLE = b"?" * _DIGITS
 _DOCUMENT_END = b',\n "file_digest": "' + _HOLE + b'"\n}\n'
@@ -33,8 +33,8 @@ _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
 """Size in bytes of the last record of a zip archive, without its comment."""
 _MOST_CHANGED = 2
-"""Largest number of wrong bytes with which a seal counts as a damaged seal. If more bytes are wrong where a seal is
-expected, the file counts as a file without a seal."""
+"""Largest number of wrong bytes in a damaged seal. If more bytes are wrong where a seal is expected, the file counts as
+a file without a seal."""
 
 
 def sealed_document(text: str) -> bytes:

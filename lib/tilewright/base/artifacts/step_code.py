@@ -5,10 +5,10 @@ again. The digest covers the raw bytes of every file of the package that the ste
 begins, and all modules that they import, directly or through other modules.
 
 The digests must take only milliseconds, because every command and the Snakefile compute them when they start. This
-module therefore uses only the standard library, and no parser. It searches the text of a source file for the modules
-that the file can import: modules in import statements (except under `if TYPE_CHECKING:`), modules whose names are in
-quotes (used for families of operators), and modules of registry entries. A test compares the result with Python's own
-parser.
+module therefore uses only the standard library, and no parser. The module searches the text of a source file for the
+modules that the file can import. These are modules in import statements (except under `if TYPE_CHECKING:`), modules
+whose names are in quotes (used for families of operators), and modules of registry entries. A test compares the result
+with Python's own parser.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class SourceTree:
     """Sources of the package in a folder. Each file is read only one time. Files are named relative to the folder.
 
     The argument `imported` maps a module name to the source that was read when the module was imported. This source is
-    used in place of the present content of the file, because it is the source that runs.
+    used in place of the present content of the file, because the running code comes from this source.
     """
 
     def __init__(self, package: Path, imported: Mapping[str, bytes] | None = None) -> None:
@@ -119,8 +119,9 @@ class SourceTree:
         return frozenset(beside).union(programs, *found)
 
     def _files_run(self, module: bytes) -> frozenset[str]:
-        """Files that run when a module or package is imported: its own file and those of all packages above it.
-        `module` is the name without `tilewright` in front (b".cost.kernel")."""
+        """Files that run when a module or package is imported: the file of the module, and the files of all packages
+        above the module. `module` is the name without `tilewright` in front (b".cost.kernel").
+        """
         if module not in self._run:
             place = module[1:].decode().replace(".", "/")
             both = (f"{place}.py", f"{place}/__init__.py") if place else ("__init__.py",)
@@ -209,16 +210,16 @@ _ONE_CORE = (
     *(_REPORT, "tilewright.peers.zigzag.exports.*"),
     *("tilewright.peers.stream", "tilewright.peers.stream.*"),
 )
-"""Modules that steps on one core exclude: modules that only print, and readers of the mapping files of Stream. Steps on
-one core refuse these files.
+"""Modules that are not part of the code of steps on one core: modules that only print, and readers of the mapping files
+of Stream, which these steps refuse.
 """
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
 _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _FOR_PAPER = ("tilewright.results.paper_figure", "tilewright.results.paper_tables")
 _MULTI_REPORT = "tilewright.cli.report_multi"
 _READ_NETWORKS = "tilewright.workload.onnx.*"
-"""Readers of ONNX files. Steps that need only the hardware of a run do not read its network, and exclude these
-readers."""
+"""Readers of ONNX files. They are not part of the code of steps that need only the hardware of a run: such steps do not
+read the network."""
 CODE_OF: dict[str, StepCode] = {
     **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),

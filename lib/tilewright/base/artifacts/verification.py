@@ -3,7 +3,7 @@
 Files that tilewright reads again contain a digest of their own content, the seal (`seals.py`). Some artifacts contain
 the digests of files that lie next to them. Manifests (`manifest.py`) contain the digests of all files that jobs of the
 pipeline wrote. A file with a name that the pipeline gives to artifacts must have a seal. Any other file is checked only
-if it has a seal or shows traces of one.
+if it has a seal or the remains of a damaged seal.
 """
 
 import re
@@ -61,9 +61,9 @@ class Verified:
 
 
 def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
-    """Compare each file in a folder of results with every digest of it that exists: in its seal, in an artifact beside
-    it, or in a manifest. If `paths` is given, seals are checked only at these paths; the comparison with manifests
-    still covers all files.
+    """Compare each file in a folder of results with its digests: in its seal, in an artifact beside the file, and in a
+    manifest. If `paths` is given, seals are checked only at these paths; the comparison with manifests still covers all
+    files.
     """
     sealed = _with_seals(folder, folder.rglob("*") if paths is None else paths)
     return _together(sealed, _compared_with_manifests(folder))
@@ -72,7 +72,7 @@ def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified
 def verify_part(folder: Path) -> Verified:
     """Verify a folder that is a part of a folder of results, or that contains several folders of results.
 
-    All files in `folder` are compared with their seals. They are also compared with the manifests of the folder of
+    All files in `folder` are compared with their seals. The files are also compared with the manifests of the folder of
     results that contains `folder`, and with the manifests of each folder of results inside `folder`.
     """
     above = results_above(folder)

@@ -116,7 +116,9 @@ class SramCost:
 
 
 _LEAST_SMALLER = 0.02
-"""Smallest share of the area that wider words must save for a remark to be given."""
+"""Threshold for the remark on wider words, as a share of the area: the remark is given if wider words save at least
+this share.
+"""
 _BEYOND = "is beyond the table"
 """Words that mark a step as an extrapolation."""
 _MEAN = "weighted mean of the logarithms"
@@ -177,11 +179,11 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
 
 
 def _around(what: str, value: float, known: Sequence[int], unit: str, steps: list[str]) -> list[tuple[int, float]]:
-    """Pairs (value in the table, weight) for interpolating `value`. If the table has `value`, it is the only pair.
-    Otherwise, the pairs are the two neighbours of `value`.
+    """Pairs (value in the table, weight) for interpolating `value`. If the table has `value`, the result is one pair.
+    Otherwise, the result has two pairs, for the neighbours of `value` in the table.
 
-    A value outside the table is extrapolated from the two values at this end of the table, and `steps` gets a text on
-    the extrapolation. Raises NoCostError if the value is too far outside.
+    A value outside the table is extrapolated from the two nearest values in the table, and `steps` gets a text on the
+    extrapolation. Raises NoCostError if the value is too far outside.
     """
     if value in known:
         return [(int(value), 1.0)]
@@ -311,8 +313,8 @@ class CostSource:
     """Access time in ns; None if unknown."""
     relative_range: tuple[float, float] = (1.0, 1.0)
     """Range of the true energies and area, as smallest and largest factor on these figures. For SRAM, the factors are
-    CACTI_RANGE. For DRAM, they are the smallest and the largest published energy, divided by the energy used. Without a
-    known range, they are (1.0, 1.0).
+    CACTI_RANGE. For DRAM, the factors are the smallest and the largest published energy, divided by the energy used.
+    Without a known range, the factors are (1.0, 1.0).
     """
 
     @property
@@ -377,7 +379,8 @@ def _smaller_when_wider(shape: MemoryShape, found: dict[int, SramCost], node_nm:
 def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCost:
     """Cost that zigzag-dse 3.9.1 finds with `auto_cost_extraction`. Raises NoCostError.
 
-    `word_bits` is the width of the first read port. Without a read port, it is the width of the first read-write port.
+    `word_bits` is the width of the first read port. Without a read port, `word_bits` is the width of the first
+    read-write port.
     """
     if memory_type == DRAM:
         raise NoCostError("the table of CACTI has no DRAM", "r_cost, w_cost and area; or `cost: {from: dram}`")

@@ -56,8 +56,8 @@ _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
 """Setup -> base-2 logarithms of the smallest and the largest size in bytes. All sizes are powers of two."""
 _CORNER = 4
 """Limit on the ratio FEWEST_WORDS / (number of words of a memory in the grid). Memories with fewer words than CACTI
-needs (FEWEST_WORDS) are at the corners of the grid. They get predicted figures, because a memory between four points
-of the grid is interpolated from all four points.
+needs (FEWEST_WORDS) are at the corners of the grid. These memories get predicted figures, because a memory between four
+points of the grid is interpolated from all four points.
 """
 
 

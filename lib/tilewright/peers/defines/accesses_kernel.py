@@ -37,8 +37,8 @@ block, its energy, its cycles, and its accesses by operand, memory level and dir
 
 @kernel
 def find_least_energy(problem, ws, block, found, count):
-    """Find the order of least energy among the first `count` orders of `block`. Of orders with equal energy, it is the
-    first one.
+    """Find the order of least energy among the first `count` orders of `block`. Of orders with equal energy, the first
+    counts.
 
     The order is written to `found` if `found` holds no order or an order with a higher energy.
     """

@@ -45,7 +45,7 @@ class TimedPoints:
     prompts: tuple[tuple[int, int], ...]
     """Points for prompts, as pairs (new tokens, cached tokens) of one request."""
     answers: tuple[tuple[int, int], ...]
-    """Points for answers, as pairs (number of requests with one new token each, cached tokens of each request)."""
+    """Points for decode steps, as pairs (number of requests with one new token each, cached tokens of each request)."""
     expert_rows: tuple[int, ...] = ()
     """Numbers of tokens for which the operators of one expert are timed."""
     mixtures: tuple[tuple[int, int], ...] = ()

@@ -54,8 +54,8 @@ MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
 scripts of the releases.
 """
 CONTEXT_STEP, PROMPT_STEP = 64, 32
-"""Steps in tokens to which release 1.0 rounds sizes before it looks up the time of attention. For an answer, it rounds
-the number of keys up to a multiple of CONTEXT_STEP. For a prompt, it rounds the number of tokens up to a multiple of
+"""Steps in tokens to which release 1.0 rounds sizes before it looks up the time of attention. For an answer, the number
+of keys is rounded up to a multiple of CONTEXT_STEP. For a prompt, the number of tokens is rounded up to a multiple of
 PROMPT_STEP.
 """
 _FIRST_CONTEXT = 16

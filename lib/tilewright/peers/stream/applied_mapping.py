@@ -4,7 +4,7 @@ accelerator.
 Source: stream-dse 2.1.1 (`stream/parser/mapping_factory.py`, `stream/workload/utils.py`). A tile is the part of an axis
 that one core computes at a time. Layers of a group can share an axis. All layers with this axis are cut into the same
 number of tiles, S / (T * P). S is the size of the axis, and T is the size of the tile. Each layer cuts the axis into
-parts for several cores; P is the largest number of parts. docs/formats.md lists the differences from Stream.
+parts for several cores; P is the largest number of parts. docs/formats/mapping.md lists the differences from Stream.
 """
 
 import math
@@ -70,8 +70,8 @@ class _Application:
         return found
 
     def _check_group(self, place: int) -> None:
-        """Report each name in a group that selects several operators, if the file has several groups: the file then
-        does not say which of these operators are in this group.
+        """Report each name in the list of the group if the name selects several operators. The file then does not say
+        which of these operators are in this group. Nothing is reported if the file has only one group.
         """
         plan = self.layers.plan
         told = self.layers.problems.within("fused_groups", place)
@@ -115,8 +115,8 @@ class _Application:
         self, node: WorkloadNode, given: PlanLayer, tiles: Sequence[TilingEntry], is_alone: bool
     ) -> MappingConstraints:
         """Entry of a layer. A layer that is alone in its stack is not cut into tiles: the tiles that the file gives for
-        it become further parts on the same cores. Tiles of a reduction are then left out, and so are all tiles if the
-        cores of the layer are not fixed.
+        it become further parts on the same cores. Tiles of a reduction are then left out. If the cores of the layer are
+        not fixed, all tiles are left out.
         """
         assert node.layer is not None
         loops = [(self.layers.loop(node, split.dimension, Problems()), split.parts) for split in given.splits]
@@ -157,7 +157,7 @@ class _Application:
             self.layers.problems.notice(self.layers.root, "the file has no fused groups; the options decide the stacks")
         apart = [node.name for node in layers if node.node_id in self.layers.place_of and node.node_id not in grouped]
         if apart and self.layers.plan.groups:
-            told = f"{count_of(len(apart), 'layer')} ({_some(apart)}) are in no fused group; each is a stack of its own"
+            told = f"{count_of(len(apart), 'layer')} ({_some(apart)}) are in no fused group; each is a separate stack"
             self.layers.problems.notice(self.layers.root, told)
         for place, entry in enumerate(self.layers.plan.layers):
             count = math.prod(split.parts for split in entry.splits)

@@ -1,8 +1,8 @@
 """Loops of layers in the order of stream-dse 2.1.1, and the axes that the loops of fused layers share.
 
 Sources: the parsers of operators in `stream/parser/onnx`, and `stream/workload/workload.py` of stream-dse 2.1.1. Loops
-of different layers are one axis if they index the same axis of a tensor that passes between the layers. If the reader
-moves by a stride, several indices of the producer's loop belong to one index of the reader's loop.
+of different layers form one shared axis if they index the same dimension of a tensor that passes between the layers. If
+the reader moves by a stride, several indices of the producer's loop belong to one index of the reader's loop.
 """
 
 import itertools
@@ -25,8 +25,8 @@ Link = tuple[Loop, Loop, int]
 
 
 def loops_in_order(node: WorkloadNode) -> tuple[str, ...] | None:
-    """Names of a layer's loops in the order in which Stream numbers them: D0, D1, ... A loop that the layer does not
-    have, because it has a single index, is ''. None if the order is not known for this operator.
+    """Names of a layer's loops in the order in which Stream numbers them: D0, D1, ... The name is '' for a loop with
+    one iteration that the layer leaves out. None if the order is not known for this operator.
     """
     if node.layer is None or not node.index_maps:
         return None
@@ -53,8 +53,8 @@ def _one(names: Sequence[str]) -> str:
 
 
 def _loop_of(axis: AxisIndex, index_map: IndexMap) -> str:
-    """Name of the loop that indexes an axis. The result is '' if no loop does, or if several loops with more than one
-    index do.
+    """Name of the loop that indexes an axis. The result is '' if the axis has no loop, or if the axis has several loops
+    with more than one index.
     """
     terms = _moving(axis, index_map)
     if len(terms) == 1:
@@ -123,8 +123,8 @@ class FusedAxes:
             self._root[one] = (other, stride * factor / ratio)
 
     def _joined_apart(self, link: Link) -> bool:
-        """Join two loops through a tensor that several layers read, unless two loops of one layer would then be one
-        axis. The result is True if the loops are now joined.
+        """Join two loops through a tensor that several layers read. The loops are not joined if two loops of one layer
+        would then be one axis. Returns True if the loops are now joined.
         """
         one, other = self.axis_of(link[0]), self.axis_of(link[1])
         if one != other:
@@ -189,8 +189,8 @@ def _link(
     reading: tuple[WorkloadNode, IndexMap, AxisIndex],
     workload: Workload,
 ) -> Link | None:
-    """Link between the loop that makes an axis of a tensor and the loop of a reader. None if the two loops are not one
-    axis.
+    """Link between the loop that makes an axis of a tensor and the loop of a reader. None if the two loops do not go
+    along the same axis.
     """
     node, index_map, axis = reading
     made = next((one for one in producer.index_maps if one.output.tensor == tensor), None)

@@ -120,8 +120,8 @@ def _check_layers(entries: list[PlacedLayerEntry], problems: Problems, at: KeyPa
 
 
 def _check_groups(entries: list[PlacedLayerEntry], groups: list[GroupEntry], problems: Problems) -> None:
-    """Report three faults of groups: a layer that is unknown, a layer that is in several groups, and a tile of a layer
-    that is not in the group.
+    """Report three faults of groups: a layer that is unknown, a layer that is in several groups, and a tile whose layer
+    is not in the group.
     """
     known = [entry.name for entry in whole(entries) if entry.name]
     seen: dict[str, str] = {}

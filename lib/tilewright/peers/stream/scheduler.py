@@ -2,7 +2,7 @@
 
 The model is only for comparison with published numbers, because it is not causal. A decision can take memory space and
 links at an earlier time than decisions that were made before it. A tensor is ready as soon as it is registered in a
-memory, even if it arrives there later. docs/multi-core-model.md#scheduling lists the rules.
+memory, even if it arrives there later. docs/multi-core-model/scheduling.md lists the rules.
 
 The scheduler is plain Python and makes one pass over the CNs in the order of decisions. A transfer moves the whole
 output of a CN, over the path with the fewest links. A link carries one transfer at a time. Links and memories are
@@ -227,8 +227,8 @@ class _Run:
         self.usage[memory].add(time, -self.bits[tensor])
 
     def move(self, tensor: Tensor, source: int, core: int, memory: int, start: int, cause: int) -> int:
-        """Move a tensor to the memory `memory` of the core `core`: book each link of the path from `start` on, for as
-        long as this link needs. Returns the time from which the last link of the path is free again.
+        """Move a tensor to the memory `memory` of the core `core`. Each link of the path is booked from the time
+        `start`, for as long as this link needs. Returns the time from which the last link of the path is free again.
 
         The port widths of the source memory are used to count both the words that are read and the words that are
         written.

@@ -98,7 +98,7 @@ class SelectedLayers:
         """
         names = loops_in_order(node)
         if names is None:
-            told.at((), f"{node.name}: {_UNKNOWN_ORDER}", node.operator_type, "no cuts of layers of this operator")
+            told.at((), f"{node.name}: {_UNKNOWN_ORDER}", node.operator_type, "leave layers of this operator uncut")
             return None
         assert node.layer is not None
         sizes = [node.layer.size_of.get(name, 1) for name in names]
@@ -118,8 +118,8 @@ def _is_list(problems: Problems) -> bool:
 
 
 def names_of(node: WorkloadNode) -> tuple[str, ...]:
-    """Names by which an entry selects a node: the name and the type of the node, and those of its operator in the
-    network file.
+    """Names by which an entry selects a node: the name and the type of the node, and the name and the type of its
+    operator in the network file.
     """
     return tuple(name for name in (node.name, node.operator_type, node.origin, node.origin_type) if name)
 

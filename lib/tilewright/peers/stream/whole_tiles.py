@@ -8,7 +8,7 @@ CN makes one tensor.
   (constants and network inputs), there is one tensor for each combination of tiles on which the operand depends. Such a
   tensor includes halos and padding, and shares no data with other tensors.
 
-docs/multi-core-model.md#scheduling has the other rules. docs/accuracy.md#three-chips has the resulting numbers.
+docs/multi-core-model/scheduling.md has the other rules. docs/accuracy/three-chips.md has the resulting numbers.
 """
 
 from collections.abc import Iterator

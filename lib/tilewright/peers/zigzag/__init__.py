@@ -1,3 +1,3 @@
-"""Rules of zigzag-dse 3.9.1 for reading ONNX models and for data that stay on chip between layers, and exports in the
-file layouts of zigzag-dse.
+"""Compatibility with zigzag-dse 3.9.1: its rules for ONNX models and for data that stay on chip between layers, and
+exports in its file layouts.
 """

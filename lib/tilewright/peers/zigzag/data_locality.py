@@ -58,8 +58,8 @@ def reference_reach(
 
 
 def _with_layers_left_out(workload: Workload) -> Workload:
-    """Workload that also has the layers that an in-memory array cannot run. They take part in the search for memory
-    levels, because zigzag-dse skips them only after this search.
+    """Workload that also has the layers that an in-memory array cannot run. These layers take part in the search for
+    memory levels, because zigzag-dse skips the layers only after this search.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -136,8 +136,8 @@ class _Search:
         """Make memory `index` the level of data of a layer if these data fit in the memory.
 
         The memory must have room for the activation and the output of the layer and for the weights of all layers
-        together. Of these, only operands that the memory serves are counted. There is one exception: the layer has no
-        constant operands, and the memory serves the output of the layer and the activation of the next layer. Then
+        together. Only operands that the memory serves are counted. There is one exception: the layer has no constant
+        operands, and the memory serves the output of the layer and the activation of the next layer. In this case,
         exactly the activations and the output of the layer are counted.
 
         The memory becomes the level of three kinds of data:

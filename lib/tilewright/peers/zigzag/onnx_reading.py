@@ -1,15 +1,16 @@
 """Reader of ONNX models by the rules of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, all other
 operators have no costs.
 
-zigzag-dse 3.9.1 decides by the *number* of predecessor nodes of a layer which operands are constant:
+In zigzag-dse 3.9.1, the *number* of predecessor nodes of a layer decides which of its operands are constant:
 
 * no predecessor: both operands are constant;
 * one predecessor: W is constant, and the predecessor produces I;
 * two predecessors: the first produces I, and the second produces W;
 * three or more predecessors: an error.
 
-A `Constant` node counts as a predecessor (fault B13, docs/model.md). Therefore weights that come through Constant,
-Cast, Transpose or DequantizeLinear look like activations, and so does a bias that a node computes.
+A `Constant` node counts as a predecessor (fault B13, docs/model.md). Weights that come through Constant, Cast,
+Transpose or DequantizeLinear therefore look like activations. A bias that a node computes also looks like an
+activation.
 
 The reference profile of tilewright keeps this rule, and reports every layer for which the graph gives other constant
 operands. For layers with three or more predecessors, the graph decides. With the switch `trace_onnx_constants`, the
@@ -170,8 +171,8 @@ def operand_roles(
     node: OnnxNode, topology: NetworkTopology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
 ) -> tuple[OperandRoles, str]:
     """Pair (roles of the operands under `profile`, remark). The rule of zigzag-dse decides by the number of
-    predecessors of a layer. The remark says why this rule fails for the layer. It is '' if the rule gives the right
-    roles, or if `profile` does not use the rule.
+    predecessors of a layer. The remark says why this rule fails for the layer. The remark is '' if the rule gives the
+    right roles, or if `profile` does not use the rule.
     """
     actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
     if profile.trace_onnx_constants:

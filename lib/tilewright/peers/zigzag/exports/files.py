@@ -1,7 +1,7 @@
 """Files in the layouts of zigzag-dse 3.9.1, each written atomically.
 
 Unlike the file of zigzag-dse, `loop_ordering.txt` can be written for layers without temporal loops, and for any number
-of operands. `report.loop_nest` is a more detailed text for people.
+of operands. The module `tilewright.results.loop_nest` makes a more detailed text.
 """
 
 from collections import Counter

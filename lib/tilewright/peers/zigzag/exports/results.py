@@ -1,8 +1,8 @@
 """Results in the JSON layouts of zigzag-dse 3.9.1, including its fields for in-memory arrays.
 
 A *complete* object has the outputs and inputs of one layer, or the sums over a network. A *simple* object has energy
-and latency. docs/artifacts.md#exports lists the intended differences from the layouts of zigzag-dse. tilewright does
-not read these files.
+and latency. docs/artifacts/report.md#exports lists the intended differences from the layouts of zigzag-dse. tilewright
+does not read these files.
 
 The area of an in-memory array is the area in the records. With the model `corrected`, this area includes all instances
 of each memory (fault B15, docs/model.md).
@@ -230,7 +230,7 @@ def reference_equation(record: LayerRecord) -> str:
 
 
 def core_of_record(record: LayerRecord, core: Core) -> Core:
-    """Copy of `core` with the memories, operands and capacities that the layer of the record had when it was run."""
+    """Copy of `core` that has only the memories listed in `record`, with the operands and capacities in `record`."""
     used = record.memories
     memories = tuple(
         replace(memory, operands=tuple(used[memory.name].operands), size_bits=used[memory.name].size_bits)
