@@ -20,7 +20,7 @@ NOTHING_MATCHES = "no loop order matches temporal_ordering"
 
 
 class SearchStoppedError(Exception):
-    """Error that ends a search because its caller asked it to stop."""
+    """Error that ends a search when the caller requests a stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,9 @@ class OrderBatch:
     def __post_init__(self) -> None:
         orders, loops = self.orders, self.loops
         if orders.ndim != 2 or len(orders) > BATCH_ORDERS:
-            raise MappingError(f"a batch must have the axes order and position, and at most {BATCH_ORDERS} orders")
+            raise MappingError(
+                f"the orders of a batch must be an array [order, position] of at most {BATCH_ORDERS} orders"
+            )
         if orders.size and (orders.min() < 0 or orders.max() >= len(loops)):
             raise MappingError(f"an order of a batch has an index outside the {len(loops)} loops of the batch")
         unknown = sorted({d for d, _ in loops} - set(self.problem.dimensions))

@@ -1,8 +1,8 @@
 """Best loop order of a layer, searched for many cores one after another.
 
 Two tables are cached. Cores with the same memory capacities share the table of allocations of loops to memories. Cores
-with the same port widths share the table of accesses. A state is the set of loops that an operand keeps below a
-boundary between two memory levels (`best_order_kernel`).
+with the same port widths share the table of accesses, which has one entry for each state. A state is the set of loops
+that an operand keeps below a boundary between two memory levels (`best_order_kernel`).
 """
 
 import itertools
@@ -51,9 +51,9 @@ class BestFound:
 class OrderSet:
     """Orders of a layer, one batch per spatial mapping.
 
-    For each core, callers overwrite the problems in `arrays` and then call `best`. The result of `best` is exact: it is
-    the order that a search finds if it computes the cost of every order. Of equally good orders, the first one wins. An
-    object of this class is not thread-safe.
+    For each core, callers overwrite the problems in `arrays` and then call `best`. The result of `best` is exact:
+    computing the cost of every order would give the same order. Of equally good orders, the first one wins. An object
+    of this class is not thread-safe.
     """
 
     batches: tuple[OrderBatch, ...]
@@ -153,7 +153,7 @@ class _Buffers:
 
     def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
         """Pair (addresses of the buffers with the key `key`, whether these buffers were in the cache before this call).
-        If they were not, `make` makes them.
+        The function `make` makes missing buffers.
         """
         found = self._kept.pop(key, None)
         known = found is not None
@@ -196,7 +196,7 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
 def _scratch() -> tuple[np.void, np.void, np.void]:
     """Scratch records of this thread: triple (search, tables, workspace) of the types in RECORDS.
 
-    They are plain numpy records (`np.void`), because reading a field by name is ten times faster than with `np.record`.
+    The records have the type `np.void`, because reading a field by name is ten times faster than with `np.record`.
     """
     if not hasattr(_of_thread, "scratch"):
         _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in RECORDS])

@@ -4,9 +4,9 @@ A boundary of an operand separates the loops of one of its memory levels from th
 loops below a boundary, regardless of their order, is the *state* of the boundary. The tiles, transfers and accesses
 over a boundary depend only on its state. There are at most 64 states, and tables hold the accesses for each state.
 
-A *row* has one state for each boundary. A loop order corresponds to a row, and its accesses are sums over the tables.
-These sums give a lower bound of its energy and, by the busiest port, of its latency. The cost model is run only for
-orders that the bound does not exclude.
+A *row* has one state for each boundary. Each loop order has a row, and the accesses of the order are sums over the
+tables. These sums give a lower bound of the energy. The busiest port gives a lower bound of the latency. The cost model
+is run only for orders that these bounds do not exclude.
 
 Rows depend on the capacities of memories, but not on energies or port widths. Accesses for states depend on port
 widths, but not on capacities or energies. Designs with the same capacities therefore share the rows, and designs with
@@ -159,8 +159,8 @@ def find_best(search, tables, ws, count):
 
 @kernel
 def clear_figures(ws):
-    """Set the energies, accesses and loading times in the workspace to 0. Without this, values of an earlier problem
-    with more operands or levels would remain.
+    """Set the energies, accesses and loading times in the workspace to 0. Otherwise, values of an earlier problem with
+    more operands or levels would remain.
     """
     for o in range(MAX_OPERANDS):
         for m in range(MAX_LEVELS):
@@ -175,8 +175,8 @@ def clear_figures(ws):
 
 @kernel
 def bound_ranks_before(search, c, row, other_c, other_row):
-    """True if order `row` of candidate `c` comes before order `other_row` of candidate `other_c`, when their lower
-    bounds are compared by the objective.
+    """True if order `row` of candidate `c` comes before order `other_row` of candidate `other_c`, when the lower bounds
+    of both orders are compared by the objective. A candidate is a spatial mapping.
     """
     one = candidate_at(search.candidates, c)
     other = candidate_at(search.candidates, other_c)
@@ -191,8 +191,8 @@ def bound_ranks_before(search, c, row, other_c, other_row):
 
 @kernel
 def cost_row(search, ws, c, row):
-    """Compute the cost of order number `row` of candidate number `c` with the cost model. `ws` then has the breakdown
-    of the cost. Return False if the order does not fit the core.
+    """Compute the cost of order number `row` of candidate (spatial mapping) number `c` with the cost model. `ws` then
+    has the breakdown of the cost. Return False if the order does not fit the core.
     """
     candidate = candidate_at(search.candidates, c)
     load_order(ws, candidate, row)
@@ -202,7 +202,7 @@ def cost_row(search, ws, c, row):
 
 @kernel
 def load_order(ws, candidate, row):
-    """Write order number `row` of a candidate into the workspace."""
+    """Write order number `row` of a candidate (spatial mapping) into the workspace."""
     n = candidate.length
     ws.loop_count = n
     for i in range(n):
@@ -214,8 +214,8 @@ def load_order(ws, candidate, row):
 @kernel
 def number_states(candidate, tables):
     """Assign a number to each state. A state is the set of loops below a boundary; it can contain the same loop several
-    times. The number is in mixed radix. It has one digit for each different loop: how many times the state contains
-    this loop.
+    times. The number is in mixed radix, with one digit for each different loop. The digit counts how many times the
+    state contains the loop.
     """
     count = 1
     for loop in range(candidate.kinds):
@@ -253,9 +253,9 @@ def load_state(ws, candidate, tables, state):
 
 @kernel
 def place_orders(problem, ws, tables, candidate):
-    """Compute the row of each order of a candidate. The row has the state of each level boundary that the allocator
-    chooses for the order; a state is the set of loops below a boundary. If an order does not fit, its row begins with
-    MISFIT.
+    """Compute the row of each order of a candidate (spatial mapping). The row has the state of each level boundary that
+    the allocator chooses for the order; a state is the set of loops below a boundary. If an order does not fit, its row
+    begins with MISFIT.
     """
     size_states(problem, ws, tables, candidate)
     for row in range(candidate.order_count):
@@ -360,8 +360,8 @@ def list_known_slices(problem, ws, tables, k, j, row):
 
 @kernel
 def bound_orders(problem, tables, candidate, search):
-    """Compute the lower bounds of energy and latency of every order of a candidate. The bounds are infinite for an
-    order that does not fit.
+    """Compute the lower bounds of energy and latency of every order of a candidate (spatial mapping). The bounds are
+    infinite for an order that does not fit.
 
     Return the index of the order whose bounds are best under the objective (the first of several), or -1 if no order
     fits.
@@ -447,7 +447,7 @@ def count_accesses(problem, ws, tables, candidate):
     """Compute lower bounds of the number of word accesses and of the transfer cycles, for each service and each state.
 
     A service is one link that uses a port. A state is the set of loops below a boundary. To compute the data movement
-    in a state, the function places the boundaries of all operands above the same loops, those of the state.
+    in a state, the function places the boundaries of all operands directly above the loops of the state.
     """
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
@@ -477,9 +477,8 @@ def count_accesses(problem, ws, tables, candidate):
 
 @kernel
 def comes_back_in_windows(problem, o, x):
-    """True if the link of operand `o` in direction `x` reads back partial sums, and their number depends on the order
-    of the loops above the boundary. This number does not follow from the state (the set of loops below the boundary)
-    alone.
+    """True if the link of operand `o` in direction `x` reads back a number of partial sums that depends on the order of
+    the loops above the boundary. The state (the set of loops below the boundary) alone does not determine this number.
     """
     return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 

@@ -61,8 +61,8 @@ def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | Non
 
 
 def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: ModelProfile) -> tuple[CostPart, ...]:
-    """Contributions of memories to the energy and area of a core. There is one for each memory that has a range of
-    costs; () if there is no such memory.
+    """Contributions of memories to the energy and area of a core. There is one contribution for each memory that has a
+    range of costs; () if there is no such memory.
 
     `memory_energies_pj` has the energy of each memory by name.
     """

@@ -141,8 +141,8 @@ def evaluate_given(
     given: MappingConstraints,
     options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
 ) -> LayerRecord:
-    """Record with the full breakdown of energy and latency of the mapping that a complete entry of a mapping file
-    describes. The command `tilewright map` gives the same result for this entry.
+    """Record with all terms of energy and latency, for the mapping in `given`, a complete entry of a mapping file. The
+    command `tilewright map` gives the same result for this entry.
 
     The spatial mapping is taken unchanged. Array dimensions without an unrolling stay idle. Raises MappingError if the
     temporal ordering does not give every loop with its size, or if the entry is impossible.
@@ -216,9 +216,9 @@ def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: 
     """Record of a layer that also says how the core `own`, on which the layer was mapped, differs from the whole core
     `core`.
 
-    The field `memory_reach` has two kinds of differences. First, an operand may have to end at a memory below its
-    topmost one. Second, data of other layers may take room in a memory. If the cores differ in anything else,
-    `core_is_changed` is true, and `memory_reach` is not set.
+    The field `memory_reach` has two kinds of differences: the topmost memory that each operand can use, and the bits
+    that data of other layers occupy in each memory. If the cores differ in anything else, `core_is_changed` is true,
+    and `memory_reach` is not set.
     """
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
@@ -261,7 +261,9 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
 
 
 def _check_links(links: Links, layer: Layer) -> None:
-    """Raise MappingError if an operand of the layer has no memory operand, or if two operands have the same one."""
+    """Raise MappingError if an operand of the layer has no memory operand, or if two operands have the same memory
+    operand.
+    """
     link = dict(links)
     missing = [operand for operand in layer.operands if operand not in link]
     if missing:
@@ -385,7 +387,7 @@ def _run(
     arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder, bounds: np.ndarray | None
 ) -> tuple[Workspace, int]:
     """Pair (workspace with the breakdown of one order, outcome code of the kernel). The kernel runs on a block with one
-    order. If `bounds` is None, it allocates loops to memories greedily.
+    order. If `bounds` is None, the kernel allocates loops to memories greedily.
     """
     ws = new_workspace()
     block = write_block(
@@ -400,8 +402,8 @@ def _run(
 
 
 def _partial_sum_hint(layer: Layer, operand: str, needed_bits: float, has_bits: float) -> str:
-    """Hint for a memory that is too small for one partial sum, so that no spatial mapping helps; '' for other operands,
-    and if the tile has several partial sums.
+    """Hint for a memory that is too small for one partial sum, so that no spatial mapping helps. The hint is '' for
+    inputs, and if the tile has several partial sums.
     """
     if operand != OUTPUT or needed_bits != layer.bits_of[operand]:
         return ""
@@ -415,8 +417,9 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
     """Message that says why an order does not fit: for example, that a memory has fewer bits than its tiles need.
 
     `place` has the indexes of the memory, the operand and the level. `bits` has two numbers: the required and the
-    available bits. For two kinds of outcomes, the first number has another meaning. If `outcome` is NO_PORT, it is the
-    direction of the link. If `outcome` is TILE_RULE or ORDER_RULE, it is the index of the loop dimension.
+    available bits. For two kinds of outcomes, the first number has another meaning. If `outcome` is NO_PORT, the first
+    number is the direction of the link. If `outcome` is TILE_RULE or ORDER_RULE, the first number is the index of the
+    loop dimension.
     """
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
@@ -441,7 +444,7 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
         )
     if outcome == NOT_NESTED:
         return (
-            f"the level boundary of operand {operand} at memory '{memory}' must be at least that of the "
+            f"the level boundary of operand {operand} at memory '{memory}' must be at least the boundary of the "
             "next inner level and at most the number of loops; at the topmost memory, it must be the number of loops"
         )
     if outcome == TILE_RULE:

@@ -1,7 +1,7 @@
 """Compiled search for the best loop order of a problem under many unit energies and word widths.
 
 A variant of a core is one choice of word widths and of the energies of word accesses. A row is a group of loop orders
-that move the same data. docs/proofs.md#fronts has the proof.
+that move the same data. docs/proofs/fronts.md has the proof.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Pareto fronts of energy and latency, for a layer and for a network whose layers run one after another.
 
 A front has points and supporting lines. Each point is a mapping that was found. Each line is a proof: for every
-mapping, energy + weight x latency is at least the level of the line (docs/proofs.md#front-of-a-network). The lines
+mapping, energy + weight x latency is at least the level of the line (docs/proofs/network-front.md). The lines
 bound the distance of the points from the complete front. The *miss* is this distance as a fraction: for every mapping,
 some point exceeds its energy and its latency each by at most this fraction.
 """
@@ -90,8 +90,9 @@ class BoundedFront:
 
     @property
     def largest_miss(self) -> float:
-        """Smallest fraction x that is proven as the distance (miss) of the points from the complete front. For every
-        mapping that the proofs cover, some point exceeds its energy and its latency each by at most the fraction x.
+        """Proven upper bound of the distance (miss) of the points from the complete front, as a fraction x. For every
+        mapping that the proofs cover, some point has at most 1 + x times the energy and at most 1 + x times the latency
+        of the mapping.
         """
         by_lines = max(misses(self.points, self.lines, self.least_latency_cycles))
         return by_lines if self.swept_miss is None else min(by_lines, self.swept_miss)
@@ -117,8 +118,8 @@ class BoundedFront:
 
     @property
     def ends(self) -> FrontEnds:
-        """Both ends of the front, with their lower bounds. `FrontEnds.chosen` is the knee of the front, in place of a
-        mapping that a search chose for an objective.
+        """Both ends of the front, with their lower bounds. The field `FrontEnds.chosen` has the knee of the front, not
+        a mapping that a search chose for an objective.
         """
         last, first, knee = self.points[-1], self.points[0], self.points[self.knee]
         return FrontEnds(
@@ -174,7 +175,8 @@ def misses(points: Sequence[FrontPoint], lines: Sequence[SupportingLine], least_
     first point, between neighbours, after the last point.
 
     If neither of two neighbours matches a mapping, the mapping has less energy than the first and less latency than the
-    second. The proven lines limit how much less both can be at the same time. A miss is infinite if no bound is proven.
+    second. The proven lines limit how much energy and latency can fall below these values at the same time. A miss is
+    infinite if no bound is proven.
     """
     energy, latency = columns(points)
     weight = np.array([line.pj_a_cycle for line in lines])[:, None]
@@ -234,12 +236,12 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
 
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
-    """Indexes of points, one per layer, that add up to one point of the network. Each index is a position in the front
-    of its layer. `place` is the position of the point of the network in the last list of sums.
+    """Indexes of points that add up to one point of the network: for each layer, the position of one point in the front
+    of the layer. `place` is the position of the point of the network in the last list of sums.
 
-    The fronts of the layers are added one after another, which gives a list of sums after each layer. `steps` has a
-    pair of arrays for each layer, with one entry for each sum. The first array has the position of the sum before this
-    layer was added. The second array has the index of the added point of the layer.
+    The fronts of the layers are added one after another. Each addition makes a list of sums. `steps` has a pair of
+    arrays for each layer, with one entry for each sum. The first array has the position of the sum before this layer
+    was added. The second array has the index of the point that this layer added.
     """
     found = []
     for before, own in reversed(steps):
@@ -264,9 +266,9 @@ def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[
     (`unmatched`). At most `most` points are kept. Both ends of the front, the point of least EDP and the knee are
     always kept.
 
-    For each dropped point, some kept point is better in energy or in latency, and worse in the other by at most the
-    fraction `share`. If more than `most` points would remain, a larger fraction is used, which bisection finds. This
-    fraction is at most 1 + 2^-_HALVINGS times the smallest sufficient fraction.
+    For each dropped point, some kept point is better in energy or in latency, and worse in the other metric by at most
+    the fraction `share`. If more than `most` points would remain, a larger fraction is used, which bisection finds.
+    This fraction is at most 1 + 2^-_HALVINGS times the smallest sufficient fraction.
     """
     always = {0, int(np.argmin(energy_delay_product(energy, latency))), _knee(energy, latency), len(energy) - 1}
     most = max(most, len(always))
@@ -288,9 +290,10 @@ def _covering(energy: Values, latency: Values, share: float, always: set[int]) -
     """Indexes of few points that match all points of a staircase within the fraction `share`. The points in `always`
     are always included; they must contain both ends.
 
-    The function takes the first point A that is not matched yet, and chooses the last point B whose latency exceeds
-    that of A by at most the fraction `share`. B matches A and all points between A and B, because they have more energy
-    than B. B also matches a point after B if the energy of B exceeds that of the point by at most the fraction `share`.
+    The function takes the first point A that is not matched yet. It chooses the last point B whose latency exceeds the
+    latency of A by at most the fraction `share`. B matches A and all points between A and B, because all these points
+    have more energy than B. B also matches a later point if the energy of B exceeds the energy of the later point by at
+    most the fraction `share`.
     """
     last_before = np.searchsorted(latency, latency * (1 + share), side="right") - 1
     last_after = np.searchsorted(-energy, -energy / (1 + share), side="right") - 1
@@ -314,8 +317,9 @@ def _knee(energy: Values, latency: Values) -> int:
 
 
 def _network_miss(layers: Sequence[tuple[BoundedFront, int]]) -> float:
-    """Upper limit, as a fraction, of the distance (miss) between any mapping of the network and the sums of the layers'
-    points. Layers with a small share of the network's energy and latency add little to the limit.
+    """Upper limit, as a fraction, of the distance (miss) between any mapping of the network and the network's front. A
+    point of this front is a sum of points of the layers. Layers with a small share of the network's energy and latency
+    add little to the limit.
     """
     count = np.array([count for _, count in layers], dtype=np.float64)
     missed = np.array([front.largest_miss for front, _ in layers], dtype=np.float64)
@@ -328,12 +332,12 @@ def _network_miss(layers: Sequence[tuple[BoundedFront, int]]) -> float:
 
 
 def _largest_excess(least: Values, most: Values, missed: Values) -> float:
-    """Largest fraction by which a sum of points can exceed the sum of the mappings that they match.
+    """Largest fraction by which the total cost of points can exceed the total cost of the mappings that they match.
 
-    A mapping of layer i can have any cost x[i] >= `least`[i]. The point that matches it costs at most (1 + `missed`[i])
-    x[i], and at most `most`[i], the largest cost of any point of this layer. The fraction is the sum of the excesses
-    divided by the sum of all x. It is largest if each x has one of two values: `least`, or the cost above which `most`
-    limits the point (Dinkelbach, On nonlinear fractional programming, 1967).
+    A mapping of layer i can have any cost x[i] >= `least`[i]. The point that matches this mapping costs at most (1 +
+    `missed`[i]) x[i], and at most `most`[i], the largest cost of any point of this layer. The fraction is the sum of
+    the excesses divided by the sum of all x. The fraction is largest if each x has one of two values: `least`, or the
+    cost above which `most` limits the point (Dinkelbach, On nonlinear fractional programming, 1967).
     """
     limit = np.maximum(least, most / (1 + missed))
     found = 0.0
@@ -354,8 +358,8 @@ def unmatched(energy: Values, latency: Values, point_energy: Values, point_laten
     """Distance (miss) of each pair (energy in pJ, latency in cycles) from the points: array [pair].
 
     The miss of a pair is the smallest number x such that some point has at most (1 + x) times the energy and at most (1
-    + x) times the latency of the pair. It is negative if some point is better in both. The points must form a
-    staircase, sorted by ascending latency.
+    + x) times the latency of the pair. The miss is negative if some point is better than the pair in both energy and
+    latency. The points must form a staircase, sorted by ascending latency.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # Along the staircase, the ratio of energies falls and the ratio of latencies grows. The least value of the

@@ -28,8 +28,8 @@ from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYP
 RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
 """Types of the records that the compiled generator of loop orders takes as arguments."""
 FEW_ORDERS = 1000
-"""Largest number of orders of a layer's loops for which these orders are cached. All layers with these loops share the
-cached orders."""
+"""Largest number of orders of a multiset of loops for which the orders are cached. All layers with the same loops share
+the cached orders."""
 VISITS_PER_ROW = 64
 """Largest number of visited orders for each row of a batch. A batch has BATCH_ORDERS rows, one for each order. After
 VISITS_PER_ROW * BATCH_ORDERS visited orders, a batch is returned even if it is not full."""
@@ -113,8 +113,8 @@ def _streamed(
 
 
 def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple[str, ...]) -> np.record:
-    """Record of a stream of orders. The stream visits all orders of `multiset`. It begins with the order in which the
-    indexes of the loops descend.
+    """Record of a stream of orders. The stream visits all orders of `multiset`. The first order is the order in which
+    the indexes of the loops descend.
     """
     ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
     stream = new_record(STREAM_DTYPE)
@@ -159,8 +159,8 @@ def layer_ordering(
 
 
 FEW_LOOPS = 6
-"""Value of `lpf_limit` in the search for a start mapping. Prime factors are merged until at most this number of loops
-is left, or one loop for each dimension. The search then tries all orders of these loops.
+"""Value of `lpf_limit` in the search for a start mapping. Prime factors are merged until at most FEW_LOOPS loops are
+left. The merging ends earlier if each dimension has only one loop. The search then tries all orders of these loops.
 """
 
 

@@ -1,4 +1,4 @@
-"""All distinct orders of a multiset of loops, generated and evaluated block by block (compiled).
+"""Generation and evaluation of all distinct orders of a multiset of loops, block by block (compiled).
 
 The orders are generated in cool-lex order (Williams 2009, "Loopless generation of multiset permutations using a
 constant number of variables by prefix shifts"), as in the reference. If several orders are equally good, the first
@@ -172,7 +172,7 @@ def load_row(problem, ws, block, row):
 
 @kernel
 def keep_closest_failure(ws, block, outcome):
-    """Store in `block` the failure that `ws` holds, if it is the closest failure so far: the one with the smallest
+    """Store in `block` the failure that `ws` holds, if it is the closest failure so far: the failure with the smallest
     ratio of required to available bits. `outcome` is the kind of the failure.
     """
     limit = ws.failure_bits[1]

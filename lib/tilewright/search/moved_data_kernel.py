@@ -4,10 +4,10 @@ The orders run on cores that differ only in memory sizes, word widths and energi
 
 A loop order with its loops allocated to the memories of a core is an *allocation*. On two cores, an order moves the
 same data if its loops are allocated in the same way and the same tiles are double-buffered. With the same word widths,
-it then also takes the same time. The cost model is therefore run only for the first of such cores.
+the order then also takes the same time. The cost model is therefore run only for the first of such cores.
 
 Allocations that move the same data form one *row*. All allocations of a row have the same energy of word accesses,
-whatever the energy of each access is. docs/proofs.md#fronts has the proof.
+whatever the energy of each access is. docs/proofs/fronts.md has the proof.
 """
 
 import math
@@ -120,7 +120,7 @@ def is_full(moved):
 @kernel
 def find_allocation(problem, ws, moved, order):
     """Number of the known allocation of `order` that equals the allocation of this order in the workspace; NONE if no
-    known allocation does.
+    known allocation is equal.
     """
     found = moved.last_of_order[order]
     while found != NONE and not is_same(problem, ws, moved, found):
@@ -275,7 +275,7 @@ def busy_cycles(problem, ws, moved, b):
     """Lower bound in cycles of the latency of all orders that move the data in the workspace, with set `b` of word
     widths. No word of `b` may be wider than the word of the same port in the problem.
 
-    There are two cases (docs/proofs.md#fronts):
+    There are two cases (docs/proofs/fronts.md):
 
     * Every transfer takes port time, and `spatial_differs` is false: the bound is the transfer time of the busiest port
       plus the fixed cycles (such as the drain). All transfers count if the loads of inputs that share a port follow one
@@ -308,7 +308,7 @@ def busy_cycles(problem, ws, moved, b):
 @kernel
 def use_allocation(moved, found):
     """Add allocation number `found`, which is already stored, to the allocations that the current core uses. Also add
-    its row to the rows that the core uses, and update the least latency of this row.
+    the row of the allocation to the rows that the core uses, and update the least latency of this row.
     """
     row = moved.row[found]
     if moved.core_of_row[row] != moved.core:
@@ -326,8 +326,8 @@ def use_allocation(moved, found):
 
 @kernel
 def least_latency(problem, moved, row, b):
-    """Lower bound in cycles of the latency of all orders in a row, with set number `b` of word widths. If the exact
-    minimum is known, it is the result. A row is a group of orders that move the same data.
+    """Lower bound in cycles of the latency of all orders in a row, with set number `b` of word widths. A known exact
+    minimum is the result. A row is a group of orders that move the same data.
 
     If the switch `every_transfer_takes_port_time` of the model is on, narrower words never reduce the latency. The
     latency with the widest words is then a lower bound, too.

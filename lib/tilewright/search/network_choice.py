@@ -5,7 +5,7 @@ EDP for each layer therefore need not give the least EDP of the network. Let lam
 by its latency. Suppose that every layer gets a mapping with the same or a smaller energy + lambda * latency. Then the
 EDP of the network does not grow. The reason: among all points with the same energy + lambda * latency, the product is
 largest where both terms are equal, and the two terms are equal at the present point of the network
-(docs/proofs.md#mappings-for-the-edp-of-the-network).
+(docs/proofs/network-bounds.md#mappings-for-the-edp-of-the-network).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ GAPS_OF_A_LAYER = 2
 latency both have gaps, and both gaps add to the gap of the EDP.
 """
 MOST_ROUNDS = 3
-"""Largest number of rounds. Each round searches some layers again, with lambda (energy / latency of the network)
-for the mappings chosen so far.
+"""Largest number of rounds. Each round searches some layers again. The weight of the latency, lambda, is then the ratio
+energy / latency of the network with the mappings chosen so far.
 """
 MOST_SEARCHES = 6
 """Largest number of searches of layers in all rounds together."""
@@ -70,9 +70,8 @@ class NetworkLayer(Generic[Result]):
     bounds: LayerBounds
     """Lower bounds of energy, latency and EDP, and the number of times that the layer runs."""
     found: list[Found[Result]]
-    """Mappings, in the order in which they were found. The first mapping is the best one for the objective of the layer
-    itself.
-    """
+    """Mappings, in the order in which they were found. The first mapping is the best mapping for the objective of the
+    layer itself."""
     place: int = 0
     """Index of the chosen mapping."""
 
@@ -82,14 +81,14 @@ class NetworkLayer(Generic[Result]):
         return self.found[self.place]
 
     def add(self, found: Found[Result]) -> None:
-        """Add the mapping and the line of a search."""
+        """Add the mapping that a search found, and the line that the search proved (`Found.line`), if any."""
         self.found.append(found)
         if found.line is not None:
             self.bounds = replace(self.bounds, lines=(*self.bounds.lines, found.line))
 
     def gain_pj(self, pj_a_cycle: float) -> float:
-        """Largest possible reduction of energy + `pj_a_cycle` * latency by other mappings, over all runs of the layer,
-        in pJ.
+        """Upper bound, in pJ, of the reduction of energy + `pj_a_cycle` * latency if the layer gets another mapping.
+        The reduction is the total of all runs of the layer.
         """
         least = float(least_weighted_sums(self.bounds, np.array([pj_a_cycle]))[0])
         return self.bounds.count * max(0.0, self.chosen.sum_pj(pj_a_cycle) - least)
@@ -163,8 +162,8 @@ class NetworkChoice(Generic[Result]):
         return wanted, NetworkWeight(pj_a_cycle, min(share, self.largest_gap))
 
     def _choose(self) -> None:
-        """Choose for each layer the mapping with the least weighted sum. Repeat this as long as the EDP of the network
-        falls.
+        """Choose for each layer the mapping whose weighted sum of energy and latency is the smallest. Repeat the choice
+        as long as the EDP of the network falls.
         """
         while True:
             before, places = self.totals, [layer.place for layer in self.layers]

@@ -66,7 +66,7 @@ class SpatialParameters(ModelChoice):
     holds for all spatial mappings.
     """
     enable_mix_spatial_mapping: bool = False
-    """True if spatial mappings that unroll several loop dimensions over one array dimension are generated, too."""
+    """True if the generated spatial mappings may unroll several loop dimensions over one array dimension."""
 
     def spatial_count(self, bounds: bool) -> int:
         """Number of generated spatial mappings to try; 0: all of them. `bounds` is true if the search gives a lower
@@ -153,8 +153,7 @@ class SearchLimits(NamedTuple):
     """Limits at which a search with a lower bound ends before the optimum is proven."""
 
     largest_gap: float
-    """Largest accepted gap: how much smaller the optimum can be than the best value found, as a share of the best value
-    found; 0: no gap."""
+    """Largest accepted gap: (best value found - lower bound) / best value found. 0: the optimum must be proven."""
     effort: int | None
     """Largest effort: a weighted count of partial loop orders, table entries and spatial mappings; None: no limit."""
     time_budget_s: float | None
@@ -195,7 +194,7 @@ class BestParameters(ExactParameters):
     near_optimum: Annotated[float, Limits(least=0, most=0.1)] = 0.0
     """Loss of the objective (energy or latency) that the engine `best` accepts for each layer, as a share of the least
     value found; 0: no loss. With objective energy, the engine takes the mapping with the least latency among the
-    mappings found within this loss. With objective latency, it takes the mapping with the least energy."""
+    mappings found within this loss. With objective latency, the engine takes the mapping with the least energy."""
 
     @property
     def engine(self) -> SearchEngine:
@@ -265,7 +264,8 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
             yield Problem(message, path="allocation", value=repr(self.allocation), allowed="greedy")
         if self.temporal_mapping_type == "even":
             message = (
-                "free gives each operand its own level boundaries, but all operands of an even mapping share theirs"
+                "with allocation=free, each operand has its own level boundaries; in an even mapping, all operands have"
+                " the same level boundaries"
             )
             yield Problem(message, path="temporal_mapping_type", value="'even'", allowed="uneven")
 
@@ -316,21 +316,21 @@ class MapOptions(SearchOptions):
     zigzag-dse; otherwise best."""
 
     latency_slack: Annotated[str, SLACK, ParameterCheck(checked("latency_slack", share_of_percent))] | None = None
-    """Choose a point of the network's Pareto front: its latency is at most this share (such as 2%) above the least
-    latency of the front. Of all such points, the one with the least energy is taken. This option implies `front`."""
+    """Choose a point of the network's Pareto front. Among the points whose latency is at most this share (such as
+    2%) above the least latency of the front, the point with the least energy is taken. This option implies `front`."""
     energy_slack: Annotated[str, SLACK, ParameterCheck(checked("energy_slack", share_of_percent))] | None = None
-    """Choose a point of the network's Pareto front: its energy is at most this share (such as 2%) above the least
-    energy of the front. Of all such points, the one with the least latency is taken. This option implies `front`."""
+    """Choose a point of the network's Pareto front. Among the points whose energy is at most this share (such as 2%)
+    above the least energy of the front, the point with the least latency is taken. This option implies `front`."""
     deadline_ms: PositiveNumber | None = None
-    """Choose a point of the network's Pareto front: its latency is at most this time, in ms. Of all such points, the
-    one with the least energy is taken. This option implies `front`, and needs a clock in the hardware file."""
+    """Choose a point of the network's Pareto front. Among the points whose latency is at most this time in ms, the
+    point with the least energy is taken. This option implies `front`, and needs a clock in the hardware file."""
     energy_budget: Annotated[str, BUDGET, ParameterCheck(checked("energy_budget", budget_pj))] | None = None
-    """Choose a point of the network's Pareto front: its energy is at most this energy (such as 3 mJ). Of all such
-    points, the one with the least latency is taken. This option implies `front`."""
+    """Choose a point of the network's Pareto front. Among the points whose energy is at most this energy (such as
+    3 mJ), the point with the least latency is taken. This option implies `front`."""
     error_bars: MachineClass | None = None
-    """Class of the machine, for error bars on the latency. They come from prediction errors for this class, relative
-    to measurements by others. host-driven-array: one array to which a host or driver sends each command, such as
-    Gemmini. sequenced-array: one large array with a program of a compiler, such as a TPU. many-core: many cores with
+    """Class of the machine, for error bars on the latency. The error bars come from prediction errors for this class,
+    relative to measurements by others. host-driven-array: one array to which a host or driver sends each command, such
+    as Gemmini. sequenced-array: one large array with a program of a compiler, such as a TPU. many-core: many cores with
     arrays of their own that work on one layer, such as Tenstorrent and AMD XDNA. row-stationary: one array with the
     row-stationary dataflow, such as Eyeriss. any: all machines with measurements, if none of the other classes fits.
     null: no error bars. The mappings stay the same."""
@@ -372,8 +372,8 @@ class MapOptions(SearchOptions):
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that follow for other options from the options in `given`. They follow from the preset, from the
-        engine, or from an option that chooses a point of the Pareto front.
+        """Values of other options that the options in `given` imply. A preset, an engine, or an option that chooses a
+        point of the Pareto front can imply values.
         """
         chosen: dict[str, Any] = {"front": True} if any(given.get(name) is not None for name in CHOICES) else {}
         if given.get("temporal_mapping_search_engine", "best") != "best":

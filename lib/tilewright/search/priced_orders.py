@@ -1,7 +1,7 @@
 """Costs of the loop orders of a layer on cores that differ only in memory sizes, word widths and unit energies.
 
 Each allocation of an order is evaluated once for all cores. One evaluation per core would give the same result (proof:
-docs/proofs.md#fronts).
+docs/proofs/fronts.md).
 """
 
 import threading
@@ -87,10 +87,10 @@ class OrderPricer:
         self._memory_of = rows[problem.level_memory[self._operands, self._levels]]
 
     def _write_links(self, columns: np.ndarray) -> None:
-        """Write the links of the memories to the record of moved data (MOVED_DATA_DTYPE): all pairs (operand, memory
-        level), and the word widths of the ports of each pair, in bits of data that are not compressed. The pairs have
-        the order in which the cost model adds their energies. `columns` has one number for each port of the core: the
-        index of the column of `variants.widths` for this port.
+        """Write the links of the memories to the record of moved data (MOVED_DATA_DTYPE). A link is a pair (operand,
+        memory level). The word widths of the ports of each link are also written, in bits of data that are not
+        compressed. The links have the order in which the cost model adds their energies. `columns` has one number for
+        each port of the core: the index of the column of `variants.widths` for this port.
         """
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
@@ -108,7 +108,7 @@ class OrderPricer:
         moved.bandwidth_max_bits[:count] = problem.bandwidth_max_bits[self._operands, self._levels]
 
     def begin(self, batch: OrderBatch) -> None:
-        """Make `batch` the batch whose orders `price` compares. All data about the orders of earlier batches are
+        """Load the orders of `batch`, which `price` then compares. All data about the orders of earlier batches are
         deleted.
         """
         dimensions = [self.prepared.dimensions.index(dimension) for dimension, _ in batch.loops]
@@ -149,8 +149,8 @@ class OrderPricer:
         best.fitting += int(figures.fitting)
 
     def _terms_of(self, variants: CoreVariants) -> tuple[np.ndarray, np.ndarray]:
-        """Pair (fixed parts in pJ, parts in pJ per cycle) of the energy terms. Both have the axes [operational array of
-        `variants.arrays`, energy term]. The term of memory accesses is 0.
+        """Pair (fixed parts in pJ, parts in pJ per cycle) of the energy terms. Both arrays have the axes [operational
+        array of `variants.arrays`, energy term]. The term of memory accesses is 0.
         """
         if variants.arrays not in self._terms:
             prepared = self.prepared

@@ -61,14 +61,14 @@ def search_progress(
     least: int = LEAST_ORDERS,
     after_s: float = 0.0,
 ) -> Iterator[Advance]:
-    """Context that shows the progress of a search over `total_orders` orders (None if unknown). It yields a function
-    that adds to the number of visited orders.
+    """Context that shows the progress of a search over `total_orders` orders (None if unknown). The context yields a
+    function that adds to the number of visited orders.
 
     No progress is shown if `shown` is false or if the total is less than `least`. A terminal shows nothing in the first
     `after_s` seconds, or in the first QUIET_S seconds if the total is not known. Any thread can call the yielded
     function.
 
-    If `shown` is true and kernels must be compiled first, a line says this, because compiling takes longer than most
+    If `shown` is true and kernels must be compiled first, a line says so, because compiling takes longer than most
     searches.
     """
     if shown and (told := compilation_text(cache_directory())):

@@ -5,7 +5,7 @@ its total latency. The sum of the EDPs of the layers can be far below this produ
 least energy, the least latency and the least EDP of each layer. The points (energy, latency) that do not contradict
 these three minima form a convex set. The sum of the sets of all layers is convex, too. Lines around this sum form a
 convex polygon. A product of powers is quasi-concave, so its least value over the polygon lies at a corner
-(docs/proofs.md#bound-of-a-network).
+(docs/proofs/network-bounds.md#bound-of-a-network).
 
 A search for the least energy + slope x latency of a layer proves a *line*: no mapping of the layer lies below the line.
 Each line makes the convex set of the layer smaller.
@@ -22,9 +22,9 @@ from tilewright.base.objectives import EDP, Powers
 from tilewright.base.proof import ROUNDING
 
 LINES = 400
-"""Number of lines around the sum of the layers' convex sets, each with a different slope. They form the polygon whose
-corners give the bound (see the module). More lines make the bound tighter. Any number of lines gives a valid bound.
-"""
+"""Number of lines around the sum of the layers' convex sets, each with a different slope. These lines form the polygon
+whose corners give the bound (see the module). More lines make the bound tighter. Any number of lines gives a valid
+bound."""
 CLOSE_SLOPES = 1e-3
 """Relative difference below which two slopes count as equal."""
 
@@ -57,12 +57,12 @@ class FrontEnds:
     latency: FrontEnd
     """Mapping of least latency."""
     chosen: FrontEnd
-    """Mapping that the search chose for the objective. It can be compared with the mappings at both ends."""
+    """Mapping that the search chose for the objective. This mapping can be compared with the mappings at both ends."""
 
     def plus(self, other: "FrontEnds", count: int) -> "FrontEnds":
         """Ends of the Pareto front of a network after one more layer is added. The layer runs `count` times, and
         `other` has the ends of its front. The energies, latencies and bounds of the layer are multiplied by `count` and
-        added to those of the network.
+        added to the values of the network.
         """
         return FrontEnds(
             self.energy.plus(other.energy, count),
@@ -144,8 +144,8 @@ def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
     """Lower bound of the objective of a network whose energy and latency are sums over `layers`; 0 if there is no
     layer.
 
-    For EDP, the bound uses the bounds of energy and of latency of the layers if both are above 0 for every layer. If
-    they are not, the bound follows only from the bounds of the objective (`LayerBounds.value`).
+    For EDP, the bound uses the bounds of energy and of latency of the layers if both are above 0 for every layer.
+    Otherwise, the bound follows only from the bounds of the objective (`LayerBounds.value`).
     """
     if powers == EDP and layers and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
         return _bound_of_edp(layers) * (1 - ROUNDING)
@@ -193,8 +193,8 @@ def _with_slopes_of_lines(slopes: np.ndarray, layers: Sequence[LayerBounds]) -> 
 
 def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Slopes, in pJ per cycle, of lines around the convex set of possible points (energy, latency) of a network. On a
-    line, energy + slope x latency is constant. The slopes are a geometric series. It begins at half the flattest slope
-    that the curve of any layer has, and it ends at twice the steepest slope.
+    line, energy + slope x latency is constant. The slopes are a geometric series. The series begins at half the
+    flattest slope that the curve of any layer has, and ends at twice the steepest slope.
 
     The arguments have one number per layer. The curve of a layer has the points whose EDP is `value` and whose energy
     is between `energy` and `highest`.

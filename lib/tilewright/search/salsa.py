@@ -44,7 +44,7 @@ START_DRAWS = (1, 15, 240, 744)
 
 @dataclass(frozen=True)
 class OrderSpace:
-    """All orders of the prime factors that match a pattern."""
+    """Space of all orders of the prime factors that match a pattern."""
 
     prepared: PreparedProblem
     entries: tuple[TemporalOrderingEntry, ...]

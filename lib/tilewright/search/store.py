@@ -42,7 +42,7 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
     a search.
 
     The values of constant operands affect the mapping or the costs of a layer only if a term of a plug-in reads them.
-    They are therefore left out if no plug-in has such a term.
+    These values are therefore left out if no plug-in has such a term.
     """
     encoded = {**encode(layer), "name": ""}
     if not (ENERGY_TERMS.names or LATENCY_TERMS_OF_PLUGINS.names):
@@ -56,7 +56,8 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
 
 @lru_cache(maxsize=64)
 def _digest_of_core(core: Core) -> str:
-    """Digest of the content of a core, without names. It is cached, because most layers of a network use the same core.
+    """Digest of the content of a core, without names. The digest is cached, because most layers of a network use the
+    same core.
 
     The list of operators that the core can run (`operator_types`) is left out, because it does not affect the mapping
     of a layer.

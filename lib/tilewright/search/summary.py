@@ -102,8 +102,8 @@ def summarize(
 
 
 def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
-    """First record of each layer; a network runs each layer once. The field `alternatives` of a record is the number of
-    further records of the same layer."""
+    """First record of each layer. Further records of a layer are left out, because a network runs each layer only once.
+    The field `alternatives` of a record is the number of further records of the same layer."""
     kept: dict[int, LayerRecord] = {}
     place_of: dict[str, int] = {}
     for record in records:
@@ -204,7 +204,7 @@ def _least_value_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject
 
 
 def _bounds_of_both(search: Mapping[str, Any]) -> tuple[float, float]:
-    """Pair of lower bounds of a layer (energy in pJ, latency in cycles); 0 for both if they are unknown.
+    """Pair of lower bounds of a layer (energy in pJ, latency in cycles); (0, 0) if the bounds are unknown.
 
     The search of a layer states both bounds directly (`lower_bounds`), or together with the mappings of least energy
     and of least latency (`ends`).
@@ -219,8 +219,8 @@ def _bounds_of_both(search: Mapping[str, Any]) -> tuple[float, float]:
 
 def _front(placed: Sequence[tuple[LayerRecord, int]], energy_pj: float, latency_cycles: float) -> JsonObject:
     """Pareto front of the network as a JSON object with the key `front`; {} if no layer has a front. The front has its
-    knee and its largest distance (miss) from the complete front. It also has the index of the point with the energy and
-    latency of this run.
+    knee and its largest distance (miss) from the complete front. The front also has the index of the point with the
+    energy and latency of this run.
 
     If only some layers have a front, the object names the layers without a front instead.
     """

@@ -1,10 +1,10 @@
 """Access relations: dependences between the elements of two tensors, as affine functions of loops.
 
 Operators that compute (Conv) and operators that only move data (Slice) have relations of the same form. A relation has
-loops with sizes. For each axis of the output and of the input, it has an index `offset + sum(coefficient * loop)`. Each
-combination of loop values gives one output element and one input element. The output element depends on the input
-element if both lie inside their tensors. An input index outside the input tensor is padding. An output index outside
-the output tensor is a cropped result.
+loops with sizes. Along each axis of the output and of the input, the relation has an index `offset + sum(coefficient *
+loop)`. Each combination of loop values gives one output element and one input element. The output element depends on
+the input element if both lie inside their tensors. An input index outside the input tensor is padding. An output index
+outside the output tensor is a cropped result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,10 +36,10 @@ class TensorAccess:
 
 @dataclass(frozen=True)
 class IndexMap:
-    """Affine map from loop values to pairs (output element, input element). The map has some or all dependences of one
-    output tensor on one input tensor.
+    """Affine map from loop values to pairs (output element, input element). The map holds some or all dependences of
+    one output tensor on one input tensor.
 
-    The dependences of a node are the union of its maps.
+    The dependences of a node are the union of the node's maps.
     """
 
     loops: tuple[tuple[str, int], ...]
@@ -48,14 +48,14 @@ class IndexMap:
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """Operand (I or W) that the layer reads from the input tensor. '' if the node only moves data. Also '' for a bias,
-    because a bias is no operand of a layer."""
+    """Operand (I or W) that the layer reads from the input tensor. The name is '' if the node only moves data, and for
+    a bias, because a bias is no operand of a layer."""
     is_exact: bool = True
     """False if the map is a superset of the true dependences, because the true dependences are not affine."""
 
     @cached_property
     def size_of(self) -> Mapping[str, int]:
-        """Size of each loop, by its name."""
+        """Size of each loop, by name of the loop."""
         return dict(self.loops)
 
 
@@ -98,8 +98,8 @@ def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
 def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
     """True if the indices along an axis can skip values between the smallest and the largest index.
 
-    There is no gap if no coefficient exceeds the largest sum of the terms with smaller coefficients by more than 1.
-    Signs of coefficients are ignored, and so are loops of size 1.
+    The indices have gaps if some coefficient exceeds the largest sum of the terms with smaller coefficients by more
+    than 1. Signs of coefficients and loops of size 1 are ignored.
     """
     reach = 0
     for coefficient, size in sorted((abs(coefficient), size_of[name]) for name, coefficient in axis.terms):
@@ -110,7 +110,7 @@ def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
 
 
 def index_range(axis: AxisIndex, size_of: Mapping[str, int]) -> tuple[int, int]:
-    """Smallest and largest index over all loop values."""
+    """Smallest and largest index along an axis, over all loop values."""
     low = high = axis.offset
     for name, coefficient in axis.terms:
         reach = coefficient * (size_of[name] - 1)

@@ -1,8 +1,8 @@
 """Networks with another batch size: the file of a network is read again with another number of samples per pass.
 
 Layers of a YAML file have the loop B. A step of a language model has the key `batch`. In an ONNX file, the batch is the
-first axis of all inputs of the network. A YAML file of layers or an ONNX file is refused if the work of some layer does
-not grow in proportion to the batch.
+first axis of every network input. A YAML file of layers or an ONNX file is refused if the work of some layer does not
+grow in proportion to the batch.
 
 An ONNX file is read with the options of its run: sizes, shapes, branches and bits. The batch replaces only the sizes
 that these options give to the first axes of inputs.
@@ -47,7 +47,7 @@ class BatchedNetwork:
 
     @cached_property
     def now(self) -> Workload:
-        """Network with the batch of the run. Raises InputError for a file that cannot be read."""
+        """Network with the batch size of the run. Raises InputError for a file that cannot be read."""
         return parse_workload(self.path, self.model, options=self.options)
 
     @cached_property
@@ -135,8 +135,8 @@ class BatchedNetwork:
 
     @property
     def _given_inside(self) -> str:
-        """Text that names the options for sizes of tensors inside the network; '' if there are none. These sizes stay
-        the same if the batch changes.
+        """Text that names the options for sizes of tensors inside the network; '' if the user gives no such option.
+        These sizes stay the same if the batch changes.
         """
         if self.path.suffix in YAML_SUFFIXES:
             return ""
@@ -145,7 +145,8 @@ class BatchedNetwork:
 
     def _check_work(self, found: Workload, batch: int) -> None:
         """Raise InputError if the work of some layer does not grow in proportion to the batch. `found` is the network
-        with the batch `batch`. It is compared with the network of the run."""
+        with the batch `batch`, and is compared with the network of the run.
+        """
         works = [{node.name: node.layer.mac_count for node in one.nodes if node.layer} for one in (self.now, found)]
         before, after = works
         wrong = [name for name, count in before.items() if after.get(name, 0) * self.batch != count * batch]
@@ -191,8 +192,9 @@ def _batch_of_loops(workload: Workload, document: YamlDocument) -> int:
 
 
 def _batch_of_inputs(model: "onnx.ModelProto", options: NetworkOptions, file: str) -> int:
-    """Batch of an ONNX model: the size of the first axis of all inputs. It is 1 if neither the file nor the options
-    give this size. Raises InputError if the batch cannot be changed."""
+    """Batch of an ONNX model: the size of the first axis of all inputs. The batch is 1 if neither the file nor the
+    options give this size. Raises InputError if the batch cannot be changed.
+    """
     from tilewright.workload.onnx.resolution.inputs import GivenSizes, network_inputs, resolve_inputs
 
     recurrent = [node.name for node in model.graph.node if bare_type(node.op_type) in _RECURRENT]
@@ -223,8 +225,9 @@ def _refuse_shared_symbols(model: "onnx.ModelProto", file: str) -> None:
 
 
 def _open_axes(model: "onnx.ModelProto") -> Iterator[tuple[str, int, str]]:
-    """Triples (input, axis, name of the size), one for each axis of a network input without a fixed size in the file. A
-    size without a symbol in the file has the name `INPUT[AXIS]`."""
+    """Axes of network inputs whose size the file does not fix, as triples (input, axis, name of the size). A size
+    without a symbol in the file has the name `INPUT[AXIS]`.
+    """
     from tilewright.workload.onnx.resolution.inputs import ANONYMOUS_SYMBOLS, network_inputs
 
     for value in network_inputs(model.graph):
@@ -240,7 +243,7 @@ def _options_at(model: "onnx.ModelProto", options: NetworkOptions, batch: int) -
     In the shapes that the user gives for inputs, the first size is replaced by `batch`. Sizes that the user gives for
     first axes are left out, because the changed model already has the size `batch` there. A pattern that matches a
     first axis can also match other axes. If `options` has patterns that match a first axis, the result has two items:
-    first the options with these patterns, then the options without them.
+    first the options with these patterns, then the options without these patterns.
     """
     from tilewright.workload.onnx.resolution.inputs import network_inputs
 
@@ -256,8 +259,8 @@ def _options_at(model: "onnx.ModelProto", options: NetworkOptions, batch: int) -
 
 
 def _keys_of_first_axes(model: "onnx.ModelProto", options: NetworkOptions) -> tuple[set[str], set[str]]:
-    """Keys of the option `dims` that apply to first axes of network inputs, as a pair (keys that are the name of a
-    first axis, patterns that match the name of a first axis).
+    """Keys of the option `dims` that apply to first axes of network inputs, as a pair (names, patterns). Each name
+    belongs to a first axis, and each pattern matches the name of a first axis.
     """
     from tilewright.workload.onnx.resolution.inputs import WILDCARD, GivenSizes
 
@@ -272,7 +275,8 @@ def _keys_of_first_axes(model: "onnx.ModelProto", options: NetworkOptions) -> tu
 
 def _options_inside(model: "onnx.ModelProto", options: NetworkOptions) -> list[str]:
     """Names of options that give sizes of tensors inside the network. The name is `input_shapes.TENSOR` for a tensor
-    that is no network input. It is `dims.KEY` for a key (a name or a pattern) that fits no axis of an input."""
+    that is no network input. For a key (a name or a pattern) that fits no axis of an input, the name is `dims.KEY`.
+    """
     from tilewright.workload.onnx.resolution.inputs import GivenSizes, network_inputs, tensor_of
 
     inputs = {value.name for value in network_inputs(model.graph)}

@@ -1,7 +1,4 @@
-"""Dependences between elements of tensors.
-
-They are computed from access relations, as boxes of elements.
-"""
+"""Dependences between elements of tensors, computed from access relations as boxes of elements."""
 
 from collections.abc import Mapping
 
@@ -11,15 +8,14 @@ import numpy.typing as npt
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 
 Boxes = npt.NDArray[np.int64]
-"""Array [box, axis, 2] of boxes of elements: for each box and each axis of the tensor, the first index in the box and
-the end (exclusive) of the box."""
+"""Boxes of elements, as an array [box, axis, 2]. Along each axis of the tensor, a box has a first index and an end
+(exclusive)."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Range of a loop or an index in each box: two arrays of shape (boxes,) with the smallest and the largest values."""
 _SWEEPS = 2
 """Number of passes over all axes of the output and the input. In a pass, each axis narrows the ranges of its loops. A
-second pass helps if two axes share a loop: in the first pass, the later axis narrows the range of this loop; in the
-second pass, the earlier axis can then narrow the ranges of its other loops.
-"""
+second pass helps if two axes share a loop. In the first pass, the later axis narrows the range of this loop. In the
+second pass, the earlier axis can then narrow the ranges of its other loops."""
 
 
 def input_boxes(
@@ -31,8 +27,8 @@ def input_boxes(
     one dependence. If an output box has no dependence, its input box is all 0. Output boxes may reach outside the
     output tensor.
 
-    A returned box can be larger than necessary. It is the smallest possible box if the index of every axis has at most
-    one loop, or has loops that do not overlap, such as 8 * a + b with b below 8.
+    A returned box can be larger than necessary. The box is the smallest possible one if the loops of each axis do not
+    overlap, as in 8 * a + b with b below 8. An axis with at most one loop has no overlap.
 
     The ranges of the loops are narrowed by interval arithmetic. The index of an output axis is a sum of terms, and must
     lie in the output box. This limits each term, given the ranges of the other terms. In the same way, the index of an

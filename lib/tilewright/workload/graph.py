@@ -34,7 +34,7 @@ class Tensor:
     bits: int
     """Bits per element."""
     element_type: str = ""
-    """The ONNX element type, such as FLOAT or INT8."""
+    """Element type in ONNX, such as FLOAT or INT8."""
     precision_source: str = ""
     """Source of the number `bits`: `given` (by the user of an ONNX file), `override` (by an attribute or a workload
     file), `quantisation`, `element type` or `assumed`.
@@ -95,12 +95,13 @@ class WorkloadNode:
     cost, but the reference tool (zigzag-dse) includes the layer in its analysis of data locality. None for other nodes.
     """
     repeats: int = field(default=1, metadata=LEFT_OUT)
-    """Number of equal nodes that this node represents, such as equal blocks of a language model. They run one after
-    another, and every total counts each of them."""
+    """Number of equal nodes that this node represents, such as equal blocks of a language model. The equal nodes run
+    one after another, and every total counts all of them."""
 
     whole_id: int | None = field(default=None, metadata=LEFT_OUT)
-    """Id of a node of the network file, if this node computes a part of that node or adds partial sums of that node.
-    None if this node is itself a node of the file."""
+    """Id of the original node in the network file. The id is given if this node computes only a part of the original
+    node, or adds partial sums of the original node. None if this node is itself in the file.
+    """
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and
     for other nodes.
@@ -108,8 +109,9 @@ class WorkloadNode:
 
     @property
     def network_id(self) -> int:
-        """Id in the network file. For a part of a node, it is the id of the whole node; for any other node, it is the
-        node's own id."""
+        """Id in the network file: the id of the whole node for a part of a node, and the node's own id for any other
+        node.
+        """
         return self.node_id if self.whole_id is None else self.whole_id
 
     def __post_init__(self) -> None:
@@ -164,7 +166,7 @@ class Workload:
     def layers_in_order(self) -> tuple[WorkloadNode, ...]:
         """Nodes with a layer, in topological order. Layers are executed and summed in this order.
 
-        Nodes are sorted by topological generation. Within a generation, they are in the order in which the traversal
+        Nodes are sorted by topological generation. Nodes of the same generation are in the order in which the traversal
         reaches the last incoming edge of each node, as in zigzag-dse 3.9.1.
         """
         by_id = {node.node_id: node for node in self.nodes}

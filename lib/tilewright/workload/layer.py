@@ -31,9 +31,8 @@ class DimensionRelation(NamedTuple):
 
     data_dimension: str
     terms: tuple[tuple[str, int], tuple[str, int]]
-    """Both terms of the right-hand side, from left to right: ((loop dimension, coefficient), (loop dimension,
-    coefficient)).
-    """
+    """Terms of the right-hand side, from left to right: ((loop dimension, coefficient), (loop dimension,
+    coefficient))."""
 
 
 @hash_once
@@ -63,15 +62,14 @@ class Layer:
     constant_operands: tuple[str, ...] = ()
     """Input operands that are known before run time (weights)."""
     zeros: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Pairs (key, share of zeros from 0 to 1) for the input operands and for final outputs (key `O_final`), if a person
-    gives the share. Partial sums have no share: they count as never zero."""
+    """Pairs (key, share of zeros from 0 to 1). The keys are the input operands and `O_final` (final outputs). A share
+    that the user does not give is missing. Partial sums have no share: they count as never zero."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
-    """Operator that this layer is a part of, as (name, type); () for a layer that is a whole operator. A type with a
-    domain adds a third entry: the type without the domain.
+    """Operator that this layer is a part of, as (name, type); () for a layer that is a whole operator. If the type has
+    a domain, the third entry is the type without the domain.
 
     For example, the maximum, the exponentials, the sum and the quotients of a softmax are parts of the softmax. The
-    field does not change any cost.
-    """
+    field does not change any cost."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
@@ -80,13 +78,13 @@ class Layer:
 
     @cached_property
     def bits_of(self) -> dict[str, int]:
-        """Bits per element, by key: each input operand, `O` for partial sums, and `O_final` for final outputs."""
+        """Bits per element, by key: an input operand, `O` (partial sums) or `O_final` (final outputs)."""
         return dict(self.precision_bits)
 
     @cached_property
     def zeros_of(self) -> dict[str, float]:
-        """Share of zeros, by key: each input operand, and `O_final` for final outputs. Keys without a given share are
-        missing.
+        """Share of zeros, by key. The keys are the input operands and `O_final` (final outputs). Keys without a given
+        share are missing.
         """
         return dict(self.zeros)
 

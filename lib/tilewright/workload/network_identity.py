@@ -53,13 +53,11 @@ class NetworkDifference:
     """Difference between two networks, A and B, that have the same name."""
 
     bits: str = ""
-    """Text about the layers whose operands differ in bits between A and B; '' if there are none, or if the networks
-    differ in more than bits and zeros.
-    """
+    """Text about the layers whose operands differ in bits between A and B; '' if there are no such layers, or if the
+    networks differ in more than bits and zeros."""
     zeros: str = ""
-    """Text about the layers whose operands differ in their shares of zeros between A and B; '' if there are none, or if
-    the networks differ in more than bits and zeros.
-    """
+    """Text about the layers whose operands differ in their shares of zeros between A and B; '' if there are no such
+    layers, or if the networks differ in more than bits and zeros."""
     structure: str = ""
     """Text about layers, shapes or edges that differ; '' if the networks differ at most in bits and zeros."""
 

@@ -18,9 +18,8 @@ and PARTIAL are partial sums.
 MOST_BITS = 1024
 OUTPUTS = "outputs"
 ZERO_OPERANDS = (WEIGHTS, ACTIVATIONS, OUTPUTS)
-"""Kinds of data whose share of zeros a user can give. WEIGHTS are constant inputs of layers, ACTIVATIONS all other
-inputs, and OUTPUTS final outputs.
-"""
+"""Kinds of data whose share of zeros a user can give. WEIGHTS are constant inputs of layers, ACTIVATIONS are all other
+inputs, and OUTPUTS are final outputs."""
 
 
 class NetworkOptions(NamedTuple):

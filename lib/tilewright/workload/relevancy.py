@@ -112,8 +112,8 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
     c2).
 
     The result is first * second minus the number of pairs (i, j) that repeat a value of another pair. If `exact` is
-    False, the result is too large for a dilation that exceeds the tile, as in the reference tool (fault B12,
-    docs/model.md): the number of repetitions becomes negative.
+    False, the number of these pairs becomes negative for a dilation that exceeds the tile. The result is then too
+    large, as in the reference tool (fault B12, docs/model.md).
     """
     divisor = math.gcd(*coefficients)
     outer = second - coefficients[0] // divisor
@@ -122,8 +122,8 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
 
 
 def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: ModelProfile) -> int:
-    """Size of the data dimension of a sliding window (such as ix), for the whole layer. If the layer gives this size,
-    it is used. Otherwise, the size is the number of positions that the loops access, minus the padding.
+    """Size of the data dimension of a sliding window (such as ix), for the whole layer. A size that the layer gives is
+    used. Otherwise, the size is the number of positions that the loops access, minus the padding.
 
     The result is at least 1, even if all positions are padding.
     """

@@ -1,6 +1,6 @@
 """Reader of the workload YAML, a list of layers, with checks across its fields (zigzag-dse 3.9.1: workload file).
 
-Invalid fields are reported as problems. The typed tree of the file has no value for them.
+Invalid fields are reported as problems, and have no value in the typed tree of the file.
 """
 
 import itertools
@@ -67,7 +67,9 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class ZerosEntry(TableModel):
-    """Share of zeros of each operand, from 0 to 1. Only hardware files with `zero_gating` or `run_length` use it."""
+    """Share of zeros of each operand, from 0 to 1. Only hardware files with `zero_gating` or `run_length` use these
+    shares.
+    """
 
     W: Share | None = None
     """Share of the weights that are zero."""
@@ -118,7 +120,7 @@ class LayerEntry(TableModel):
     operand_precision: PrecisionEntry
     """Bits of each operand."""
     zeros: ZerosEntry | None = None
-    """Share of zeros of each operand (docs/model.md#zeros). Default: not known, so zeros save nothing."""
+    """Share of zeros of each operand (docs/model/zeros.md). Default: not known, so zeros save nothing."""
     operand_source: SourcesEntry | None = None
     """Id of the layer that produces each input. The layer's own id means that the input is constant."""
     pr_loop_dims: list[LoopDimension] | None = None
@@ -201,7 +203,7 @@ def _check_identities(problems: Problems, entries: list[LayerEntry]) -> None:
                 problems.at(place, "the layer that makes an input must come earlier in the file", source)
             else:
                 known = ", ".join(map(str, whole(ids[: index + 1][-8:])))
-                problems.at(place, "no layer has this id", source, f"an earlier layer's id, or its own: {known}")
+                problems.at(place, "no layer has this id", source, f"id of an earlier layer or of this layer: {known}")
 
 
 def _check_loops(problems: Problems, entry: LayerEntry) -> None:

@@ -1,6 +1,6 @@
 """Tensors and index maps of a network that a file gives as a list of layers.
 
-With them, layers can be cut and fused.
+Tensors and index maps are needed for cutting and fusing layers.
 
 A list of layers names the producer of an operand, but does not match the axes of the producer's output with the axes of
 the consumer's input. The axes are therefore matched by position, not by name: O[b][k][oy][ox] of a producer is
@@ -124,7 +124,7 @@ def is_reshape(axes: Sequence[OperandAxis], shape: Shape) -> bool:
 
 def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
     """Match of an axis of an operand with an axis of the tensor that the operand reads. The axis of the tensor has
-    `size` indices. `loop_name` is the name of the loop that the match adds, if it needs one.
+    `size` indices. `loop_name` is the name of the loop that the match adds, if a loop is needed.
 
     A window can reach beyond the axis of the tensor, because the file does not give the padding. The window is then
     assumed to reach into padding at each end of the axis, by at most the length of the window minus 1.

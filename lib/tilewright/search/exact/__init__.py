@@ -1,1 +1,1 @@
-"""Exact search: branch and bound over loop orders, with a certificate (docs/proofs.md#exact-search)."""
+"""Exact search: branch and bound over loop orders, with a certificate (docs/proofs/exact-search.md)."""

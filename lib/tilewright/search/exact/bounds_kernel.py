@@ -1,4 +1,6 @@
-"""Lower bounds of the cost of every completion of a label (compiled; proofs: docs/proofs.md#exact-search, 3 and 4).
+"""Lower bounds of the cost of every completion of a label, a partial loop order (compiled).
+
+docs/proofs/exact-search.md, 3 and 4, has the proofs.
 
 For the latency, the code of the cost model (double buffers, port stalls, loading) runs on the links of placed
 boundaries. Links of boundaries that are not placed yet (open links) contribute their minimum.
@@ -125,8 +127,8 @@ def write_shares(problem, ws, x):
 def decide_buffers(problem, ws, x):
     """Decide which tiles are double-buffered, so that the bound stays valid for every completion.
 
-    If all tiles of a memory are known, the function decides as the model does. Otherwise, it is optimistic: it
-    double-buffers each tile whose second copy would fit next to all known tiles if no other tile had a second copy.
+    If all tiles of a memory are known, the function decides as the model does. Otherwise, the function is optimistic: a
+    tile is double-buffered if its second copy fits next to all known tiles when no other tile has a second copy.
 
     If the model searches for the best set of double buffers (`BEST_BUFFERS`), the function is optimistic for all
     memories, because the model finds this set only for complete mappings.
@@ -211,8 +213,8 @@ def open_ports(problem, x):
     """Mark the ports that serve open links, and sum the least cycles of the open links of each port (the fields
     `port_*` of `PORT_FIELDS`).
 
-    A link is open in two cases: its boundary is not placed yet, or it loads an input into the array and the loops
-    during which the array keeps the data are not known yet.
+    A link is open if its boundary is not placed yet. A link that loads an input into the array is also open as long as
+    the loops during which the array keeps the data are not known.
     """
     for p in range(problem.port_count):
         x.port_open[p] = 0
@@ -293,11 +295,11 @@ def keep_loads(problem, ws, x):
 
 @kernel
 def shrinking_ports(problem, ws, x):
-    """Number of ports with a link that loads faster if the computation takes longer. `x.load_at_shortest` has the
-    loading times in cycles for the shortest computation, and `ws.load` has those for the longest computation.
+    """Number of ports with a link that loads faster if the computation takes longer. The loading times in cycles are in
+    `x.load_at_shortest` for the shortest computation, and in `ws.load` for the longest computation.
 
     Data cross a boundary over two links, and the slower link determines the loading time. A link therefore counts only
-    if it can be the slower one.
+    if it can be the slower link.
     """
     ports = 0
     for p in range(problem.port_count):
@@ -332,15 +334,15 @@ def longest_computation(problem, x, energy):
 
 @kernel
 def is_beaten(x, value):
-    """True if no mapping whose objective is `value` or more improves on the best known mapping by more than the gap,
-    which is the largest improvement that the search may miss.
+    """True if a mapping with the objective `value` is worse than the best known mapping, or better by at most the gap.
+    The gap is the largest improvement that the search may miss.
     """
     return value == math.inf or value >= x.best * x.best_share
 
 
 @kernel
 def is_given_up(x, value):
-    """True if the search drops a label whose lower bound is `value` (see `is_beaten`).
+    """True if the search drops a label (partial loop order) whose lower bound is `value` (see `is_beaten`).
 
     If `value` is still below the objective of the best known mapping, a completion of the dropped label can be slightly
     better than this mapping. The smallest such `value` is stored in `x.dropped_bound`.
@@ -386,7 +388,8 @@ def bound_port_times(problem, ws, x, v, shortest):
 def bound_latency(problem, ws, x, energy):
     """Lower bound in cycles of the latency of completions that need at least `energy` pJ.
 
-    If the first terms of the bound are enough to drop the label, the function leaves out the remaining terms.
+    If the first terms of the bound are enough to drop the label (partial loop order), the function leaves out the
+    remaining terms.
     """
     longest = longest_computation(problem, x, energy)
     v = 1 if problem.spatial_differs else 0
@@ -416,11 +419,12 @@ def bound_latency(problem, ws, x, energy):
 
 @kernel
 def bound_by_parent(problem, x, placed):
-    """Compute the energy bound of the child label, which has `placed` loops, and a first bound of its objective.
+    """Compute two bounds of the child, the partial loop order that is being made: the energy bound, and a first bound
+    of the objective. The child has `placed` loops.
 
     `x.child_energy_bound` is in pJ and has no terms that grow with latency. `x.child_bound` takes the latency bound of
-    the label that the child extends: all completions of the child are completions of this label, too. If the latency
-    does not count, `x.child_bound` is complete.
+    the label (partial loop order) that the child extends: all completions of the child are completions of this label,
+    too. If the latency does not count, `x.child_bound` is complete.
     """
     if x.any_contested:
         for o in range(problem.operand_count):

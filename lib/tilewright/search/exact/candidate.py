@@ -1,4 +1,4 @@
-"""One spatial mapping in the exact search of a layer, with the results for its loop orders so far."""
+"""Spatial mapping in the exact search of a layer, with the results for its loop orders so far."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,8 @@ def without_waiting(prepared: PreparedProblem) -> PreparedProblem:
     """Problem without waiting terms (`cost.waiting`). These terms only add to the latency, so a lower bound without
     them is also a lower bound with them.
 
-    The terms are left out because they depend on properties of a mapping that labels do not contain.
+    The terms are left out because they depend on properties of a mapping that labels (partial loop orders) do not
+    contain.
     """
     if not prepared.arrays.has_waiting:
         return prepared
@@ -59,8 +60,8 @@ class Candidate:
         self.free = options.allocation == "free"
         if self.free and prepared.arrays.even:
             raise MappingError(
-                "allocation: free gives each operand its own level boundaries, but all operands of an even mapping"
-                " share theirs"
+                "with allocation=free, each operand has its own level boundaries; in an even mapping, all operands have"
+                " the same level boundaries"
             )
         self.entries = layer_ordering(ordering, prepared)
         self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)
@@ -117,21 +118,21 @@ class Candidate:
     @property
     def lower_bound(self) -> float:
         """Lower bound of the objective over those mappings of this candidate that are better than the best known
-        mapping. The bound is infinite if the rounds have proven that there is no such mapping.
+        mapping. The bound is infinite if the search has proven that there is no such mapping.
         """
         if "parts" not in self.__dict__:
             return max(self.floor, self._relaxed_bound)
         return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
 
     def least_found(self, objective: str) -> float:
-        """Value of the best mapping with free level boundaries that was found for this candidate; infinite if none was
-        found. A small value marks a promising candidate, even if its lower bound is weak.
+        """Value of the best mapping with free level boundaries that was found for this candidate; infinite if no such
+        mapping was found. A small value marks a promising candidate, even if its lower bound is weak.
         """
         return self._relaxed_best.value(objective)
 
     @property
     def orders(self) -> int:
-        """Number of orders in the space of this candidate."""
+        """Number of orders in the space of this candidate (spatial mapping)."""
         return sum(part.multiset.order_count for part in self.parts)
 
     @property

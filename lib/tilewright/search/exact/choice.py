@@ -35,13 +35,11 @@ class Choice:
     pj_a_cycle: float = 0.0
     """Energy in pJ that is added for each cycle of the latency, in the problems that the function `make` returns."""
     least: float = 0.0
-    """Lower bound of the searched objective for any loop order of this spatial mapping. It applies in addition to the
-    bound that follows from `passes`.
-    """
+    """Lower bound of the searched objective for any loop order of this spatial mapping. This bound applies in addition
+    to the bound that follows from `passes`."""
     rest_least: float = 0.0
-    """Lower bound of the searched objective, for any loop order of this spatial mapping or of any later one. It applies
-    in addition to the bound that follows from `rest_passes`.
-    """
+    """Lower bound of the searched objective, for any loop order of this spatial mapping or of any later one. This bound
+    applies in addition to the bound that follows from `rest_passes`."""
 
     pairs: tuple[Values, Values] | None = None
     """Lower bounds as pairs (energy in pJ, latency in cycles), in two arrays [pair]. Each mapping with this spatial
@@ -61,8 +59,8 @@ class Choice:
         return max(self.rest_least, self.of_passes(self.rest_passes, objective))
 
     def priced(self, pj_a_cycle: float) -> "Choice":
-        """Same spatial mapping, but each cycle of the latency adds `pj_a_cycle` to its energy. This energy is a
-        weighted sum of energy and latency, so a lower bound of it gives a supporting line of the Pareto front.
+        """Copy of this spatial mapping in which each cycle of the latency adds `pj_a_cycle` to the energy. This changed
+        energy is a weighted sum of energy and latency. Its lower bound gives a supporting line of the Pareto front.
 
         The bounds `least` and `rest_least` do not change: the caller must have computed them for this weighted sum.
         """

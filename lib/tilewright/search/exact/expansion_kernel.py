@@ -1,9 +1,10 @@
 """Branch and bound over loop orders from the inside out, one generation of labels after another (compiled).
 
-A generation holds the labels with the same number of placed loops. Each label is extended by every remaining loop. If
-level boundaries are free, each extension is tried with every choice of levels that are closed before the loop. Labels
-are merged if they agree in everything that affects the cost of their completions; the label with the lower energy is
-kept. Labels whose bound is no better than the best known mapping are pruned (docs/proofs.md#exact-search).
+A label is a partial loop order. A generation holds the labels with the same number of placed loops. Each label is
+extended by every remaining loop. If level boundaries are free, each extension is tried with every choice of levels that
+are closed before the loop. Labels are merged if they agree in everything that affects the cost of their completions;
+the label with the lower energy is kept. Labels whose bound is no better than the best known mapping are pruned
+(docs/proofs/exact-search.md).
 """
 
 import math
@@ -123,7 +124,9 @@ def close_filled(problem, x, j):
 
 @kernel
 def place_loop(problem, x, j):
-    """Append one loop of symbol `j`, a pair (loop dimension, size), to the child as its new outermost loop."""
+    """Append one loop of symbol `j`, a pair (loop dimension, size), to the child (the partial loop order that is being
+    made) as its new outermost loop.
+    """
     d = x.loop_dimension[j]
     for o in range(problem.operand_count):
         kind = problem.kind[o, d]
@@ -144,8 +147,9 @@ def place_loop(problem, x, j):
 
 @kernel
 def obeys_control(problem, x, j):
-    """Return False if the control of the core (`control_kernel`) cannot have a loop of symbol `j` as the next loop of
-    the child. Otherwise, update the places of the child in loop orders and return True.
+    """Return False if the control of the core (`control_kernel`) cannot have a loop of symbol `j`, a pair (loop
+    dimension, size), as the next loop of the child. The child is the partial loop order that is being made. Otherwise,
+    update the places of the child in loop orders and return True.
 
     Levels that the greedy allocator chooses only for a complete order are not checked here, but in `evaluate_leaf`.
     """
@@ -199,9 +203,9 @@ def loops_in(x, point):
 
 @kernel
 def begin_levels_early(problem, ws):
-    """Move each boundary of the output in `ws` below the irrelevant loops that lie directly below it.
+    """Move each boundary of the output in `ws` inwards, past the irrelevant loops that lie directly below the boundary.
 
-    The cost does not change: in both cases, the model counts these loops in the level below the boundary.
+    The cost does not change: before and after the move, the model counts these loops in the level below the boundary.
     """
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         bound = ws.bound[OUTPUT_INDEX, m]
@@ -212,7 +216,8 @@ def begin_levels_early(problem, ws):
 
 @kernel
 def evaluate_leaf(problem, ws, x):
-    """Compute the cost of the complete order of the child with the cost model.
+    """Compute the cost of the child with the cost model. The child is the loop order that is being made, and is
+    complete.
 
     Return an outcome of the cost model, or REFUSED if the order does not match the required temporal ordering.
     """
@@ -238,8 +243,8 @@ def evaluate_leaf(problem, ws, x):
 
 @kernel
 def take_leaf(problem, ws, x):
-    """Compute the cost of the child, whose loop order is complete. Store the child as the best known mapping if it is
-    better.
+    """Compute the cost of the child, the complete loop order that was just made. Store the child as the best known
+    mapping if it is better.
     """
     if evaluate_leaf(problem, ws, x) != FITS:
         return
@@ -261,8 +266,8 @@ def take_leaf(problem, ws, x):
 
 @kernel
 def find_slot(problem, x):
-    """Slot for the child in the hash table of the newest labels: the slot of an equal label, or a free slot if there is
-    no equal label.
+    """Slot for the child (the label that is being made) in the hash table of the newest labels: the slot of an equal
+    label, or a free slot if there is no equal label. A label is a partial loop order.
     """
     g = 1 - x.current
     set_keys(problem, x)
@@ -274,8 +279,9 @@ def find_slot(problem, x):
 
 @kernel
 def insert_child(problem, x, slot):
-    """Add the child to the next generation. If `slot` holds an equal label, the child replaces this label; callers make
-    sure that the child has the lower energy. If `slot` is free and the generation is full, the child is dropped.
+    """Add the child (the label that is being made) to the next generation. A label is a partial loop order. If `slot`
+    holds an equal label, the child replaces this label; callers make sure that the child has the lower energy. If
+    `slot` is free and the generation is full, the child is dropped.
     """
     g = 1 - x.current
     if x.bucket[slot] > 0:
@@ -305,8 +311,9 @@ def follow_pattern(x, j):
 
 @kernel
 def may_improve(problem, x):
-    """Begin the bounds of the child. Return False if its first bound already shows that no completion is better than
-    the best known mapping. Such a child needs neither a hash nor a latency bound of its own.
+    """Begin the bounds of the child (the partial loop order that is being made). Return False if its first bound
+    already shows that no completion is better than the best known mapping. Such a child needs neither a hash nor a
+    latency bound of its own.
     """
     bound_by_parent(problem, x, x.generation + 1)
     return x.child_bound < x.best
@@ -314,7 +321,8 @@ def may_improve(problem, x):
 
 @kernel
 def add_child(problem, ws, x, j):
-    """Append loop `j` to the child and compute its bounds; keep the child if it can beat the best known mapping.
+    """Append loop `j` to the child (the partial loop order that is being made), and compute its bounds. Keep the child
+    if it can beat the best known mapping.
 
     The levels to close below the loop are already closed. If the order of the child is complete, its cost is computed.
     """
@@ -340,7 +348,9 @@ def add_child(problem, ws, x, j):
 
 @kernel
 def close_some(problem, x, c0, c1, c2):
-    """Close `c0`, `c1` and `c2` levels of operands 0, 1 and 2. Return False if a tile does not fit."""
+    """Close `c0`, `c1` and `c2` levels of operands 0, 1 and 2. Closing a level places the boundary above it. Return
+    False if a tile does not fit.
+    """
     fits = True
     for _ in range(c0):
         fits = fits and close_level(problem, x, 0)
@@ -353,7 +363,8 @@ def close_some(problem, x, c0, c1, c2):
 
 @kernel
 def closable(problem, x, o, d):
-    """Number of levels of operand `o` that can be closed below a loop over dimension `d`.
+    """Number of levels of operand `o` that can be closed below a loop over dimension `d`. Closing a level places the
+    boundary above it.
 
     The number is 0 if the loop is irrelevant to the operand, because the loop then reuses the operand's data.
     """
@@ -364,8 +375,8 @@ def closable(problem, x, o, d):
 
 @kernel
 def extend_freely(problem, ws, x, g, i, j):
-    """Extend label `i` of generation `g` by loop `j`, once for each choice of the levels that are closed directly below
-    the loop. Closing a level places the boundary above it.
+    """Extend label (partial loop order) `i` of generation `g` by loop `j`, once for each choice of the levels that are
+    closed directly below the loop. Closing a level places the boundary above it.
     """
     load_child(problem, x, g, i)
     d = x.loop_dimension[j]
@@ -383,8 +394,8 @@ def extend_freely(problem, ws, x, g, i, j):
 
 @kernel
 def extend_greedily(problem, ws, x, g, i, j):
-    """Extend label `i` of generation `g` by loop `j`. Before that, close the levels that have no room for the loop, as
-    the greedy allocator does.
+    """Extend label (partial loop order) `i` of generation `g` by loop `j`. Before that, close the levels that have no
+    room for the loop, as the greedy allocator does. Closing a level places the boundary above it.
     """
     load_child(problem, x, g, i)
     if close_filled(problem, x, j):
@@ -393,7 +404,7 @@ def extend_greedily(problem, ws, x, g, i, j):
 
 @kernel
 def empty_buckets(x):
-    """Empty the hash table of the newest labels."""
+    """Empty the hash table of the newest labels (partial loop orders)."""
     for i in range(x.slot_count):
         x.bucket[x.slot[i]] = 0
     x.slot_count = 0
@@ -401,7 +412,7 @@ def empty_buckets(x):
 
 @kernel
 def fill_tables(problem, ws, x, count):
-    """Fill the tables of the cost model for `count` lattice points, starting at point `x.cursor`."""
+    """Fill the tables of the cost model for `count` lattice points (multisets of loops), from point `x.cursor` on."""
     end = min(x.lattice_size, x.cursor + count)
     for point in range(x.cursor, end):
         fill_point(problem, ws, x, point)
@@ -411,7 +422,7 @@ def fill_tables(problem, ws, x, count):
 @kernel
 def mark_tables(problem, ws, x, count):
     """Compute the smallest tile sizes, and the properties of memories and boundaries (`MARK_FIELDS`). The tables of all
-    lattice points must be filled (`fill_tables`). `count` is not used.
+    lattice points (multisets of loops) must be filled (`fill_tables`). `count` is not used.
     """
     if x.uncertain:
         x.keep_paths = True  # labels whose loops were placed in different orders are then never merged
@@ -432,7 +443,7 @@ def sum_tables(problem, ws, x, count):
 
 @kernel
 def begin(problem, ws, x, count):
-    """Make the first generation, which contains only the label of the empty order.
+    """Make the first generation of labels (partial loop orders): only the label of the empty order.
 
     The generation is empty if the search drops this label because of its lower bound.
     """
@@ -455,7 +466,7 @@ def begin(problem, ws, x, count):
 
 @kernel
 def expand_label(problem, ws, x, i):
-    """Extend label `i` of the current generation by every possible loop."""
+    """Extend label (partial loop order) `i` of the current generation by every possible loop."""
     g = x.current
     if is_given_up(x, x.label_bound[g, i]):
         return
@@ -469,8 +480,8 @@ def expand_label(problem, ws, x, i):
 
 @kernel
 def next_generation(problem, ws, x, count):
-    """Go on to the next generation: the newest labels become the labels of the current generation. `count` is not
-    used.
+    """Go on to the next generation: the newest labels (partial loop orders) become the labels of the current
+    generation. `count` is not used.
     """
     g = x.current
     x.label_count[g] = 0
@@ -482,10 +493,11 @@ def next_generation(problem, ws, x, count):
 
 @kernel
 def expand_labels(problem, ws, x, count):
-    """Extend the next `count` labels, from label `x.cursor` of the current generation on, by every possible loop.
+    """Extend the next `count` labels (partial loop orders), from label `x.cursor` of the current generation on, by
+    every possible loop.
 
-    If `x.width` is 0, the function ends at the end of the generation. Otherwise, it goes on with the next generation,
-    of which `x.width` labels are kept.
+    If `x.width` is 0, the function ends at the end of the generation. Otherwise, the function goes on with the next
+    generation, of which `x.width` labels are kept.
     """
     for _ in range(count):
         if x.cursor < x.label_count[x.current]:

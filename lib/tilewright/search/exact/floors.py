@@ -38,8 +38,8 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
     """Lower bounds from the accesses to the topmost memory of each operand.
 
     Every input is read from this memory at least once, and every output is written to this memory at least once. The
-    data move in full words of the port (docs/model.md#what-can-be-relied-on). These statements are known to hold only
-    if all switches of the model profile are on. Otherwise, the bounds are 0.
+    data move in full words of the port (docs/model/guarantees.md#what-can-be-relied-on). These statements are known to
+    hold only if all switches of the model profile are on. Otherwise, the bounds are 0.
     """
     if not all(getattr(profile, name) for name in SWITCHES):
         return NO_FLOORS

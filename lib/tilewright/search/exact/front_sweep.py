@@ -1,9 +1,9 @@
 """Sweeps for the Pareto front of energy and latency of a layer: branch and bound in which known points dominate labels.
 
-A known point matches a label within a tolerance t if its energy and its latency exceed the label's lower bounds by at
-most the fraction t. A sweep expands the labels of the exact search, and drops each label that a known point matches
-(docs/proofs.md#sweeps). The *miss* of a label is the smallest t with which a point matches it. The largest miss of all
-dropped labels bounds the distance of the points from the complete front.
+A label is a partial loop order. A known point matches a label within a tolerance t if its energy and its latency exceed
+the label's lower bounds by at most the fraction t. A sweep expands the labels of the exact search, and drops each label
+that a known point matches (docs/proofs/network-front.md#sweeps). The *miss* of a label is the smallest t with which a
+point matches it. The largest miss of all dropped labels bounds the distance of the points from the complete front.
 """
 
 import math
@@ -38,16 +38,17 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.options import ExactParameters
 
 OBJECTIVE = "EDP"
-"""Objective that is stored in the record of a sweep. With EDP, labels have bounds of both energy and latency."""
+"""Objective that is stored in the record of a sweep. With EDP, labels (partial loop orders) have bounds of both energy
+and latency."""
 WIDTHS = (64, 512, LABELS)
-"""Widths of the successive sweeps. The width of a sweep is the largest number of labels that it keeps per generation.
-"""
+"""Widths of the successive sweeps. The width of a sweep is the largest number of labels (partial loop orders) that the
+sweep keeps per generation."""
 _BLOCK = 256
 """Number of labels that are completed at a time. Each label is a loop order that lacks one loop. The known points are
 updated after the costs of all completions of these labels are computed."""
 _ALL = slice(None)
 _MADE_AT_ONCE = 128
-"""Number of spatial mappings that are made before the sweeps over them begin."""
+"""Number of spatial mappings that are made at a time. Sweeps over these spatial mappings follow."""
 
 
 class FrontPart(MultisetPart):
@@ -66,7 +67,8 @@ class FrontPart(MultisetPart):
 
     def can_match(self, known: Staircase, tolerance: float) -> bool:
         """False if a mapping in `_unmatched` is farther from the known points than `tolerance`. The distance (miss) of
-        this part then exceeds the tolerance, whatever number of labels a sweep expands."""
+        this part then exceeds the tolerance, whatever number of labels (partial loop orders) a sweep expands.
+        """
         return not (known.misses(*self._unmatched) > tolerance).any()
 
     def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
@@ -108,20 +110,23 @@ class FrontPart(MultisetPart):
             known.add([Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)])
 
     def _grow(self, known: Staircase, width: int, tolerance: float) -> bool:
-        """Expand one generation after another until only one loop is missing in each label. Return False if the time
-        ends before that."""
-        search = self.search
-        while search.generation < self.multiset.length - 1 and search.label_count[search.current]:
-            while search.cursor < search.label_count[search.current]:
+        """Expand one generation after another until only one loop is missing in each label (partial loop order). Return
+        False if the time ends before that.
+        """
+        fields = self.fields
+        generation, current, cursor, nodes = (fields[name] for name in ("generation", "current", "cursor", "nodes"))
+        counts = fields["label_count"]
+        while generation[0] < self.multiset.length - 1 and counts[current[0]]:
+            while cursor[0] < counts[current[0]]:
                 if not self.watch.in_time():
-                    waiting = self._escapes(known, int(search.current), slice(int(search.cursor), None))
-                    made = self._escapes(known, 1 - int(search.current))
+                    waiting = self._escapes(known, int(current[0]), slice(int(cursor[0]), None))
+                    made = self._escapes(known, 1 - int(current[0]))
                     self._leave(waiting)
                     self._leave(made)
                     return False
-                before = int(search.nodes)
+                before = int(nodes[0])
                 self._call(expand_labels, CHUNK_LABELS)
-                self._spend(int(search.nodes) - before)
+                self._spend(int(nodes[0]) - before)
             self._keep(known, width, tolerance)
             self._call(next_generation, 0)
         return True
@@ -141,7 +146,7 @@ class FrontPart(MultisetPart):
         """Distances (miss) of labels (partial loop orders) of generation `g` from the known points: array [label].
         `labels` has the indexes of these labels. The distance of a label is computed from its lower bounds of energy
         and latency."""
-        count = int(self.search.label_count[g])
+        count = int(self.fields["label_count"][g])
         latency = self.fields["label_latency_bound"][g, :count][labels]
         energy = (
             self.fields["label_energy_bound"][g, :count][labels]
@@ -153,19 +158,20 @@ class FrontPart(MultisetPart):
         """Keep those labels (partial loop orders) of the next generation that no known point matches within
         `tolerance`. If there are more than `width` such labels, keep the `width` labels that are farthest from the
         known points."""
-        search = self.search
-        g = 1 - int(search.current)
+        g = 1 - int(self.fields["current"][0])
         escapes = self._escapes(known, g)
         kept = np.flatnonzero(escapes > tolerance)
         if len(kept) > width:
             kept = np.sort(kept[np.argsort(-escapes[kept], kind="stable")[:width]])
+        if len(kept) == len(escapes):
+            return
         is_left = np.ones(len(escapes), dtype=np.bool_)
         is_left[kept] = False
         self._leave(escapes[is_left])
         for name, _, _ in LABEL_FIELDS:
             column = self.fields[f"label_{name}"]
             column[g, : len(kept)] = column[g, kept]
-        search.label_count[g] = len(kept)
+        self.fields["label_count"][g] = len(kept)
 
     def _finish(self, known: Staircase, tolerance: float, bounds_only: bool) -> None:
         """Complete the labels of the current generation (loop orders that lack one loop), and compute the costs of the
@@ -201,8 +207,8 @@ class FrontPart(MultisetPart):
                 return
 
     def _leave_costs(self, known: Staircase, batch: OrderBatch, tolerance: float) -> None:
-        """Raise the largest distance (miss) of this part to the largest distance of the mappings in `batch` from the
-        known points. If no mapping in `batch` is farther, the value stays the same.
+        """Update the largest distance (miss) of this part with the distances of the mappings in `batch` from the known
+        points. The largest distance rises if a mapping is farther away; it never falls.
 
         The mappings in `batch` have free level boundaries. A greedily allocated mapping is at most as far from the
         known points as the farthest mapping with the same order and free boundaries.
@@ -233,8 +239,8 @@ class FrontPart(MultisetPart):
         ]
 
     def _batch(self, g: int, labels: np.ndarray) -> OrderBatch:
-        """Batch of complete orders. Each of the labels `labels` of generation `g` lacks one loop, and this loop is
-        added. Orders that do not match the temporal ordering are left out.
+        """Batch of complete orders. Each of the labels (partial loop orders) `labels` of generation `g` lacks one loop,
+        and this loop is added. Orders that do not match the temporal ordering are left out.
 
         If level boundaries are free, the batch has each order once for every choice of its boundaries (see `_closed`).
         """
@@ -311,9 +317,10 @@ def _loops_at(search: Any, points: np.ndarray) -> np.ndarray:
 
 
 def _begin_early(boundaries: np.ndarray, kinds: np.ndarray, levels: int) -> None:
-    """Move each output boundary below the irrelevant loops that lie directly below it. The function changes
-    `boundaries`, an array [order, operand, level]. `kinds` has the relevance of each loop of each order for the output:
-    array [order, loop]. `levels` is the number of memory levels of the output."""
+    """Move each output boundary inwards, past the irrelevant loops that lie directly below the boundary. The function
+    changes `boundaries`, an array [order, operand, level]. `kinds` has the relevance of each loop of each order for the
+    output: array [order, loop]. `levels` is the number of memory levels of the output.
+    """
     for row, kind in zip(boundaries[:, OUTPUT_INDEX], kinds, strict=True):
         for m in range(levels - 1):
             while row[m] > 0 and kind[row[m] - 1] == IRRELEVANT:
@@ -335,8 +342,8 @@ def _is_allowed(search: Any, order: list[int]) -> bool:
 
 
 def _largest_miss(known: Staircase, pairs: tuple[Values, Values]) -> float:
-    """Largest distance (miss) of mappings from the known points. `pairs` has their energies in pJ and latencies in
-    cycles.
+    """Largest distance (miss) of mappings from the known points. `pairs` has the mappings: their energies in pJ, and
+    their latencies in cycles.
     """
     return float(known.misses(*pairs).max())
 
@@ -345,9 +352,9 @@ class FrontCandidate(Candidate):
     """Spatial mapping in a sweep."""
 
     energy_pj = 0.0
-    """Lower bound in pJ of the energy of every mapping of this candidate."""
+    """Lower bound in pJ of the energy of every mapping of this candidate (spatial mapping)."""
     latency_cycles = 0.0
-    """Lower bound in cycles of the latency of every mapping of this candidate."""
+    """Lower bound in cycles of the latency of every mapping of this candidate (spatial mapping)."""
     pairs: tuple[Values, Values] | None = None
     """Lower bounds of energy and latency that were known before this candidate was made (see `Choice.pairs`)."""
     _relaxed_miss = math.inf
@@ -358,11 +365,11 @@ class FrontCandidate(Candidate):
 
     @property
     def front_parts(self) -> list[FrontPart]:
-        """Parts of this candidate: one for each multiset of loops."""
+        """Parts of this candidate (spatial mapping): one for each multiset of loops."""
         return [part for part in self.parts if isinstance(part, FrontPart)]
 
     def begin(self) -> None:
-        """Compute the lower bounds that can be computed without labels."""
+        """Compute the lower bounds that can be computed without labels (partial loop orders)."""
         energy = 0.0
         if self.watch.in_time():
             self.watch.owner = None
@@ -375,7 +382,8 @@ class FrontCandidate(Candidate):
 
     def miss(self, known: Staircase) -> float:
         """Upper limit of the distance (miss) from the known points, as a fraction, over all mappings of this candidate
-        (see `Staircase.misses`)."""
+        (spatial mapping). See `Staircase.misses`.
+        """
         found = min(known.miss(self.energy_pj, self.latency_cycles), self._relaxed_miss)
         if self.pairs is not None:
             found = min(found, _largest_miss(known, self.pairs))
@@ -384,9 +392,9 @@ class FrontCandidate(Candidate):
         return found
 
     def sweep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Sweep the parts of this candidate until its distance (miss) is at most `tolerance`, or the time ends. The
-        larger space with free boundaries (`relaxed`) is swept first if its sweep can be worth the effort: its result
-        bounds the distance of all parts.
+        """Sweep the parts of this candidate (spatial mapping) until its distance (miss) is at most `tolerance`, or the
+        time ends. The larger space with free boundaries (`relaxed`) is swept first if its sweep can be worth the
+        effort: its result bounds the distance of all parts.
 
         If the problem exceeds the tables, the error is stored in `refused`.
         """
@@ -404,12 +412,12 @@ class FrontCandidate(Candidate):
             self.refused = error
 
     def _is_relaxed_worth(self, relaxed: FrontPart, known: Staircase, tolerance: float) -> bool:
-        """True if a sweep over the larger space `relaxed` can be worth its effort. It is not worth its effort in two
-        cases:
+        """True if a sweep over the larger space `relaxed` can be worth its effort. The sweep is not worth its effort in
+        two cases:
 
         * A mapping of this space is too far from the known points (`FrontPart.can_match`).
-        * The last sweep over the space took more effort than the last sweeps over those parts that are not matched yet.
-          The space is then never swept again.
+        * The last sweep over the space took more effort than the last sweeps over the parts of this candidate (spatial
+          mapping) that are not matched yet. The space is then never swept again.
         """
         waiting = sum(part.spent for part in self.front_parts if part.miss > tolerance)
         if math.isfinite(self._relaxed_miss) and relaxed.spent > waiting:
@@ -437,8 +445,8 @@ class FrontSweep:
         self._choices: Iterator[Choice] = iter(self.choices)
 
     def run(self) -> float:
-        """Upper limit of the distance (miss) from the known points over all mappings of the layer after all sweeps, as
-        a fraction (see `Staircase.misses`). The sweeps add the mappings that they find to the known points."""
+        """Run all sweeps, which add the mappings that they find to the known points. Returns an upper limit of the
+        distance (miss) of any mapping of the layer from the known points, as a fraction (see `Staircase.misses`)."""
         rounds.compile_kernels()
         waiting: list[FrontCandidate] = []
         fresh = self._make()
@@ -449,8 +457,9 @@ class FrontSweep:
         return max([self._settled_miss, *(one.miss(self.known) for one in waiting)])
 
     def _swept(self, candidates: list[FrontCandidate], widths: Sequence[int]) -> list[FrontCandidate]:
-        """Candidates whose distance (miss) from the known points still exceeds the tolerance after the sweeps. There is
-        one sweep for each width in `widths`."""
+        """Candidates (spatial mappings) whose distance (miss) from the known points still exceeds the tolerance after
+        the sweeps. There is one sweep for each width in `widths`.
+        """
         for width in widths:
             candidates = sorted(candidates, key=lambda one: -one.miss(self.known))
             for candidate in candidates:
@@ -468,8 +477,9 @@ class FrontSweep:
         return True
 
     def _make(self) -> list[FrontCandidate]:
-        """Next candidates whose distance (miss) from the known points can exceed the tolerance, in the order of the
-        choices. There are at most _MADE_AT_ONCE candidates."""
+        """Next candidates (spatial mappings) whose distance (miss) from the known points can exceed the tolerance, in
+        the order of the choices. There are at most _MADE_AT_ONCE candidates.
+        """
         made: list[FrontCandidate] = []
         for choice in self._choices:
             rest = min(self._miss(choice, choice.rest_passes), choice.rest_miss)
@@ -494,8 +504,10 @@ class FrontSweep:
         return self.known.miss(choice.of_passes(passes, "energy"), choice.of_passes(passes, "latency"))
 
     def _candidate(self, choice: Choice) -> FrontCandidate | None:
-        """Candidate for a choice. The result is None in three cases: the choice is impossible, it contradicts the
-        temporal ordering, or its problem has the same key (`likeness`) as the problem of an earlier choice."""
+        """Candidate for a choice: the spatial mapping with its mapping problem. The result is None in three cases: the
+        choice is impossible, the choice contradicts the temporal ordering, or an earlier choice has a problem with the
+        same key (`likeness`).
+        """
         self.watch.spent += MAKING
         prepared = choice.make()
         key = None if prepared is None else likeness(prepared)

@@ -1,7 +1,7 @@
-"""Compiled functions that read, write and merge labels of the exact search (docs/proofs.md#exact-search, 5).
+"""Compiled functions that read, write and merge labels of the exact search (docs/proofs/exact-labels.md, 5).
 
-A lattice point is a multiset of loops. Lattice points at which the cost numbers of a boundary are equal form a class.
-Two labels that differ only by points of the same class are merged.
+A label is a partial loop order. A lattice point is a multiset of loops. Lattice points at which the cost numbers of a
+boundary are equal form a class. Two labels that differ only by points of the same class are merged.
 """
 
 from tilewright.base.compiled import kernel
@@ -20,7 +20,7 @@ than all other values of the field.
 
 @kernel
 def load_child(problem, x, g, i):
-    """Copy label `i` of generation `g` to the child (the label that is being made)."""
+    """Copy label (partial loop order) `i` of generation `g` to the child, the label that is being made."""
     x.child_lattice = x.label_lattice[g, i]
     x.child_energy = x.label_energy[g, i]
     x.child_latency_bound = x.label_latency_bound[g, i]
@@ -42,7 +42,7 @@ def load_child(problem, x, g, i):
 
 @kernel
 def store_child(problem, x, g, i):
-    """Copy the child to label `i` of generation `g`."""
+    """Copy the child, the label that is being made, to label `i` of generation `g`. A label is a partial loop order."""
     x.label_lattice[g, i] = x.child_lattice
     x.label_energy[g, i] = x.child_energy
     x.label_bound[g, i] = x.child_bound
@@ -100,11 +100,11 @@ def start_of(x, o, m):
 
 @kernel
 def begins_early(x, m):
-    """True if output level `m` + 1 can begin early, at the same cost: below some loops that now lie in level `m`. It
-    can if the loops directly below the boundary between the two levels are irrelevant for outputs.
+    """True if output level `m` + 1 can begin early: its lower boundary can move inwards, past some loops of level `m`,
+    at the same cost. The move is possible if the loops directly below the boundary are irrelevant for outputs.
 
-    The cost is the same because the model counts these loops in level `m` in both cases. If the boundary lies below
-    them, level `m` + 1 keeps partial sums, which can need less room than final outputs.
+    The cost stays the same because the model counts these loops in level `m` before and after the move. After the move,
+    level `m` + 1 keeps partial sums, which can need less room than final outputs.
     """
     level = m
     while True:
@@ -244,7 +244,7 @@ def mix(number, value):
 @kernel
 def hash_child(problem, x):
     """Hash of the child, which is the label that is being made. The hash is computed from properties that
-    `same_as_child` compares, so labels that are the same have the same hash.
+    `same_as_child` compares, so labels that can be merged have the same hash.
     """
     number = mix(1469598103934665603, x.child_lattice)
     number = mix(number, x.sums_open[x.child_start[OUTPUT_INDEX]])
@@ -267,8 +267,9 @@ def hash_child(problem, x):
 
 @kernel
 def same_as_child(problem, x, g, i):
-    """True if label `i` of generation `g` can be merged with the child, which is the label that is being made. This is
-    the case if both have the same completions, and each completion adds the same cost to both.
+    """True if label (partial loop order) `i` of generation `g` can be merged with the child, the label that is being
+    made. This is the case if both labels have the same completions, and each completion adds the same cost to both
+    labels.
     """
     if x.label_lattice[g, i] != x.child_lattice:
         return False
@@ -312,8 +313,9 @@ def tile_matters(x, b):
 
 @kernel
 def periods_of(x, b, q, point):
-    """Number of periods of link `q` of boundary `b` at a lattice point. The link makes one transfer in each period. At
-    a simple boundary, all numbers of 2 or more have the same effect on completions, so the function returns 2 for them.
+    """Number of periods of link `q` of boundary `b` at a lattice point (multiset of loops). The link makes one transfer
+    in each period. At a simple boundary, all numbers of 2 or more have the same effect on completions, so the function
+    returns 2 for them.
     """
     count = x.link_count[b, q, point]
     return min(count, 2) if x.simple[b] else count
@@ -321,7 +323,7 @@ def periods_of(x, b, q, point):
 
 @kernel
 def hash_numbers(x, b, row, point):
-    """Hash of the integers of boundary `b` at a lattice point that `same_numbers` compares."""
+    """Hash of the integers that `same_numbers` compares, for boundary `b` at a lattice point (multiset of loops)."""
     number = mix(1469598103934665603, int(x.elements[row, point]) if tile_matters(x, b) else 0)
     if not x.latency_counts:
         return number
@@ -337,8 +339,9 @@ def hash_numbers(x, b, row, point):
 
 @kernel
 def same_numbers(x, b, row, point, other):
-    """True if boundary `b` has the same numbers at the lattice points `point` and `other`, as far as they can affect
-    the cost of completions. `row` is the row of `x.elements` for the level below the boundary.
+    """True if boundary `b` has the same numbers at the lattice points (multisets of loops) `point` and `other`. Only
+    numbers that can affect the cost of completions are compared. `row` is the row of `x.elements` for the level below
+    the boundary.
     """
     if tile_matters(x, b) and x.elements[row, point] != x.elements[row, other]:
         return False
@@ -366,8 +369,9 @@ def same_numbers(x, b, row, point, other):
 
 @kernel
 def number_classes(x):
-    """Assign each lattice point to a class of each boundary. Points at which a boundary has equal numbers are in the
-    same class."""
+    """Assign each lattice point (multiset of loops) to a class of each boundary. Points at which a boundary has equal
+    numbers are in the same class.
+    """
     slots = 2
     while slots < 2 * x.lattice_size and slots < CLASS_SLOTS:
         slots *= 2

@@ -3,7 +3,7 @@
 The search builds loop orders from the innermost loop outwards. The prefix of an order affects the cost of its
 completions only by the multiset of its loops and by the state of its closed memory levels. The multisets are the points
 of a lattice. A label is one such pair of multiset and state. A boundary of an operand separates the loops of one of its
-memory levels from the loops of the next level; it is open until it is placed. docs/proofs.md#exact-search has the
+memory levels from the loops of the next level; it is open until it is placed. docs/proofs/exact-search.md has the
 proof.
 """
 
@@ -16,25 +16,25 @@ from tilewright.search.objective_kernel import POWER_FIELDS
 MAX_SYMBOLS = 24
 """Largest number of symbols. A symbol is a distinct pair (loop dimension, prime factor)."""
 MAX_LATTICE = 1 << 17
-"""Largest number of lattice points. The number of points is the product of (multiplicity + 1) over the symbols."""
+"""Largest number of lattice points (multisets of loops). The number of points is the product of (multiplicity + 1) over
+the symbols. A symbol is a distinct pair (loop dimension, prime factor)."""
 MAX_BOUNDARIES = 15
 """Largest number of boundaries between adjacent memory levels, summed over all operands."""
 MAX_PLACED = 36
 """Largest number of loops in an order."""
 MAX_BUSY_PORTS = 12
-"""Limit of the number of ports that move data of one operand over a boundary or over any boundary above it. The search
-refuses a core with more such ports.
+"""Largest allowed number of ports for one boundary of an operand: the ports that move data of the operand over this
+boundary or any boundary above it. The search refuses a core with more such ports.
 """
 LATTICE_ROW = MAX_LATTICE + 296
-"""Length of a row of a table over the lattice.
+"""Length of a row of a table over the lattice of multisets of loops.
 
 If the length were a power of two, entries of one point in different rows would displace each other from the caches of
-the processor.
-"""
+the processor."""
 LABELS = 1 << 19
-"""Largest number of labels in one generation."""
+"""Largest number of labels (partial loop orders) in one generation."""
 BUCKETS = LABELS * 4
-"""Limit of the number of buckets in the hash table for the newest labels; a power of two."""
+"""Limit of the number of buckets in the hash table for the newest labels (partial loop orders); a power of two."""
 CLASS_SLOTS = MAX_LATTICE * 2
 PATH_WORDS, PATH_BITS = 3, 5
 PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
@@ -42,9 +42,9 @@ PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 _O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS, LATTICE_ROW, LABELS
 
 BEGUN, NOT_BEGUN = -1, -2
-"""Values of the field `ordered` of a label, for a rule of loop orders (`control_kernel`). NOT_BEGUN: the rule covers no
-placed loop. BEGUN: the rule covers placed loops, but none of their dimensions is in the order that the rule
-requires."""
+"""Values of the field `ordered` of a label (partial loop order), for a rule of loop orders (`control_kernel`).
+NOT_BEGUN: no loop to which the rule applies is placed. BEGUN: such loops are placed, but none of their dimensions is in
+the list of the rule."""
 NO_PORT = MAX_BUSY_PORTS
 """Index of the row of `joint_to_go` for the case in which no port counts as busy."""
 
@@ -86,7 +86,8 @@ PATTERN_FIELDS = (
     ("length", np.int64),  # number of loops of `order`
     ("order", np.int64, (MAX_LOOPS,)),  # last complete order visited; `evaluate_leaf` writes it for `matches`
 )
-"""Fields of the temporal ordering that loop orders must match. The fields are written before the first round."""
+"""Fields of the temporal ordering that loop orders must match. The fields are written before the first round of branch
+and bound."""
 
 NUMBER_FIELDS = (
     ("counts", np.int64, (MAX_SYMBOLS,)),  # [symbol] Count in the multiset of the point that is being filled
@@ -110,7 +111,8 @@ NUMBER_FIELDS = (
     ("output_count", np.int64, (4,)),  # periods of the links between the array and the innermost memory of the output
     ("uncertain", np.int8),  # True if a tile size is halfway between two integers, so the order decides its rounding
 )
-"""Fields for the numbers of the cost model at each lattice point. tables_kernel.py (`fill_point`) writes them."""
+"""Fields for the numbers of the cost model at each lattice point (multiset of loops). tables_kernel.py (`fill_point`)
+writes them."""
 
 MARK_FIELDS = (
     # All these fields are truth values.
@@ -153,8 +155,8 @@ LEAST_FIELDS = (
     ("top_load", np.int64, (_O, _S)),  # cycles of one transfer
     ("top_bandwidth", np.float64, (_O, _S)),  # average bits per cycle
 )
-"""Fields for minima that the lower bounds use. A minimum at a lattice point covers this point and all points with
-larger multisets, which contain all loops of the point.
+"""Fields for minima that the lower bounds use. The minimum of a lattice point is taken over this point and all larger
+points. A larger point is a multiset that contains all loops of this point.
 
 `mark_tables` and `sum_tables` write the fields (sums_kernel.py); `find_floor` writes `floor_energy` (rules_kernel.py).
 """
@@ -168,12 +170,11 @@ CLASS_FIELDS = (
         (CLASS_SLOTS,),
     ),  # hash table that only `number_classes` uses: first point of a class, or -1
 )
-"""Fields for the classes of lattice points. Each boundary has its own classes. All points of a class have the same cost
-numbers for this boundary, apart from numbers that cannot affect the cost of completions.
+"""Fields for the classes of lattice points (multisets of loops). Each boundary has its own classes. All points of a
+class have the same cost numbers for this boundary, apart from numbers that cannot affect the cost of completions.
 
-`number_classes` in labels_kernel.py fills the fields before the first label is expanded. They stay empty if no better
-mapping than the best known one is possible. The keys of labels contain the number of the class.
-"""
+`number_classes` in labels_kernel.py fills the fields before the first label is expanded. The fields stay empty if no
+mapping can be better than the best known mapping. The keys of labels contain the number of the class."""
 
 BEST_FIELDS = (
     ("best", np.float64),  # objective of the best known mapping
@@ -187,8 +188,8 @@ BEST_FIELDS = (
     ("dropped_bound", np.float64),  # least bound of the dropped labels that could have improved on `best`
     ("broken", np.int64),  # number of complete orders that cost less than their bound: 0 unless there is a bug
 )
-"""Fields for the best known mapping and for bounds. The fields are written before each round, when a complete
-order is evaluated (`take_leaf`), and when labels are made or dropped."""
+"""Fields for the best known mapping and for bounds. The fields are written before each round, when a complete order is
+evaluated (`take_leaf`), and when labels (partial loop orders) are made or dropped."""
 
 GENERATION_FIELDS = (
     ("generation", np.int64),
@@ -202,18 +203,17 @@ GENERATION_FIELDS = (
     ("slot", np.int32, (LABELS,)),  # indices in `bucket` of the newest labels
     ("slot_count", np.int64),
 )
-"""Fields for the two stored generations of labels. expansion_kernel.py writes and reads them."""
+"""Fields for the two stored generations of labels (partial loop orders). expansion_kernel.py writes and reads them."""
 
 CANDIDATE_FIELDS = (
     ("candidate_count", np.int64, (_O,)),  # number of candidates
     ("candidate", np.int32, (_O, MAX_PLACED + 1)),  # points on the path at which the contested boundary can lie
     ("may_come", np.int8, (_O,)),  # True if the boundary can also lie above a loop that is not placed yet
 )
-"""Scratch fields for one child label: the candidates of contested boundaries. A candidate is a possible position of a
-boundary.
+"""Scratch fields for candidates of contested boundaries. A candidate is a possible position of a boundary in the child,
+which is the partial loop order that is being made.
 
-`gather_candidates` writes the candidates of each operand for which `is_gathered` is true. open_kernel.py reads them.
-"""
+`gather_candidates` writes the candidates of each operand for which `is_gathered` is true. open_kernel.py reads them."""
 
 PORT_FIELDS = (
     ("port_open", np.int8, (MAX_PORTS,)),  # True if the port serves a link of an open boundary (open link)
@@ -224,11 +224,10 @@ PORT_FIELDS = (
     # Loading times in cycles if the stall is only as long as its lower bound.
     ("load_at_shortest", np.float64, (_O, MAX_LEVELS, 4)),
 )
-"""Scratch fields for one child label: times of ports and loading times of links.
+"""Scratch fields for the partial loop order that is being made: times of ports, and loading times of links.
 
 `bound_stall` writes the times of ports, which `bound_ports` and `bound_traffic` read. `keep_loads` writes the loading
-times, which `shrinking_ports` reads.
-"""
+times, which `shrinking_ports` reads."""
 
 LABEL_FIELDS = (
     ("lattice", np.int32, ()),  # multiset of the loops placed so far
@@ -251,12 +250,11 @@ LABEL_FIELDS = (
     ("energy_bound", np.float64, ()),  # pJ
     ("latency_bound", np.float64, ()),  # cycles
 )
-"""Fields of a label.
+"""Fields of a label, a partial loop order.
 
 The fields `child_*` hold the label that is being made (the child). `load_child` writes them, `close_level` and
 `place_loop` change them, and `set_keys` and `bound_child` complete them. `store_child` copies them to the fields
-`label_*`, which hold two generations of labels.
-"""
+`label_*`, which hold two generations of labels."""
 
 EXACT_DTYPE = np.dtype(
     [

@@ -1,7 +1,8 @@
 """Fast lower bounds of a layer, which limit the distance of another engine's mapping from the optimum.
 
-The bounds come from a round of the exact search that keeps only a few labels (docs/proofs.md#exact-search, 7). They
-hold for every loop order of the given spatial mappings if loops are allocated to memories greedily.
+The bounds come from a round of the exact search that keeps only a few labels, or partial loop orders
+(docs/proofs/exact-rounds.md, 7). The bounds hold for every loop order of the given spatial mappings if loops are
+allocated to memories greedily.
 """
 
 import threading
@@ -19,7 +20,7 @@ from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.options import ExactParameters, SearchLimits
 
 WIDTHS = rounds.WIDTHS[:1]
-"""Widths of the rounds: the number of labels that a round keeps per generation."""
+"""Widths of the rounds: the number of labels (partial loop orders) that a round keeps per generation."""
 EFFORT = 100_000
 """Limit of the effort for each bound of a layer, in the units of `SearchLimits.effort`."""
 
@@ -32,13 +33,11 @@ class GoalBounds(NamedTuple):
     value: float
     """Lower bound of the objective in its unit: pJ for energy, cycles for latency, pJ cycles for EDP."""
     energy_pj: float = 0.0
-    """Lower bound of the energy in pJ. It is computed only if the objective contains both energy and latency;
-    otherwise, it is 0.
-    """
+    """Lower bound of the energy in pJ; 0 if the objective does not contain both energy and latency, because the bound
+    is then not computed."""
     latency_cycles: float = 0.0
-    """Lower bound of the latency in cycles. It is computed only if the objective contains both energy and latency;
-    otherwise, it is 0.
-    """
+    """Lower bound of the latency in cycles; 0 if the objective does not contain both energy and latency, because the
+    bound is then not computed."""
 
 
 def layer_bounds(
@@ -51,8 +50,8 @@ def layer_bounds(
     """Lower bounds of a layer for all loop orders of the spatial mappings in `choices`.
 
     `known` is the best mapping found by another engine; no bound is above its value. Some spatial mappings are too
-    large for the search, or are not reached within the effort. Their bounds follow only from their temporal iterations
-    and from the data of the layer. Raises SearchStoppedError if `stop` is set.
+    large for the search, or are not reached within the effort. The bounds of such spatial mappings follow only from the
+    numbers of temporal iterations and from the data of the layer. Raises SearchStoppedError if `stop` is set.
     """
     rounds.compile_kernels()
     problems = [(choice, prepared) for choice in choices if (prepared := choice.make()) is not None]
@@ -75,7 +74,7 @@ def _least(
     between memory levels anywhere in the loop order of each operand. With greedy allocation, the loop order determines
     the boundaries. The first way is used if its space is certain to contain all greedily allocated mappings
     (`Candidate.relaxed`) and no temporal ordering is given. Otherwise, the second way is used, but only if
-    `with_merged` is true. It searches the multisets of loops of the spatial mapping one after another.
+    `with_merged` is true. The second way searches the multisets of loops of the spatial mapping one after another.
     """
     watch = Watch.start(objective, SearchLimits(0.0, EFFORT, None), stop, None)
     options = ExactParameters(objective=objective)

@@ -1,6 +1,6 @@
 """Keys of mapping problems: spatial mappings with equal keys have the same costs for the same loop orders.
 
-The exact search searches only one of several spatial mappings with equal keys (docs/proofs.md#exact-search, 7).
+The exact search searches only one of several spatial mappings with equal keys (docs/proofs/exact-rounds.md, 7).
 """
 
 import hashlib
@@ -25,17 +25,17 @@ EXACT_BELOW = 2**53
 def likeness(
     prepared: PreparedProblem, ordering: Ordering | None = None, *, free: bool = False
 ) -> tuple[object, bytes]:
-    """Key of a mapping problem. Two spatial mappings have the same key if their temporal sizes and the numbers in their
-    problems are the same.
+    """Key of a mapping problem. Two spatial mappings have the same key if their temporal sizes are equal, and the
+    numbers in their problems are equal.
 
-    The order of the spatial loops of one level is left out of the key if it cannot change a result. Then spatial
-    mappings also have the same key if they differ only by an exchange of the loops of two equal sides of the array.
+    The key leaves out the order of the spatial loops of one level, if this order cannot change a result. The key is
+    then also equal for spatial mappings that differ only by an exchange of the loops of two equal sides of the array.
 
-    A spatial mapping and its mirror image (`mirror_of`) have the same key if mirrored loop orders are in the search
-    space, too. This is the case if `free` is true (the search also chooses the level boundaries), or if the factors of
+    A spatial mapping and its mirror image (`mirror_of`) have the same key if the search space also has the mirrored
+    loop orders. This is the case if `free` is true (the search also chooses the level boundaries), or if the factors of
     both spatial mappings are merged alike. Mirror images have different keys in three cases: `ordering` is not (), the
-    core has keys of waiting, or the core has rules of its control. All three refer to loop dimensions by name, and
-    these names do not change in the mirror image.
+    core has keys of waiting, or the core has control rules. In each of these cases, a part of the problem refers to
+    loop dimensions by name, and a name does not change in the mirror image.
     """
     record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
     if not _multiplies_exactly(prepared):

@@ -2,7 +2,7 @@
 
 For example, a square convolution does not change if its rows and columns are exchanged. If the exchange turns one
 spatial mapping into another, then each loop order of the first has the same cost as the exchanged loop order of the
-second (docs/proofs.md#exact-search, 7).
+second (docs/proofs/exact-rounds.md, 7).
 """
 
 from collections import Counter
@@ -40,8 +40,8 @@ def mirror_of(layer: Layer) -> tuple[tuple[str, str], ...]:
 
 
 def _described(layer: Layer, exchange: Exchange) -> tuple[object, ...]:
-    """Properties of a layer on which costs depend, with exchanged dimensions. The sequence of the dimensions is left
-    out.
+    """Properties that determine the costs of a layer, after its dimensions are renamed by `exchange`. The sequence of
+    the dimensions is left out.
     """
 
     def named(dimension: str) -> str:
@@ -83,9 +83,9 @@ def merges_alike(
 ) -> bool:
     """True if merging factors and exchanging dimensions give the same loops in either order, for every `lpf_limit`.
 
-    The loops can differ: if two dimensions have equally many factors, those of the first dimension are merged, and the
-    exchange changes which factors these are. For some numbers of iterations, the greedy spaces of two mirrored spatial
-    mappings therefore differ.
+    The two orders do not always give the same loops. If two dimensions have equally many factors, the factors of the
+    first dimension are merged. An exchange can swap the sizes of the two dimensions, so that other factors are merged.
+    For some numbers of iterations, the greedy spaces of two mirrored spatial mappings therefore differ.
     """
     exchange = dict(mirror)
     own, other = merged_multisets(sizes), merged_multisets(mirrored_sizes(sizes, exchange, dimensions))

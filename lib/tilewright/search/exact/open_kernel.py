@@ -1,14 +1,14 @@
 """Lower bounds of the cost of open boundaries, including the time for which they use ports (compiled).
 
-docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary is open until the search has placed it. An open boundary
+docs/proofs/exact-search.md, 3 to 5, has the proofs. A boundary is open until the search has placed it. An open boundary
 costs at least the minimum over all multisets of loops that can still lie below it. A boundary is contested if the
-allocator chooses its position only for the complete order. The path of a label is the list of its placed loops. A
-contested boundary lies either on this path or above a loop that is not placed yet. Its possible positions on the path
-are called candidates.
+allocator chooses its position only for the complete order. The path of a label (partial loop order) is the list of its
+placed loops. A contested boundary lies either on this path or above a loop that is not placed yet. Its possible
+positions on the path are called candidates.
 
 A lower bound of the time of a port is a sum: the time while the array computes, and the loading time before and after.
 Small tiles load fast but move often, and data that do not move during the computation move before or after it. The
-bound of such a sum is therefore sharper than the sum of separate bounds (docs/proofs.md#exact-search, 4).
+bound of such a sum is therefore sharper than the sum of separate bounds (docs/proofs/exact-latency.md, 4).
 """
 
 import math
@@ -34,8 +34,8 @@ def least_point(x, o):
     """Lattice point of the loops that are certain to lie below the next boundary of operand `o`. The next boundary is
     the innermost boundary that is not placed yet.
 
-    If the place of this boundary depends on the complete order (`contested`), these are only the loops below the last
-    placed boundary of the operand. Otherwise, they are all placed loops.
+    If the place of this boundary depends on the complete order (`contested`), only the loops below the last placed
+    boundary of the operand are certain. Otherwise, all placed loops are certain.
     """
     b = x.first_boundary[o] + x.child_level[o]
     return x.child_start[o] if x.contested[b] else x.child_lattice
@@ -44,13 +44,14 @@ def least_point(x, o):
 @kernel
 def gather_candidates(problem, x, o, placed):
     """Write the candidates of operand `o` to the record (`CANDIDATE_FIELDS`). The uppermost boundary of the operand is
-    contested: the allocator chooses its position only when the order is complete. The `placed` loops of the child label
-    form a path of lattice points. Each point of this path at which the boundary can lie is a candidate.
+    contested: the allocator chooses its position only when the order is complete. The `placed` loops of the child, the
+    partial loop order that is being made, form a path of lattice points (multisets of loops). Each point of this path
+    at which the boundary can lie is a candidate.
 
     The slice of a point is the tile of the operand with the loops up to this point of the path. The first slice that
-    exceeds the memory ends the candidates: neither its point nor a later point of the path is one. A second rule
-    applies if larger slices never cost more (`x.never_costlier`): if a slice fits next to all data of the other
-    operands of the memory, points with smaller slices are no candidates.
+    exceeds the memory ends the candidates: the point of this slice and all later points of the path are no candidates.
+    A second rule applies if larger slices never cost more (`x.never_costlier`). If a slice then fits next to all data
+    of the other operands of the memory, points with smaller slices are no candidates.
     """
     m = problem.level_count[o] - 2
     k = problem.level_memory[o, m]
@@ -82,8 +83,8 @@ def gather_candidates(problem, x, o, placed):
 
 @kernel
 def is_gathered(problem, x, o):
-    """True if `gather_candidates` lists the possible positions of the next boundary of operand `o`. It does so if this
-    boundary is the uppermost boundary of the operand and is contested.
+    """True if `gather_candidates` lists the possible positions of the next boundary of operand `o`. The function does
+    so if this boundary is the uppermost boundary of the operand and is contested.
     """
     m = x.child_level[o]
     return m == problem.level_count[o] - 2 and x.contested[x.first_boundary[o] + m]
@@ -129,7 +130,7 @@ def cycles_of_open(problem, x, o, r, everything):
     """Least cycles for which the open boundaries of operand `o` keep one port busy. The port is number `r` in the list
     `busy_port` of the operand's next boundary, which is its innermost open boundary.
 
-    The cycles include transfers while the array computes. If `everything` is true, they also include on- and
+    The cycles include transfers while the array computes. If `everything` is true, the cycles also include on- and
     off-loading.
     """
     b = x.first_boundary[o] + x.child_level[o]
@@ -149,7 +150,7 @@ def candidate_cycles(problem, x, o, r, point, everything):
     """Cycles for which the next boundary of operand `o` keeps one port busy if the boundary lies at `point`. The port
     is number `r` in the list `busy_port` of this boundary.
 
-    The cycles are those of the transfers during the computation, or of all transfers if `everything` is true.
+    Only transfers during the computation count, or all transfers if `everything` is true.
     """
     b = x.first_boundary[o] + x.child_level[o]
     cycles = 0
@@ -230,8 +231,8 @@ def loading_of(problem, ws, x, o, levels):
 
 @kernel
 def joint_of_open(problem, x, o, p):
-    """Lower bound in cycles of a sum over the open boundaries of operand `o`: the time for which they keep port `p`
-    busy while the array computes, plus their loading time.
+    """Lower bound in cycles of a sum over the open boundaries of operand `o`. The sum has two terms: the time for which
+    the boundaries keep port `p` busy while the array computes, and the loading time of the boundaries.
     """
     b = x.first_boundary[o] + x.child_level[o]
     if is_gathered(problem, x, o):
@@ -289,7 +290,7 @@ def bound_traffic(problem, ws, x, v, p):
     """Lower bound in cycles of the latency without the drain, from the traffic of port `p`. The bound is the time of
     all transfers over this port plus the loading time over the other ports.
 
-    The bound is valid if the switch `every_transfer_takes_port_time` of the model is on (docs/proofs.md#exact-search,
+    The bound is valid if the switch `every_transfer_takes_port_time` of the model is on (docs/proofs/exact-latency.md,
     4). `ws.load` holds the least loading times of all links. The result is 0 if the port serves an input and transfers
     of the two inputs can overlap.
     """
@@ -363,8 +364,8 @@ def bound_top_port(problem, x, p, counted, shortest):
 
     Each tensor moves either once as a whole or in repeated transfers; the bound is the minimum over all combinations of
     these choices. For input `counted` and the output, the bound includes the transfers before or after the computation.
-    For any other input, it includes only transfers during the computation. `shortest` is a lower bound of the cycles in
-    which the array computes or stalls.
+    For any other input, the bound includes only transfers during the computation. `shortest` is a lower bound of the
+    cycles in which the array computes or stalls.
     """
     least = math.inf
     for choice in range(1 << problem.operand_count):

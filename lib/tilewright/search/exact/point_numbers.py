@@ -1,8 +1,8 @@
 """Numbers of the cost model at lattice points, kept for all searches of one spatial mapping.
 
-The cost numbers of a point depend only on the products of its loops, one product per dimension. A point in a lattice of
-merged loops therefore has the same cost numbers as the point with these products in the lattice of the prime factors
-(docs/proofs.md#exact-search, 2).
+A lattice point is a multiset of loops. The cost numbers of a point depend only on the products of its loops, one
+product per dimension. A point in a lattice of merged loops therefore has the same cost numbers as the point with these
+products in the lattice of the prime factors (docs/proofs/exact-search.md, 2).
 """
 
 import math
@@ -17,16 +17,15 @@ from tilewright.mapping.temporal import LoopMultiset, prime_factors
 from tilewright.search.exact.lattice_record import LATTICE_ROW, MAX_PLACED, NUMBER_FIELDS
 
 MOST_POINTS = 4096
-"""Limit of the size of a lattice, in points. The numbers of the cost model are kept only for lattices within this
-limit.
-"""
+"""Limit of the size of a lattice, in points (multisets of loops). The numbers of the cost model are kept only for
+lattices within this limit."""
 FEW_POINTS = 96
-"""Size of a lattice, in points, up to which running the cost model at every point takes no longer than copying stored
-numbers.
+"""Threshold for the size of a lattice, in points. Up to this size, copying stored numbers is not faster than running
+the cost model at every point.
 """
 _AT_POINTS = tuple(name for name, _, *shape in NUMBER_FIELDS if shape and shape[0][-1] == LATTICE_ROW)
 _ALIKE = ("array_cycles", "output_count", "least_tile_bits")
-"""Fields of a search record that have the same value at all lattice points."""
+"""Fields of a search record that have the same value at all lattice points (multisets of loops)."""
 
 
 def points_of(multiset: LoopMultiset) -> int:
@@ -36,22 +35,22 @@ def points_of(multiset: LoopMultiset) -> int:
 
 @dataclass(frozen=True)
 class PointNumbers:
-    """Numbers that the cost model computes for one spatial mapping, at every point of a lattice. The lattice is that of
-    all prime factors of the temporal loops.
+    """Numbers that the cost model computes for one spatial mapping, at every point of a lattice. The points of the
+    lattice are the multisets of prime factors of the temporal loops.
     """
 
     multiset: LoopMultiset
     """Prime factors of the temporal loops."""
     at_points: dict[str, np.ndarray]
-    """Name of a field -> numbers of the field at the lattice points. The fields are those in `NUMBER_FIELDS` with the
-    lattice point as the last axis. Unused rows and unused points are left out.
-    """
+    """Name of a field -> numbers of the field at the lattice points (multisets of loops). The table has the fields of
+    `NUMBER_FIELDS` whose last axis is the lattice point. Unused rows and unused points are left out."""
     alike: dict[str, np.ndarray]
-    """Name of a field -> value of the field, for the fields that have the same value at all lattice points."""
+    """Name of a field -> value of the field, for the fields that have the same value at all lattice points (multisets
+    of loops)."""
 
     @classmethod
     def of(cls, multiset: LoopMultiset, fields: Mapping[str, np.ndarray], level_count: int) -> "PointNumbers":
-        """Copy of the numbers in `fields`. `fields` are the fields of a search record with the lattice of `multiset`.
+        """Copy of the numbers in `fields`, the fields of a search record. This record has the lattice of `multiset`.
         `level_count` is the total number of memory levels of all operands.
         """
         points = points_of(multiset)

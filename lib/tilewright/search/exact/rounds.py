@@ -1,4 +1,4 @@
-"""Rounds of branch and bound over the orders of one multiset of loops (docs/proofs.md#exact-search, section 7).
+"""Rounds of branch and bound over the orders of one multiset of loops (docs/proofs/exact-rounds.md, section 7).
 
 A label is a partial loop order. The labels of a generation have the same number of loops, and a round expands one
 generation after another. If a generation has too many labels, only the most promising labels are expanded, and the
@@ -38,17 +38,16 @@ from tilewright.search.options import SearchLimits
 from tilewright.workload.layer import Layer
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
-"""Width of each round: the number of labels that a round keeps per generation. Narrow rounds find good mappings in
-little time."""
+"""Width of each round: the number of labels (partial loop orders) that a round keeps per generation. Narrow rounds find
+good mappings in little time."""
 EXACT_WIDTH = 512
-"""Largest width of a round that does not use the accepted gap: it drops a label only if no completion of the label is
-better than the best known mapping. Wider rounds also drop labels whose best completion is better by at most the
-accepted gap.
+"""Largest width of a round that does not use the accepted gap. Such a round drops a label (partial loop order) only if
+no completion of the label is better than the best known mapping. Wider rounds also drop labels whose best completion is
+better by at most the accepted gap.
 
-Rounds up to this width take little time, and prove most optima.
-"""
+Rounds up to this width take little time, and prove most optima."""
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
-"""Compiled functions that rounds and sweeps of fronts call."""
+"""Compiled functions that are called by rounds of branch and bound, and by sweeps of Pareto fronts."""
 ENTRY_RECORDS = TABLE_RECORDS
 """Types of the records that the functions of `ENTRIES` take as arguments."""
 EARLY_SHARE = 32
@@ -56,7 +55,7 @@ EARLY_SHARE = 32
 Small layers are then mapped closer to the optimum, and large layers take no longer.
 """
 CHUNK_LABELS = 128
-"""Number of labels that are expanded between two checks of the clock and of requests to stop."""
+"""Number of labels (partial loop orders) that are expanded between two checks of the clock and of requests to stop."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,8 @@ class Watch:
         """Share 1 - g, where g is the accepted gap (at least TOLERANCE). If a lower bound is at least this share of the
         value of the best known mapping, no mapping is better than the best known mapping by more than g.
 
-        The accepted gap is `largest_gap`. At the beginning of a search with a limited effort, it is half of
-        `largest_gap` (EARLY_SHARE).
+        The accepted gap is `largest_gap`. At the beginning of a search with a limited effort, the accepted gap is half
+        of `largest_gap` (EARLY_SHARE).
         """
         effort, gap = self.limits.effort, self.limits.largest_gap
         is_early = effort is not None and self.spent * EARLY_SHARE < effort
@@ -208,8 +207,9 @@ class MultisetPart:
     @property
     def lower_bound(self) -> float:
         """Lower bound of the objective over those orders of this part that are better than the best known mapping. The
-        bound is infinite if the rounds have proven that there is no such order. It is 0 if the bounds of the search are
-        not certain (`claims_bound`)."""
+        bound is infinite if the rounds have proven that there is no such order. The bound is 0 if the bounds of the
+        search are not certain (`claims_bound`).
+        """
         return max(self.floor, self._found_bound) if self.claims_bound else 0.0
 
     def settled(self, best: Incumbent) -> bool:
@@ -256,8 +256,9 @@ class MultisetPart:
         """False if the limit of the effort would probably end a wide round. An ended round proves little, so the effort
         is left to other spatial mappings.
 
-        The effort of a round grows more slowly than its width, because many labels are dropped by their bounds. The
-        estimate is the effort of the previous round, times the square root of the ratio between the two widths.
+        The effort of a round grows more slowly than its width, because many labels (partial loop orders) are dropped by
+        their bounds. The estimate is the effort of the previous round, times the square root of the ratio between the
+        two widths.
         """
         effort, (before, visited) = self.watch.most, self._previous
         if effort is None or width <= EXACT_WIDTH or not before:
@@ -304,8 +305,9 @@ class MultisetPart:
         native_function(entry, TABLE_RECORDS)(*self._addresses, count)
 
     def _round(self, width: int) -> bool:
-        """Expand all generations and keep `width` labels of each. Return False if the time ends before the last
-        generation."""
+        """Expand all generations and keep `width` labels (partial loop orders) of each generation. Return False if the
+        time ends before the last generation.
+        """
         fields, watch = self.fields, self.watch
         generation, current, counts = fields["generation"], fields["current"], fields["label_count"]
         nodes = fields["nodes"]
@@ -325,7 +327,8 @@ class MultisetPart:
         return True
 
     def _bucket_count(self, width: int) -> int:
-        """Number of buckets for the labels of one generation of a round. At least half of the buckets stay empty.
+        """Number of buckets for the labels (partial loop orders) of one generation of a round. At least half of the
+        buckets stay empty.
 
         A small table fits into a cache of the processor. The number of buckets does not affect the result.
         """
@@ -334,7 +337,7 @@ class MultisetPart:
         return min(BUCKETS, 1 << (2 * most).bit_length())
 
     def _give_up(self) -> None:
-        """Treat all labels that are not expanded yet as dropped."""
+        """Treat all labels (partial loop orders) that are not expanded yet as dropped."""
         search = self.search
         g = int(search.current)
         waiting = search.label_bound[g, search.cursor : search.label_count[g]]
@@ -369,8 +372,10 @@ class MultisetPart:
         return tuple(result)
 
     def _begun_early(self, bound: int) -> int:
-        """Boundary `bound` of the output, moved below the irrelevant loops that lie directly below it. Both boundaries
-        are numbers of loops. The search has evaluated the mapping with the moved boundary."""
+        """Boundary `bound` of the output, moved inwards past the irrelevant loops that lie directly below the boundary.
+        `bound` and the result are numbers of loops below the boundary. The search has evaluated the mapping with the
+        moved boundary.
+        """
         dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
         order = self._order()
         while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:

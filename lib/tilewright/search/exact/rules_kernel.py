@@ -2,12 +2,12 @@
 
 The rules and the bound hold for every mapping.
 
-docs/proofs.md#exact-search, 4 to 6, has the proofs. The rules find shared memories, and memories that always have room
-for a second tile. They also find levels at which the choice of the reference's greedy allocator is known in advance,
-and the points at which each boundary can lie.
+docs/proofs/exact-latency.md, 4 to 6, has the proofs. The rules find shared memories, and memories that always have room
+for a second tile. The rules also find levels at which the choice of the reference's greedy allocator is known in
+advance, and the points at which each boundary can lie.
 
 The quick lower bound uses only a few points of the lattice and no tables. If tile sizes are integers, one more loop
-below a boundary never increases the data that cross the boundary (docs/proofs.md#exact-search, 3).
+below a boundary never increases the data that cross the boundary (docs/proofs/exact-search.md, 3).
 """
 
 import math
@@ -204,8 +204,8 @@ def mark_greedy(problem, x):
     """Mark how the greedy allocator places each boundary. There are three cases:
 
     * `pinned`: above all loops;
-    * `filled`: above the loops that its level can take. The level takes loops until the next loop does not fit, or
-      until the control of the memory forbids the next loop;
+    * `filled`: above the loops that the level below the boundary can take. The level takes loops until the next loop
+      does not fit, or until the control of the memory forbids the next loop;
     * `contested`: the position depends on the complete order.
 
     The function is called only for the greedy allocator.
@@ -245,11 +245,11 @@ def mark_greedy(problem, x):
 
 @kernel
 def may_lie(problem, x, b, point):
-    """False if boundary `b` certainly cannot lie at lattice point `point`; otherwise True.
+    """False if boundary `b` certainly cannot lie at lattice point (multiset of loops) `point`; otherwise True.
 
-    It cannot lie there in three cases: a link of the boundary moves data but has no port; the tile with the loops of
-    the point does not fit; or the search uses the greedy allocator, which never chooses this point for the boundary
-    (see `mark_greedy`).
+    The boundary cannot lie there in three cases: a link of the boundary moves data but has no port; the tile with the
+    loops of the point does not fit; or the search uses the greedy allocator, which never chooses this point for the
+    boundary (see `mark_greedy`).
     """
     o = x.boundary_operand[b]
     m = x.boundary_level[b]

@@ -1,4 +1,4 @@
-"""Exact search: the best order of all loop prime factors, with a certificate (docs/proofs.md#exact-search).
+"""Exact search: the best order of all loop prime factors, with a certificate (docs/proofs/exact-search.md).
 
 One search covers all spatial mappings of a layer. The best mapping found for one spatial mapping prunes all other
 spatial mappings. A spatial mapping needs no search if its lower bound is not better than the value of the best mapping.
@@ -29,7 +29,8 @@ from tilewright.search.loma import FEW_LOOPS, loma_batches
 from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParameters
 
 NARROW_ROUNDS = 2
-"""Number of rounds that every spatial mapping gets before any spatial mapping gets further rounds."""
+"""Number of rounds of branch and bound that every spatial mapping gets before any spatial mapping gets further
+rounds."""
 FEW_LOOPS_FIRST = 8
 """Largest number of loops in the multisets that a search with a limited effort searches first."""
 MIDDLE_WIDTH = 2048
@@ -37,39 +38,36 @@ MIDDLE_WIDTH = 2048
 are in `rounds.WIDTHS`.
 """
 LOOK_SHARE = 3
-"""Factor by which a limited effort is raised for the first look, the narrow rounds over all spatial mappings. The first
-look should reach every spatial mapping, because the best mapping for a spatial mapping that was not searched can be far
-better.
+"""Factor by which a limited effort is raised for the first look: narrow rounds over all spatial mappings. The first
+look should reach every spatial mapping, because a spatial mapping that was not searched can give a far better mapping.
 """
 LEFT_SHARE = 2
-"""Divisor of the effort of the rounds after the first look, if the first look has spent more than the effort: these
-rounds then get effort / LEFT_SHARE."""
+"""Divisor of the effort for the rounds after the first look. If the first look has spent more than the effort, these
+rounds get effort / LEFT_SHARE."""
 PROMISING = 4
-"""Number of spatial mappings that are searched further before all others. They are those for which the first look found
-the best mappings.
-"""
+"""Number of spatial mappings that are searched further before all others: the spatial mappings for which the first look
+found the best mappings. The first look consists of narrow rounds over all spatial mappings."""
 ANNEALED = 4
-"""Number of spatial mappings that are searched by simulated annealing: those with the smallest lower bounds."""
+"""Number of spatial mappings that are searched by simulated annealing. The spatial mappings with the smallest lower
+bounds are taken."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
 """Number of neighbours that one annealing chain visits by default."""
 MADE_AT_ONCE = 128
-"""Number of spatial mappings that a search without a limit of the effort makes at a time. They are searched before the
-next spatial mappings are made.
-"""
+"""Number of spatial mappings that a search without a limit of the effort makes at a time. These spatial mappings are
+searched before the next spatial mappings are made."""
 FEW_AT_ONCE = 16
 """Number of spatial mappings that a search with a limited effort makes at a time. If the bounds of spatial mappings are
-known before these are made, the search makes only one at a time. The reason is that the mapping found for one spatial
-mapping often excludes the next spatial mapping, which then need not be made."""
+known in advance, the search makes only one spatial mapping at a time. The mapping found for one spatial mapping often
+excludes the next spatial mapping, which then need not be made."""
 MAKING = 3000
 """Effort that is counted for making one spatial mapping: the number of partial loop orders (labels) that the search
 visits in the same time.
 """
 COUNTED = 50_000
-"""Largest number of remaining spatial mappings that are counted when a lower bound excludes all that remain. If more
-remain, their number stays unknown.
+"""Largest number of spatial mappings that are counted when a lower bound excludes all remaining spatial mappings. A
+larger number stays unknown.
 
-A search with a limited effort counts none of them, because counting takes longer than searching the layer.
-"""
+A search with a limited effort does not count, because counting takes longer than searching the layer."""
 
 
 @dataclass(frozen=True)
@@ -95,16 +93,14 @@ class ExactResult(BoundedValue):
     one loop order.
     """
     settled_by_bound: int = 0
-    """Number of spatial mappings that needed no search: a lower bound excludes them, they give the same mapping problem
-    as an earlier spatial mapping, or no loop order is possible.
-    """
+    """Number of spatial mappings that needed no search. A spatial mapping needs no search if a lower bound excludes it,
+    if an earlier spatial mapping gives the same mapping problem, or if no loop order is possible."""
     allowed: int | None = 1
     """Number of spatial mappings in the space; None if the count is incomplete."""
     improved: tuple[tuple[int, float, float], ...] = ()
-    """Triples (number of a spatial mapping, energy in pJ, latency in cycles), one for each spatial mapping that gave
-    the best known mapping at some time of the search. The costs are those of the last best known mapping that the
-    spatial mapping gave. The triples are in the order in which the spatial mappings first gave the best known mapping.
-    """
+    """Triples (number of a spatial mapping, energy in pJ, latency in cycles), one for each spatial mapping with which
+    the search improved the best known mapping. The costs are those of the last such improvement. The triples are in the
+    order of the first improvements."""
     ended_by_time: bool = False
     """True if the time budget ended the search. The result then depends on the speed of the machine."""
     ended_by_effort: bool = False
@@ -138,7 +134,7 @@ def exact_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """One batch with the best order. The certificate is in the statistics of the batch.
+    """Batch with the best order, as the only batch. The certificate is in the statistics of the batch.
 
     If no order fits, the result is the first batch of loma. Raises MappingError for impossible constraints and for
     problems that are too large, and SearchStoppedError if `stop` is set.
@@ -221,8 +217,8 @@ def search_choices(
     if no mapping fits. The spatial mappings are made during the search, and the time budget includes making them.
 
     Without `known`, loma and salsa run with default options for the first `starts` spatial mappings, even with a short
-    time budget. The result is at least as good as their results. `known` is a mapping of the layer. If it is given, the
-    result is at least as good as this mapping. Salsa then runs only until a limit is reached. It skips each spatial
+    time budget. The result is at least as good as their results. `known` is a mapping of the layer. With `known`, the
+    result is at least as good as this mapping. Salsa then runs only until a limit is reached, and skips each spatial
     mapping whose lower bound excludes an improvement by more than the accepted gap.
 
     If `looks_at_all` is true, the first look (narrow rounds over all spatial mappings) may take LOOK_SHARE times the
@@ -241,8 +237,7 @@ def search_choices(
 
 @dataclass
 class _Tally:
-    """Counts of spatial mappings, labels (partial loop orders) and orders of a search, including those of dropped
-    candidates."""
+    """Counts of spatial mappings, labels (partial loop orders) and orders of a search, dropped candidates included."""
 
     allowed: int = 0
     made: int = 0
@@ -253,8 +248,8 @@ class _Tally:
     all_counted: bool = True
 
     def take(self, candidate: Candidate, best: Incumbent) -> None:
-        """Add the counts of a candidate that is not searched any further. `best` is the best known mapping; it decides
-        whether the candidate counts as settled.
+        """Add the counts of a candidate (spatial mapping) that is not searched any further. `best`, the best known
+        mapping, decides whether the candidate counts as settled.
         """
         self.nodes += candidate.nodes
         self.searched += candidate.looked_at and candidate.refused is None
@@ -262,7 +257,7 @@ class _Tally:
 
 
 class _Layer:
-    """One search over all spatial mappings of a layer."""
+    """Search over all spatial mappings of a layer."""
 
     def __init__(
         self,
@@ -333,7 +328,7 @@ class _Layer:
         return is_large
 
     def _search_wide(self, greedy: bool) -> None:
-        """Search the spatial mappings that can have better mappings, in rounds of growing width."""
+        """Search the spatial mappings that can still give a better mapping, in rounds of growing width."""
         if greedy:
             self._relax(self.all, rounds.WIDTHS[: NARROW_ROUNDS + 2])
             self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
@@ -341,12 +336,12 @@ class _Layer:
             self._search(self.all, (width,))
 
     def _search_further(self, few: int, is_large: bool) -> None:
-        """Spend the rest of a limited effort on the spatial mappings that can have better mappings.
+        """Spend the rest of a limited effort on the spatial mappings that can still give a better mapping.
 
         One round with free boundaries bounds all multisets of a spatial mapping together, so it comes before the rounds
         of the single multisets. Multisets of few loops come first: they take little effort, and most of the best
         mappings are found in them. A wider round begins only after every spatial mapping had the narrower round.
-        `is_large` is true if the first look at all spatial mappings took at least the effort.
+        `is_large` is true if the first look at all spatial mappings has already used up the effort.
         """
         narrow, (middle, *wide) = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         if is_large:
@@ -361,8 +356,9 @@ class _Layer:
             self._search(self.all, (width,))
 
     def _search_promising(self, rounds_of_widths: Sequence[Sequence[int]]) -> None:
-        """Search all multisets of the spatial mappings for which the first look found the best mappings. In a large
-        space, the rest of the effort is too small for all spatial mappings.
+        """Search all multisets of the PROMISING spatial mappings with the best mappings found so far.
+
+        In a large space, the rest of the effort is too small to search all spatial mappings.
         """
         objective = self.options.objective
         waiting = self._waiting(self.all)
@@ -391,8 +387,8 @@ class _Layer:
                 self._sharpen(candidate)
 
     def _made(self, choice: Choice) -> Candidate | None:
-        """Candidate for a choice; None if the choice is impossible or gives the same mapping problem as an earlier
-        choice.
+        """Candidate for a choice: the spatial mapping with its mapping problem. None if the choice is impossible or
+        gives the same mapping problem as an earlier choice.
         """
         self.tally.allowed += 1
         self.watch.spent += MAKING
@@ -415,8 +411,8 @@ class _Layer:
         return candidate
 
     def _make(self, count: int) -> list[Candidate]:
-        """Next candidates that could be better than the best mapping: at most `count` candidates, in the order of the
-        choices.
+        """Next candidates (spatial mappings) that could give a better mapping than the best known mapping: at most
+        `count` candidates, in the order of the choices.
 
         If the time ends, fewer candidates are made.
         """
@@ -450,7 +446,7 @@ class _Layer:
         return made
 
     def _count_orders(self, candidate: Candidate) -> None:
-        """Count the loop orders of a candidate and add them to the total, if there is time."""
+        """Count the loop orders of a candidate (spatial mapping), and add the number to the total, if there is time."""
         sizes = candidate.prepared.spatial.temporal_sizes
         if sizes not in self._orders:
             if self.tally.orders is None or not self.watch.in_time():
@@ -467,14 +463,14 @@ class _Layer:
                 candidate.sharpen_floor()
 
     def _waiting(self, among: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates in `among` that must be searched, by ascending lower bound. A candidate is left out in two cases:
-        its lower bound shows that no search is needed, or the candidate is too large to be searched.
+        """Candidates (spatial mappings) in `among` that must be searched, by ascending lower bound. A candidate is left
+        out in two cases: its lower bound shows that no search is needed, or the candidate is too large to be searched.
         """
         found = [one for one in among if one.refused is None and not one.settled(self.best)]
         return sorted(found, key=lambda candidate: candidate.lower_bound)
 
     def _start(self, candidates: Sequence[Candidate]) -> None:
-        """Run loma for one candidate after another until the search knows a mapping."""
+        """Run loma for one candidate (spatial mapping) after another until the search knows a mapping."""
         for candidate in candidates:
             if self.best.order is not None or not self.watch.in_time():
                 break
@@ -488,7 +484,8 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.relax, self.best, widths))
 
     def _anneal(self, candidates: Sequence[Candidate], iterations: int, *, in_any_time: bool = False) -> None:
-        """Run salsa with `iterations` iterations for each candidate that can still contain a better mapping.
+        """Run salsa with `iterations` iterations for each candidate (spatial mapping) that can still contain a better
+        mapping.
 
         If `in_any_time` is false, the function stops when the time budget or the effort is used up. It skips a
         candidate if the lower bound of the candidate proves that no improvement exceeds the largest accepted gap. If
@@ -511,9 +508,9 @@ class _Layer:
         If `most_loops` is given, multisets with more loops are left out. If the multisets of a candidate cannot be
         bounded together (`Candidate.relaxed` is None), all of them are searched.
 
-        `widths` has the widths of the rounds: the number of labels that a round keeps per generation. The candidate
-        with the smallest lower bound comes first. The function returns early if the time budget or the effort is used
-        up.
+        `widths` has the widths of the rounds: the number of labels (partial loop orders) that a round keeps per
+        generation. The candidate (spatial mapping) with the smallest lower bound comes first. The function returns
+        early if the time budget or the effort is used up.
         """
         for candidate in self._waiting(candidates):
             if candidate.settled(self.best):
@@ -530,8 +527,8 @@ class _Layer:
                     self._guarded(candidate, partial(part.run, self.best, widths))
 
     def _forget_settled(self) -> None:
-        """Drop the candidates that need no further search. In a large space, keeping all candidates would need much
-        memory.
+        """Drop the candidates (spatial mappings) that need no further search. In a large space, keeping all candidates
+        would need much memory.
         """
         for candidate in self.all:
             if candidate.settled(self.best):
@@ -539,15 +536,15 @@ class _Layer:
         self.all = [candidate for candidate in self.all if not candidate.settled(self.best)]
 
     def _drop(self, candidate: Candidate) -> None:
-        """Add the counts of a dropped candidate to the counts of the search. Update `_settled_bound`, the least lower
-        bound of all dropped candidates.
+        """Add the counts of a dropped candidate (spatial mapping) to the counts of the search. Update `_settled_bound`,
+        the least lower bound of all dropped candidates.
         """
         self._settled_bound = min(self._settled_bound, candidate.lower_bound)
         self.tally.take(candidate, self.best)
 
     def _guarded(self, candidate: Candidate, step: Callable[[], Incumbent]) -> None:
-        """Run a step of the search for a candidate. If the candidate is too large to be searched, store the
-        MappingError in `candidate.refused`. Raise the error if there is no other candidate.
+        """Run a step of the search for a candidate (spatial mapping). If the candidate is too large to be searched,
+        store the MappingError in `candidate.refused`. Raise the error if there is no other candidate.
         """
         if candidate.refused is None:
             try:

@@ -1,4 +1,7 @@
-"""Selection of the labels that a round keeps in a generation (compiled; docs/proofs.md#exact-search, 7)."""
+"""Selection of the labels (partial loop orders) that a round keeps in a generation (compiled).
+
+docs/proofs/exact-rounds.md, 7, describes rounds.
+"""
 
 from tilewright.base.compiled import kernel
 from tilewright.search.exact.labels_kernel import load_child, store_child
@@ -6,8 +9,8 @@ from tilewright.search.exact.labels_kernel import load_child, store_child
 
 @kernel
 def split_ranked(x, count, place):
-    """Reorder the first `count` numbers of `x.ranked` (quickselect): the number at `place` is then the one that sorting
-    would put there. No number before it is larger, and no number after it is smaller.
+    """Reorder the first `count` numbers of `x.ranked` (quickselect): the number at `place` is then the number that
+    sorting would put there. No earlier number is larger, and no later number is smaller.
     """
     first = 0
     last = count - 1
@@ -36,7 +39,9 @@ def split_ranked(x, count, place):
 
 @kernel
 def move_label(problem, x, g, source, target):
-    """Copy label `source` of generation `g` to `target`, by way of the child (the label that is being made)."""
+    """Copy label (partial loop order) `source` of generation `g` to `target`, by way of the child, the label that is
+    being made.
+    """
     load_child(problem, x, g, source)
     x.child_bound = x.label_bound[g, source]
     x.child_energy_bound = x.label_energy_bound[g, source]
@@ -45,8 +50,9 @@ def move_label(problem, x, g, source, target):
 
 @kernel
 def keep_best_labels(problem, x, g):
-    """Keep the `x.width` labels of generation `g` that have the smallest bounds, in their order. Of equal bounds, those
-    of earlier labels are kept. The smallest bound that is dropped goes to `x.dropped_bound`.
+    """Keep the `x.width` labels (partial loop orders) of generation `g` that have the smallest bounds, in their order.
+    Of labels with equal bounds, the earlier labels are kept. The smallest bound of any dropped label is kept in
+    `x.dropped_bound`.
     """
     count = x.label_count[g]
     if count <= x.width:

@@ -2,7 +2,7 @@
 
 The data of an operand can stay in the array only if the innermost temporal loop is irrelevant to the operand. The data
 of all other operands move in each cycle. There is therefore one pair of bounds for each dimension of the innermost loop
-(docs/proofs.md#exact-search, 7).
+(docs/proofs/exact-rounds.md, 7).
 """
 
 import math
@@ -97,7 +97,8 @@ def space_floors(
 @dataclass(frozen=True)
 class _Operand:
     """Operand of the layer. The fields list the memories that hold the operand, and mark the loop dimensions that are
-    irrelevant to it."""
+    irrelevant to the operand.
+    """
 
     name: str
     memories: tuple[int, ...]
@@ -260,10 +261,10 @@ class _Floors:
     def _tile(self, lanes: Counts) -> Counts:
         """Lower bound of the size of the largest tile along each loop dimension: array [spatial mapping, dimension].
 
-        `lanes` is an array with the same axes: the number of lanes, times the temporal loops of the tile. If the number
-        of lanes does not divide the size of a loop, some lanes are idle in some temporal iterations. The bound is then
-        `lanes` times the average share of busy lanes, rounded up. The model counts the tile with this size in every
-        iteration.
+        `lanes` is an array with the same axes. It has the size of the tile if all lanes are busy: the number of lanes,
+        times the temporal loops of the tile. If the number of lanes does not divide the size of a loop, some lanes are
+        idle in some temporal iterations. The bound is then this size times the average share of busy lanes, rounded up.
+        The model counts the tile with this size in every iteration.
         """
         found: Counts = np.ceil(lanes * self.busy_share * (1 - NEARLY)).astype(np.int64)
         return found
@@ -281,8 +282,8 @@ class _Floors:
         return transfers * (1 - 1 / self._output_visits)[:, None]
 
     def _link_to_array(self, operand: _Operand) -> Values:
-        """Least energy in pJ of the accesses of the innermost memory to feed the array or take its outputs: array
-        [spatial mapping, dimension of the innermost loop]."""
+        """Least energy in pJ of the accesses to the innermost memory of an operand, by which the array reads inputs or
+        writes outputs: array [spatial mapping, dimension of the innermost loop]."""
         lanes, bits = self._served(operand, 1), self._bits(operand)
         instances = self._instances(lanes)
         each = np.repeat(self.passes[:, None], len(self.names), axis=1)

@@ -60,8 +60,8 @@ class Staircase:
 
     def miss(self, energy_pj: float, latency_cycles: float) -> float:
         """Distance (miss) from the points to mappings with the lower bounds `energy_pj` and `latency_cycles`. The miss
-        is the smallest fraction x such that some point exceeds each of the two bounds by at most the fraction x. It is
-        0 if a point is at least as good as both bounds.
+        is the smallest fraction x such that some point exceeds each of the two bounds by at most the fraction x. The
+        miss is 0 if a point is at least as good as both bounds.
         """
         return float(self.misses(np.array([energy_pj]), np.array([latency_cycles]))[0])
 
@@ -75,8 +75,9 @@ class Staircase:
 
     @property
     def end_miss(self) -> float:
-        """Larger of two fractions: the excess of the points' least energy over its lower bound, and the excess of their
-        least latency over its lower bound."""
+        """Larger of two relative differences: from the lower bound of the energy to the least energy of the points, and
+        from the lower bound of the latency to the least latency of the points.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = self.energy[-1] / np.float64(self.least_energy_pj), self.latency[0] / self.least_latency_cycles
         share = max(1.0 if np.isnan(one) else float(one) for one in ratios) - 1

@@ -1,7 +1,7 @@
 """Least costs of each boundary and of the boundaries above it, over all larger multisets (compiled).
 
 A larger multiset of a lattice point contains all loops of the point. The lower bounds of the search use these minima
-(docs/proofs.md#exact-search, 3 and 4).
+(docs/proofs/exact-search.md, 3 and 4).
 """
 
 import math
@@ -84,9 +84,9 @@ def sum_array(problem, x, o):
 
 @kernel
 def sum_energy(x, b, upper):
-    """Compute, for each lattice point, the least energy in pJ of boundary `b` plus the boundaries of its operand above
-    it. The minimum covers all possible positions of boundary `b` for which the loops below it include the loops of the
-    point. If there is no such position, the energy is infinite.
+    """Compute, for each lattice point (multiset of loops), the least energy in pJ of boundary `b` plus the boundaries
+    of its operand above it. The minimum covers all possible positions of boundary `b` for which the loops below it
+    include the loops of the point. If there is no such position, the energy is infinite.
 
     `upper` is the next boundary of the operand above `b`, or -1.
     """
@@ -108,11 +108,12 @@ def first_load(problem, x, b, q):
 
 @kernel
 def least_load(x, b, q, point, first):
-    """Least loading time in cycles of link `q` of boundary `b`, if the boundary is at lattice point `point`.
+    """Least loading time in cycles of link `q` of boundary `b`, if the boundary is at lattice point (multiset of loops)
+    `point`.
 
     A link makes one transfer in each period. With several periods, the result is the time of one transfer. With one
-    period, it is the smaller of two times: the time of this transfer, and `first`, the time of the first tile. Without
-    a period, the result is 0.
+    period, the result is the smaller of two times: the time of this transfer, and `first`, the time of the first tile.
+    Without a period, the result is 0.
     """
     if x.link_count[b, q, point] > 1:
         return x.link_cycles[b, q, point]
@@ -173,10 +174,10 @@ def surely_adds_up(problem, o, m):
 
 @kernel
 def sum_loads(problem, x, b):
-    """Compute the least loading time in cycles of each link of boundary `b`, for each lattice point. The minimum is
-    over the possible positions of the boundary that have at least the loops of the point below them; 0 if there is no
-    such position. If the switch `every_transfer_takes_port_time` of the model is on, the time of a full transfer is
-    used.
+    """Compute the least loading time in cycles of each link of boundary `b`, for each lattice point (multiset of
+    loops). The minimum covers the possible positions of the boundary at which all loops of the point lie below the
+    boundary; 0 if there is no such position. If the switch `every_transfer_takes_port_time` of the model is on, the
+    time of a full transfer is used.
 
     The function also sets `adds_up` of the boundary (`LEAST_FIELDS`).
     """
@@ -251,9 +252,9 @@ def list_ports(problem, x, b, upper):
 @kernel
 def add_port_times(problem, x, b, p, everything, table, r):
     """Add the cycles for which boundary `b` keeps port `p` busy to row [`b`, `r`] of a table. The row has one number
-    for each lattice point.
+    for each lattice point (multiset of loops).
 
-    The cycles include transfers while the array computes. If `everything` is true, they also include on- and
+    The cycles include transfers while the array computes. If `everything` is true, the cycles also include on- and
     off-loading.
     """
     o = x.boundary_operand[b]
@@ -278,8 +279,8 @@ def rank_of(x, b, p):
 
 @kernel
 def sum_ports(problem, x, b, upper):
-    """Compute, for each lattice point, least times in cycles. Each time is a sum over boundary `b` and the boundaries
-    of the same operand above `b`:
+    """Compute, for each lattice point (multiset of loops), least times in cycles. Each time is a sum over boundary `b`
+    and the boundaries of the same operand above `b`:
 
     * `joint_to_go`, row NO_PORT: the loading time;
     * `busy_to_go`, one row for each port: the time for which the port is busy while the array computes;
@@ -314,7 +315,7 @@ def sum_ports(problem, x, b, upper):
 @kernel
 def whole_at(problem, x, o, point):
     """Cycles to move the whole tensor of operand `o` once over the boundary below its topmost memory, if this boundary
-    is at the lattice point `point`.
+    is at the lattice point (multiset of loops) `point`.
 
     The result is IMPOSSIBLE if the boundary at `point` divides the tensor into several tiles.
     """
@@ -326,7 +327,7 @@ def whole_at(problem, x, o, point):
 @kernel
 def repeats_at(problem, x, o, point):
     """Use of the port of the topmost memory of operand `o`, if the topmost boundary of the operand is at lattice point
-    `point`. The memory sends an input, or receives an output, over this port.
+    (multiset of loops) `point`. The memory sends an input, or receives an output, over this port.
 
     The four results are the cycles of one transfer, the cycles of all transfers after the first period, the sum of
     these two, and the average bandwidth in bits per cycle. The bandwidth is infinite if there is only one transfer.
@@ -348,8 +349,8 @@ def sum_top(problem, x, o):
     point.
 
     The tensor moves either once as a whole or in repeated transfers. For the first case, the function writes the cycles
-    to `x.top_whole`. For the second case, it writes the least results of `repeats_at` to `x.top_load`, `x.top_busy`,
-    `x.top_joint` and `x.top_bandwidth`.
+    to `x.top_whole`. For the second case, the function writes the least results of `repeats_at` to `x.top_load`,
+    `x.top_busy`, `x.top_joint` and `x.top_bandwidth`.
     """
     top = problem.level_count[o] - 1
     x.top_port[o] = -1

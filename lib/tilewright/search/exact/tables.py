@@ -1,4 +1,4 @@
-"""Record of an exact search over the orders of one multiset of loops, with its tables (docs/proofs.md#exact-search).
+"""Record of an exact search over the orders of one multiset of loops, with its tables (docs/proofs/exact-search.md).
 
 Sections 2 to 6 of that chapter describe the tables. Section 8 lists the cases in which another order of multiplications
 in the cost model could change the result.
@@ -107,9 +107,9 @@ def new_search(
     """Record of a search over all orders of a multiset, with all tables; None if the time ended before the tables were
     made.
 
-    If `kept` is given, it must belong to the same spatial mapping. The numbers of the cost model are then copied from
-    `kept` if copying takes less time than running the cost model. Raises MappingError if the problem is too large for
-    the record. Exceptions that `in_time` raises are passed on.
+    A given `kept` must belong to the same spatial mapping. The numbers of the cost model are then copied from `kept` if
+    copying takes less time than running the cost model. Raises MappingError if the problem is too large for the record.
+    Exceptions that `in_time` raises are passed on.
     """
     problem = prepared.arrays
     is_kept = kept is not None and has_whole_tiles(problem) and kept.serves(multiset)
@@ -141,8 +141,8 @@ def has_whole_tiles(problem: Problem) -> bool:
 
 
 def sizes_tiles_in_any_order(problem: Problem) -> bool:
-    """True if the order in which the factors of a tile size are multiplied does not matter. It does not matter if all
-    sizes are whole numbers, or if the model rounds them up to whole numbers (switch `whole_tiles`).
+    """True if the order in which the factors of a tile size are multiplied does not matter. The order does not matter
+    if all sizes are whole numbers, or if the model rounds all sizes up to whole numbers (switch `whole_tiles`).
     """
     return has_whole_tiles(problem) or bool(problem.switches[SWITCHES.index("whole_tiles")])
 
@@ -162,7 +162,7 @@ def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: W
 
 
 def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str, free: bool) -> np.record:
-    """Search record of this thread. It describes the problem, but has no tables yet.
+    """Search record of this thread. The record describes the problem, but has no tables yet.
 
     Raises MappingError if the problem is too large for the record.
     """
@@ -211,8 +211,9 @@ def _run(
 
 
 def _fill_steps(search: np.record) -> Iterator[tuple[Kernel, int]]:
-    """Steps that compute the numbers of the cost model at all lattice points. A step is a pair (compiled function, last
-    argument of the function). Each step is short, so that the clock can be checked between steps.
+    """Steps that compute the numbers of the cost model at all lattice points (multisets of loops). A step is a pair
+    (compiled function, last argument of the function). Each step is short, so that the clock can be checked between
+    steps.
     """
     for _ in range(0, int(search.lattice_size), CHUNK_POINTS):
         yield fill_tables, CHUNK_POINTS
@@ -220,7 +221,8 @@ def _fill_steps(search: np.record) -> Iterator[tuple[Kernel, int]]:
 
 def _minimum_steps(problem: Problem) -> Iterator[tuple[Kernel, int]]:
     """Steps that make the tables of marks and of minima. A step is a pair (compiled function, last argument of the
-    function). Before these steps, the record must have the numbers of the cost model at all lattice points.
+    function). Before these steps, the record must have the numbers of the cost model at all lattice points (multisets
+    of loops).
     """
     yield mark_tables, 0
     for operand in range(int(problem.operand_count)):

@@ -1,8 +1,8 @@
 """Compiled tables of the cost model for each boundary between memory levels and each multiset of loops below it.
 
 The data that move over a boundary depend only on the multiset of the loops below the boundary. The cost model is
-therefore run once for each point of the lattice, with the boundaries of all operands at this point, and its numbers
-are stored (docs/proofs.md#exact-search, 2).
+therefore run once for each point of the lattice, with the boundaries of all operands at this point. The numbers of each
+run are stored (docs/proofs/exact-search.md, 2).
 """
 
 import math
@@ -24,21 +24,23 @@ LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
 
 @kernel
 def count_at(x, point, j):
-    """Number of times that the multiset of a lattice point contains symbol `j`."""
+    """Number of times that the multiset of a lattice point contains symbol `j`, a pair (loop dimension, size)."""
     return (point // x.stride[j]) % (x.multiplicity[j] + 1)
 
 
 @kernel
 def symbol_at(x, i):
-    """Symbol of loop `i`, counted from the innermost loop, of the child: the label that is being made."""
+    """Symbol (loop dimension, size) of loop `i` of the child, counted from the innermost loop. The child is the partial
+    loop order that is being made.
+    """
     return (x.child_path[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
 
 
 @kernel
 def direction_of(q):
-    """Direction of link `q` of a boundary. At the memory below the boundary, it is TH (to the higher memory) or FH
-    (from the higher memory). At the memory above the boundary, it is TL (to the lower memory) or FL (from the lower
-    memory).
+    """Direction of link `q` of a boundary. The direction at the memory below the boundary is TH (to the higher memory)
+    or FH (from the higher memory). The direction at the memory above the boundary is TL (to the lower memory) or FL
+    (from the lower memory).
     """
     if q == LINK_TH:
         return TH
@@ -49,8 +51,8 @@ def direction_of(q):
 
 @kernel
 def count_symbols(x, point):
-    """Write to `x.counts` how often the multiset of `point` contains each symbol. Return the number of loops in the
-    multiset.
+    """Write to `x.counts` how often the multiset of `point` contains each symbol, a pair (loop dimension, size). Return
+    the number of loops in the multiset.
     """
     loops = 0
     for j in range(x.symbol_count):
@@ -88,7 +90,7 @@ def place_order(problem, ws, x, below):
 @kernel
 def count_elements(problem, ws, x, point):
     """Compute the number of elements, as the allocator counts them, of the tile of each operand at each memory level.
-    All tiles have the loops of lattice point `point`, which `x.counts` must hold.
+    All tiles have the loops of lattice point (multiset of loops) `point`. `x.counts` must hold these loops.
     """
     for o in range(problem.operand_count):
         for d in range(problem.dimension_count):
@@ -108,8 +110,9 @@ def count_elements(problem, ws, x, point):
 
 @kernel
 def keep_link(problem, ws, x, point, v, b, q):
-    """Store the numbers of link `q` of boundary `b` at lattice point `point`: bits and cycles of a transfer, number of
-    periods, and bandwidth. Return the energy of the link in pJ; it is infinite if the link moves data but has no port.
+    """Store the numbers of link `q` of boundary `b` at lattice point (multiset of loops) `point`: bits and cycles of a
+    transfer, number of periods, and bandwidth. Return the energy of the link in pJ; it is infinite if the link moves
+    data but has no port.
     """
     o = x.boundary_operand[b]
     m = x.boundary_level[b] + (1 if q >= LINK_TL else 0)
@@ -152,8 +155,8 @@ def stay_within(problem, ws, o, below):
 
 @kernel
 def round_halves_down(problem, ws, x, point):
-    """Round down each tile size at lattice point `point` that lies halfway between two integers. If there is such a
-    tile size, set `x.uncertain`.
+    """Round down each tile size at lattice point (multiset of loops) `point` that lies halfway between two integers. If
+    there is such a tile size, set `x.uncertain`.
 
     Rounding errors, which depend on the loop order, would otherwise decide whether the cost model rounds this size up
     or down. The function changes only operands whose sizes contain rounding errors (`x.inexact`).
@@ -170,8 +173,8 @@ def round_halves_down(problem, ws, x, point):
 
 @kernel
 def fill_point(problem, ws, x, point):
-    """Run the cost model at one point of the lattice, with the boundaries of all operands at this point, and store its
-    numbers in the tables (`NUMBER_FIELDS`).
+    """Run the cost model at one point of the lattice (one multiset of loops), with the boundaries of all operands at
+    this point. Store the numbers of the cost model in the tables (`NUMBER_FIELDS`).
     """
     below = count_symbols(x, point)
     place_order(problem, ws, x, below)
@@ -215,7 +218,7 @@ def fill_point(problem, ws, x, point):
 @kernel
 def keep_array_links(problem, ws, x, point, v, o):
     """Store the energy, the transfers and the bandwidth of the links between the array and the innermost memory of
-    operand `o` at lattice point `point`.
+    operand `o` at lattice point (multiset of loops) `point`.
     """
     energy = 0.0
     for d in range(4):

@@ -1,8 +1,9 @@
-"""Independent check of the certificates of attentions: the costs in the certificate are right, and no plan has a value
-below the lower bound of the certificate.
+"""Independent check of the certificates of attentions.
+
+The costs in a certificate must be right, and no plan may have a value below the lower bound of the certificate.
 
 The check uses the same lower bounds of layers, the same costs and the same plan programs as the search, but not the
-search algorithm. It bounds every plan of the space once, from the costs that the certificate lists.
+search algorithm. The check bounds every plan of the space once, from the costs that the certificate lists.
 """
 
 import json
@@ -98,10 +99,10 @@ def read_certified(file: Path) -> CertifiedFile:
 
 
 def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
-    """Checks of a file of certificates, which has one certificate for each attention of a workload. `name` is the name
-    of the workload, and `problems` has its attentions in the order of the file `told`.
+    """Checks of a file that has one certificate for each attention of a workload. `name` is the name of the workload,
+    and `problems` has its attentions in the order of the file `told`.
 
-    If the file is for another core, another workload or another number of attentions, only this is reported.
+    If the file is for another core, another workload or another number of attentions, only this error is reported.
     """
     core = problems[0].core.name if problems else told.core
     about = ("core", core, told.core), ("workload", name, told.workload)
@@ -131,7 +132,9 @@ class _Checker:
             return
         yield result(f"{name}: costs", f"{len(claim.searched):,} layers of tiles searched again", list(self._costs()))
         yield result(
-            f"{name}: value", "the plan has the value, and is not worse than unfused execution", list(self._value())
+            f"{name}: value",
+            "the plan has the stated value, and is not worse than unfused execution",
+            list(self._value()),
         )
         yield result(
             f"{name}: lower bound",
@@ -173,7 +176,7 @@ class _Checker:
 
     def _costs(self) -> Iterator[str]:
         """Messages on the layers of tiles in the certificate. There are two kinds of errors: the core or the attention
-        does not have the layer, or its costs differ from the costs that are computed again.
+        does not have the layer, or the costs of the layer differ from the costs that are computed again.
         """
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)

@@ -164,8 +164,8 @@ class AttentionCosts:
         return total
 
     def unfused(self) -> Ledger:
-        """Ledger of the attention without fusion. Each layer of the network reads from the outermost memory and writes
-        to it.
+        """Ledger (energy, accesses and cycles) of the attention without fusion. Each layer of the network reads from
+        the outermost memory and writes to it.
 
         Raises MappingError if no mapping fits for a layer.
         """
@@ -191,8 +191,8 @@ def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]
 
 
 def _tensors_of_node(name: str) -> dict[str, str]:
-    """Kind of the tensor of each operand, for the layer `name` of the network, which is not cut into tiles: operand ->
-    kind.
+    """Kind of the tensor of each operand of the network layer `name`: operand -> kind. The layers of the network are
+    not cut into tiles.
     """
     part = name.rpartition("/")[2]
     if part.startswith(SCORES):
@@ -208,8 +208,8 @@ def _tensors_of_node(name: str) -> dict[str, str]:
 
 
 def _by_tensor(ledger: Ledger, names: dict[str, str]) -> Ledger:
-    """Ledger whose accesses are listed by kind of tensor instead of by operand. `names` has the kind of tensor for each
-    operand.
+    """Ledger (energy, accesses and cycles) whose accesses are listed by kind of tensor instead of by operand. `names`
+    has the kind of tensor for each operand.
     """
     found = replace(ledger, terms_pj=dict(ledger.terms_pj), cycles=dict(ledger.cycles))
     for table in ("memory_pj", "read_words", "written_words"):

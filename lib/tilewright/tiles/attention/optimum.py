@@ -8,7 +8,7 @@ bound of its cost (its floor). If all layers of a plan have been searched, the b
 The plan with the least bound is refined first: among its layers that have not been searched, the one with the most
 cycles is searched. The search ends when no bound is below the value of the best known plan.
 
-The floor of a layer of a tile is a lower bound of its cost over all mappings (docs/tiles.md#fused-attention, "The
+The floor of a layer of a tile is a lower bound of its cost over all mappings (docs/tiles/optimal-attention.md, "The
 bounds").
 """
 
@@ -36,9 +36,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, float]:
     """Lower bounds (energy in pJ, latency in cycles) over all mappings of a layer of a tile.
 
-    The energy includes all operations. It also includes one transfer of each element of a tensor over each boundary
-    between the array and the memory of the tensor. The latency is the larger of two numbers: the least cycles of the
-    array, and the busy time of the busiest port.
+    The energy includes all operations. The energy also includes one transfer of each element of a tensor over each
+    boundary between the array and the memory of the tensor. The latency is the larger of two numbers: the least cycles
+    of the array, and the busy time of the busiest port.
     """
     template = costs.attention.templates()[problem.layer]
     layer = tile_layer(template, problem.layer, costs.attention.shape, problem.tile)
@@ -66,8 +66,8 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Least number of bits of one element of an operand. For the output, it is the smaller of the bits of a partial sum
-    and of a final result.
+    """Least number of bits of one element of an operand. For the output, the result is the smaller of two numbers: the
+    bits of a partial sum, and the bits of a final result.
     """
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 
@@ -88,7 +88,7 @@ def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
     """Lower bound of the number of cycles in which the array computes the layer.
 
     If the mapping file fixes the unrolled loops on all sides of the array, the bound follows from these loops.
-    Otherwise, it is the number of multiply-accumulates divided by the number of units of the array, rounded up.
+    Otherwise, the bound is the number of multiply-accumulates divided by the number of units of the array, rounded up.
     """
     sides = {name for name, _ in core.operational_array.dimensions}
     if {name for name, _ in given.spatial_mapping} != sides:
@@ -151,7 +151,7 @@ class AttentionOptimum(BoundedValue):
     value: float
     """Value of the objective for the best plan or for unfused execution, whichever is better."""
     lower_bound: float
-    """Lower bound of the objective, up to rounding. It covers all plans of the space and unfused execution."""
+    """Lower bound of the objective, up to rounding. The bound covers all plans of the space and unfused execution."""
     plans_in_space: int
     searched: dict[TileLayerProblem, tuple[float, float] | None]
     """Costs (energy in pJ, latency in cycles) of the searched layers of tiles, in the order of the search; None for a

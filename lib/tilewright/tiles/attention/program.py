@@ -46,8 +46,8 @@ class Visits:
     """
 
     first: dict[tuple[int, int, int], int]
-    """Number of runs of tiles that are the first of their row of tiles, by size. Such a tile has no earlier output to
-    merge with.
+    """Number of times that a tile runs as the first tile of its row, by size of the tile. Such a tile has no earlier
+    output to merge with.
     """
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
@@ -71,8 +71,10 @@ def split(size: int, tile: int) -> Counts:
 def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
     """Counts of runs and loads (`Visits`) if the loops over tiles have the order `order`.
 
-    For QUERIES_OUTER, the loops from outermost to innermost are heads, queries, keys. For KEYS_OUTER, they are keys,
-    heads, queries.
+    The loops, from outermost to innermost, are:
+
+    * QUERIES_OUTER: heads, queries, keys.
+    * KEYS_OUTER: keys, heads, queries.
     """
     return _visits(shape, tile.heads, tile.queries, tile.keys, order)
 
@@ -109,10 +111,10 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
 
 
 def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
-    """Counts for all heads, computed from `counts`, the counts for one tile of heads. A key is a tuple that begins with
-    a number of heads; in the result, this is the number of heads of a tile.
+    """Counts for all tiles of heads, made from `counts`, the counts for one tile of heads.
 
-    `head_tiles` has pairs (number of heads of a tile, number of tiles with this number of heads).
+    `head_tiles` has pairs (number of heads of a tile, number of tiles with this number of heads). A key is a tuple
+    whose first element is the number of heads of a tile.
     """
     return Counter({(height, *key[1:]): n * count for key, n in counts.items() for height, count in head_tiles})
 
@@ -136,8 +138,8 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
     """Number of loads of tiles of keys, by the number of keys in a tile. The loop over queries is outside the loop over
     keys.
 
-    If the last tile of keys of one tile of queries is also the first tile of keys of the next tile of queries, it is
-    not loaded again.
+    The last tile of keys for one tile of queries can be the first tile of keys for the next tile of queries. This tile
+    of keys is loaded only once.
     """
     loads: Counter[int] = Counter()
     before = -1
@@ -331,7 +333,8 @@ def _moves(
 ) -> Iterator[tuple[CopyProblem, int]]:
     """Pairs (copy, number of runs) for the tiles of one group of `units` units. A unit is one key head of one request.
 
-    Copies bring queries, keys and values to their memories. They also store partial outputs and load them again.
+    Copies bring queries, keys and values to their memories. Other copies store partial outputs and load these outputs
+    again.
     """
     seen = visits(shape, plan.tile, plan.order)
     whole = Tile(units, shape.heads, shape.queries, shape.keys)
@@ -411,8 +414,9 @@ def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
 def _tile(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, tile: Tile, sequence: tuple[TileStep, ...]
 ) -> tuple[list[TileLayerProblem | CopyProblem], dict[int, int]]:
-    """Pair (layers and copies of a tile, largest number of bits that tensors take in each memory during the tile). The
-    number is left out for the outermost memory.
+    """Pair (problems, bits) of a tile. The problems are the layers of the tile, and the copies of tensors that the tile
+    makes. `bits` gives, for each memory except the outermost, the largest number of bits that tensors take during the
+    tile.
     """
     problems: list[TileLayerProblem | CopyProblem] = []
     most: dict[int, int] = {}
@@ -459,8 +463,8 @@ def _places(plan: AttentionPlan) -> dict[str, int]:
 
 
 def _with_room(memories: Memories, bits: int) -> int:
-    """Index of the innermost memory for second operands (`Memories.seconds`) with at least `bits` bits. If there is
-    none, index of the outermost memory.
+    """Index of the innermost memory for second operands (`Memories.seconds`) with at least `bits` bits. If there is no
+    such memory, the result is the index of the outermost memory.
     """
     sizes = memories.core.memories
     return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)

@@ -15,9 +15,8 @@ from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
 from tilewright.workload.layer import Layer
 
 SCORES, MOST, POWERS, SUM, VALUES = "scores", "softmax.max", "softmax.exp", "softmax.sum", "values"
-"""Names of layers that both the network and a tile have. The layers that scale and cap the scores are not listed here,
-but both have them, too.
-"""
+"""Names of layers that both the network and a tile have. The network and a tile also have layers that scale and cap the
+scores; the names of these layers are not listed here."""
 MERGE_MOST, FACTOR, RESCALE_SUM, MERGE_SUM = "online.max", "online.factor", "online.sum_rescale", "online.sum"
 RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output", "online.div"
 """Names of layers that only the online softmax has. DIVIDE runs last."""

@@ -37,9 +37,8 @@ class TensorPlace(NamedTuple):
     """
     is_whole: bool = False
     """True if the memory holds the whole tensor of the units (pairs of a request and a key head) in the current tile,
-    including data that only other tiles of these units need. False if it holds only the data that the current tile
-    needs.
-    """
+    including data that only other tiles of these units need. False if the memory holds only the data that the current
+    tile needs."""
 
 
 class AttentionPlan(NamedTuple):
@@ -99,7 +98,7 @@ class Memories:
         return dict(self.constraints.memory_operand_links)
 
     def chain(self, operand: str) -> tuple[int, ...]:
-        """All memories of an operand, innermost first."""
+        """Memories of an operand, innermost first."""
         return memory_hierarchy(self.core).memories_of(self.links[operand])
 
     def single(self, operand: str) -> tuple[int, ...]:
@@ -126,7 +125,7 @@ class Memories:
 
     @property
     def top(self) -> int:
-        """Outermost memory. It holds the inputs and the outputs of the attention."""
+        """Outermost memory. This memory holds the inputs and the outputs of the attention."""
         return self.inputs[-1]
 
     def check(self) -> None:
@@ -182,7 +181,7 @@ class AttentionSpace:
         return plan in set(self.plans_of(plan.tile))
 
     def plans_of(self, tile: Tile) -> Iterator[AttentionPlan]:
-        """All plans of the space with this tile; none if the space does not have this tile."""
+        """Plans of the space with this tile; none if the space does not have this tile."""
         units, heads, queries, keys = ((size,) for size in tile)
         some = Sizes(units, heads, queries, keys, self.sizes.orders)
         return AttentionSpace(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())

@@ -35,9 +35,8 @@ class AxisTile:
     fetched instead. The number is 0 if previous tiles have kept all positions of the tensor that this tile needs.
     """
     read: tuple[int, ...]
-    """Number of input positions that each layer reads: those that this tile makes or fetches, and those that the tile
-    before it has kept.
-    """
+    """Number of input positions that each layer reads: positions that this tile makes or fetches, and positions that
+    the previous tile has kept."""
     reused: tuple[int, ...]
     """Number of input positions of each layer that were kept from the previous tile."""
     kept: tuple[int, ...]
@@ -59,7 +58,8 @@ def tile_ends(size: int, tile: int) -> list[int]:
 def axis_tiles(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> tuple[AxisTile, ...]:
     """Tiles of a stack along an axis, in order.
 
-    If `keeps` is true, positions that the next tile also needs are kept. Otherwise the next tile makes them again.
+    If `keeps` is true, positions that the next tile also needs are kept. Otherwise, the next tile makes these positions
+    again.
     """
     count = len(windows)
     ends = tile_ends(windows[-1].output_size, tile)

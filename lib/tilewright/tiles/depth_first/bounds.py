@@ -1,5 +1,5 @@
 """Lower bounds of the cost of depth-first stacks, for all tile sizes together
-(docs/tiles.md#optimal-depth-first-schedules).
+(docs/tiles/depth-first-bounds.md).
 
 Tiles of one kind make and read equal numbers of positions along an axis. A part of a stack consists of all tiles that
 have the same kind along x and the same kind along y. The bounds of many parts are computed with a few vector operations
@@ -43,7 +43,8 @@ from tilewright.tiles.depth_first.tile_loops import (
 @dataclass(frozen=True)
 class AxisKinds:
     """Kinds of tiles along an axis. Tiles of one tile size are of the same kind if they make equal numbers of positions
-    of each tensor, and read equal numbers. In the arrays, the kinds of one tile size are consecutive.
+    of each tensor, and each layer reads equal numbers of input positions. In the arrays, the kinds of one tile size are
+    consecutive.
     """
 
     made: np.ndarray
@@ -59,9 +60,9 @@ class AxisKinds:
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
-    """Kinds of tiles along an axis, for the layers `first` to `last` and for each tile size in `tiles`.
+    """Kinds of tiles along an axis for each tile size in `tiles`. The tiles are those of the layers `first` to `last`.
 
-    If `keeps` is true, a tile keeps the positions that the next tile needs, too.
+    If `keeps` is true, a tile keeps all positions that the next tile also needs.
     """
     windows = chain.windows(first, last, axis)
     made: list[tuple[int, ...]] = []
@@ -81,10 +82,9 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Largest number of parts that are computed together, so that their data fit into the cache of a processor. If a
-single tile size has more parts, they are still computed together. A part consists of all tiles of a stack that have the
-same kind along x and the same kind along y.
-"""
+"""Largest number of parts that are computed together, so that their data fit into the cache of a processor. If a single
+tile size has more parts, all its parts are still computed together. A part consists of all tiles of a stack that have
+the same kind along x and the same kind along y."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function that excludes tile sizes of a stack.
 
@@ -95,8 +95,9 @@ number for each tile size. The result is an array with True for each tile size t
 
 @dataclass(frozen=True)
 class StackBounds:
-    """Lower bounds of a stack in one mode, as arrays [tile size]. If the bounds are given for each layer of the stack,
-    they are arrays [layer, tile size]."""
+    """Lower bounds of a stack in one mode, as arrays [tile size]. Bounds for each layer of the stack are arrays [layer,
+    tile size].
+    """
 
     energy_pj: Grid
     latency_cycles: Grid
@@ -195,9 +196,9 @@ def stack_bounds(
     """Lower bounds of a stack of layers `first` to `last` in a mode. `tiles` is an array [place, 2] with the width and
     the height of each tile size.
 
-    `known` has bounds [layer, place] that were computed earlier. They are improved layer by layer, but only for tile
-    sizes that are not yet excluded by the function `excluded`. `needs` has one number for the energy and one for the
-    latency: 0 if the bounds of this quantity are not needed.
+    `known` has bounds [layer, place] that were computed earlier. These bounds are improved layer by layer, but only for
+    tile sizes that are not yet excluded by the function `excluded`. `needs` has one number for the energy and one for
+    the latency: 0 if the bounds of this quantity are not needed.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
@@ -296,8 +297,8 @@ def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
 
 @dataclass(frozen=True)
 class QuickBounds:
-    """Lower bounds of the layers of a stack in one mode, as arrays [layer, width of a tile, height of a tile]. They are
-    quick to compute, but weaker than the bounds of `stack_bounds`.
+    """Lower bounds of the layers of a stack in one mode, as arrays [layer, width of a tile, height of a tile]. These
+    bounds are quick to compute, but weaker than the bounds of `stack_bounds`.
     """
 
     energy_pj: np.ndarray
@@ -317,11 +318,11 @@ class _Along:
     tiles that use n lanes per pass (average over the passes, rounded up).
     """
     tiles: np.ndarray
-    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles that use n lanes per pass (average
-    over the passes, rounded up)."""
+    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles with n lanes per pass. The number of
+    lanes is the average over the passes of a tile, rounded up."""
     least_tiles: np.ndarray
-    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles that use n lanes per pass (average
-    over the passes, rounded down)."""
+    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles with n lanes per pass. The number of
+    lanes is the average over the passes of a tile, rounded down."""
 
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
@@ -352,10 +353,11 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """Numbers of positions, passes and tiles of one layer along an axis, each summed over the tiles of a tile size.
-    `tensor` is the index of the output of the layer in `kinds.made`.
+    """Counts for one layer along an axis: positions, passes and tiles. Each count is given for each tile size, summed
+    over all tiles of the axis.
 
-    `factor` is the largest number of lanes of this layer along the axis.
+    `tensor` is the index of the layer's output in `kinds.made`. `factor` is the largest number of lanes of the layer
+    along the axis.
     """
     made, count = kinds.made[:, tensor], kinds.count
     passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))

@@ -66,9 +66,8 @@ class Optimum(BoundedValue):
     """Lower bound of the objective over all schedules of the space, up to rounding."""
     schedules_in_space: int
     stacks_bounded: tuple[Layers, ...]
-    """Stacks for which the search computed one bound for each tile size. For all other stacks, it computed a single
-    bound, over all modes and tile sizes.
-    """
+    """Stacks for which the search computed one bound for each tile size. For any other stack, the search computed a
+    single bound, over all modes and tile sizes."""
     costed: tuple[Costed, ...]
     """Stacks whose cost was computed, in the order of the search."""
     unmappable: tuple[Unmappable, ...] = ()

@@ -6,7 +6,7 @@ the search did not compute.
 The check uses the same bounds and costs as the search; `benchmarks/attack_depth_first.py` tests these bounds and costs.
 The check does not use the search algorithm. It visits every stack once, in the order of the certificate. It excludes
 each tile size with which no schedule can have a value below the lower bound of the certificate
-(docs/tiles.md#depth-first-schedules, "The certificate").
+(docs/tiles/optimal-depth-first.md, "The certificate").
 """
 
 import json
@@ -109,7 +109,7 @@ def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> l
         result("certificate: costs", f"{costed:,} stacks costed again", list(checker.costs())),
         result(
             "certificate: value",
-            "the schedule has the value, and no schedule of costed stacks has a better one",
+            "the schedule has the stated value, and no schedule of costed stacks has a better value",
             list(checker.value()),
         ),
         result("certificate: lower bound", "lower bounds of all other stacks computed again", list(checker.bound())),
@@ -168,9 +168,9 @@ class _Checker:
     # Costed stacks.
 
     def costs(self) -> Iterator[str]:
-        """Messages on stacks for which the certificate is wrong, in one of three ways: its costs differ from the costs
-        that are computed again; it has costs, but no mapping fits; or it lists the stack as unmappable, but a mapping
-        fits.
+        """Messages on stacks for which the certificate is wrong, in one of three ways: the costs of the stack differ
+        from the costs that are computed again; the stack has costs, but no mapping fits; or the stack is listed as
+        unmappable, but a mapping fits.
         """
         for row in self.claim.stacks_costed:
             tile = self._tile(row)
@@ -193,7 +193,8 @@ class _Checker:
                 continue
 
     def value(self) -> Iterator[str]:
-        """Messages on wrong numbers in the certificate, and on a schedule whose layers are not those of the chain.
+        """Messages on wrong numbers in the certificate, and on a schedule whose layers differ from the layers of the
+        chain.
 
         A number is wrong if it contradicts another number of the certificate, or the number of schedules in the space.
         It is also wrong if it contradicts the costs of the schedule or of the costed stacks.
@@ -246,8 +247,8 @@ class _Checker:
     # Stacks that were not costed.
 
     def bound(self) -> Iterator[str]:
-        """Messages on stacks that the search has wrongly left out: it did not compute the cost of the stack, although a
-        schedule with this stack could have a value below the lower bound of the certificate.
+        """Messages on stacks that the search has wrongly left out. The search did not compute the cost of such a stack,
+        although a schedule with this stack could have a value below the lower bound of the certificate.
         """
         count = len(self.layers)
         floors = {(i, j): stack_floor(self.model.chain, i, j) for i in range(count) for j in range(i, count)}
@@ -278,11 +279,11 @@ class _Checker:
     def _left(
         self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
     ) -> tuple[np.ndarray, StackBounds]:
-        """Pair (tile sizes, bounds) for a stack in one mode. A tile size is included if a schedule with the stack in
-        this size could have a value below the lower bound of the certificate.
+        """Pair (tile sizes, bounds) of the tile sizes that are left for a stack in one mode. A tile size is left if
+        some schedule that uses it for the stack could have a value below the lower bound of the certificate.
 
-        The tile sizes are an array [place, 2] of widths and heights. `floors` has lower bounds (energy in pJ, latency
-        in cycles) of every stack.
+        The tile sizes are an array [tile size, 2] of widths and heights. `floors` has lower bounds (energy in pJ,
+        latency in cycles) of every stack.
         """
         sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
         quick = quick_bounds(self.model.chain, *layers, mode, sizes)
@@ -322,8 +323,8 @@ class _Checker:
         return result
 
     def _outside(self, layers: Layers, floors: dict[Layers, tuple[float, float]], which: int) -> float:
-        """Lower bound for all layers outside a stack together. It bounds the energy in pJ if `which` is 0, and the
-        latency in cycles if `which` is 1. `floors` has these two bounds for every stack.
+        """Lower bound for all layers outside a stack together. The bound is for the energy in pJ if `which` is 0, and
+        for the latency in cycles if `which` is 1. `floors` has these two bounds for every stack.
         """
         least = 0.0
         for start, end in ((0, layers[0]), (layers[1] + 1, len(self.layers))):

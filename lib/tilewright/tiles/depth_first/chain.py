@@ -63,8 +63,8 @@ class ChainLayer:
     def tile(self, made: tuple[int, int], read: tuple[int, int]) -> Layer:
         """Layer reduced to one tile.
 
-        The tile makes `made` positions and reads `read` positions of its input. Both are pairs with a count along x and
-        a count along y.
+        The tile makes `made` positions and reads `read` positions of its input. `made` and `read` are pairs with a
+        count along x and a count along y.
         """
         sizes = dict(zip(AXES, made, strict=True))
         loops = tuple([(d, sizes.get(d, size)) for d, size in self.layer.loop_sizes])
@@ -167,8 +167,9 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
     """Pair (id, ''): id of the layer that makes the data of node `source`. The search for this layer goes back over
     operators that do not move elements.
 
-    If no layer makes the data, the result is (None, ''). The search stops at an operator without a layer that may move
-    elements, or that has several inputs from nodes. The result is then (None, description of this operator).
+    If no layer makes the data, the result is (None, ''). The search also stops at an operator that has no layer, if
+    this operator may move elements or has several inputs from nodes. The result is then (None, description of this
+    operator).
     """
     node = nodes[source]
     while node.layer is None:

@@ -2,7 +2,7 @@
 
 Tensors and kept data lie in the innermost memory that has enough room and only one instance. Memories with several
 instances are not used for these data, because one part of the array may read data that another part computed. Weights
-lie in the innermost memory that has enough room. If no memory is suitable, the outermost one is used.
+lie in the innermost memory that has enough room. If no memory is suitable, the outermost memory is used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,16 +54,16 @@ class MemoryPlaces:
 
     def for_input(self, bits: int) -> int:
         """Memory for the input of a layer, which takes `bits` bits: the innermost memory of inputs that has only one
-        instance and enough room. If none has both, the outermost memory of inputs.
+        instance and enough room. If there is no such memory, the result is the outermost memory of inputs.
         """
         return self._lowest(self.inputs, bits)
 
     def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
-        """Memory for the output of a layer, which takes `bits` bits: the innermost memory of outputs that has only one
-        instance and enough room. If none has both, the outermost memory of outputs.
+        """Memory for `bits` bits of a layer's output: the innermost memory of outputs that has only one instance and
+        enough room. If there is no such memory, the result is the outermost memory of outputs.
 
-        The memory `input_memory` (None for no memory) already holds the input of the layer, which takes `input_bits`
-        bits. This memory is chosen for the output only if it has room for both input and output.
+        `input_memory` is the memory that already holds `input_bits` bits of the layer's input (None: no memory). It has
+        enough room for the output only if input and output fit together.
         """
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
@@ -72,8 +72,9 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_kept(self, bits: int) -> int:
-        """Memory for `bits` bits of kept data, among the memories that hold both inputs and outputs: the innermost one
-        that has only one instance and enough room. If there is none, the outermost one.
+        """Memory for `bits` bits of kept data, among the memories that hold both inputs and outputs: the innermost
+        memory that has only one instance and enough room. If there is no such memory, the result is the outermost
+        memory.
         """
         return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
 
@@ -155,14 +156,14 @@ def kept_places(
     kept: tuple[tuple[int, ...], tuple[int, ...]],
     keeps: tuple[bool, bool],
 ) -> KeptPlaces:
-    """Memories in which a tile keeps columns, rows and weights. A memory is suitable if it has room for the data that
-    it would keep, together with the tensors of the tile that can lie in this memory, at the time when they are largest.
-    If no memory is suitable, the outermost memory is taken.
+    """Memories in which a tile keeps columns, rows and weights. A memory is suitable if it has room for the kept data
+    together with the tensors of the tile that can lie in this memory, at the time when these tensors are largest. If no
+    memory is suitable, the outermost memory is taken.
 
     The tile is `x` along the first axis and `y` along the second axis. `column_y` gives the height of kept columns.
     `kept` is a pair of tuples with one count for each layer: first the columns of the layer's input that the tile reads
-    again, then the rows. The first tile reads nothing again; its counts are those of the next tile. `keeps` has two
-    truth values: whether columns are kept, and whether rows are kept.
+    again, then the rows. The first tile reads nothing again; it gets the counts of the next tile. `keeps` has two truth
+    values: whether columns are kept, and whether rows are kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -272,8 +273,8 @@ def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading)
 
 
 def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
-    """Number of positions of each layer's input that tile number `place` reuses from the tile before it. The first tile
-    reuses nothing; for it, the numbers of the second tile are returned.
+    """Number of positions of each layer's input that tile number `place` reuses from the tile before it. For the first
+    tile, which reuses nothing, the numbers of the second tile (if any) are returned instead.
     """
     tile = tiles[place]
     if tile.is_first and place + 1 < len(tiles):

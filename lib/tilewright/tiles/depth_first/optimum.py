@@ -1,8 +1,8 @@
 """Best depth-first schedule of a chain over all tile sizes, modes and cuts, with a proof that no schedule of the space
-is better (docs/tiles.md#optimal-depth-first-schedules).
+is better (docs/tiles/optimal-depth-first.md).
 
 Lower bounds are computed for all tile sizes of a stack together. These bounds exclude tile sizes that cannot be part of
-a schedule better than the best known one. The costs of the other tile sizes are computed, the most promising ones
+a schedule better than the best known schedule. The costs of the other tile sizes are computed, the most promising size
 first, until each tile size has a cost or is excluded.
 """
 
@@ -29,15 +29,14 @@ FIRST_TILES = 64
 as many tile sizes as the batch before it.
 """
 TILES_COSTED_AHEAD = 12
-"""Largest number of tile sizes, for each mode, whose cost is computed before all bounds are known. This is done only
-for the stack of the whole chain.
-"""
+"""Largest number of tile sizes, for each mode, whose cost is computed before all bounds are known. Costs are computed
+so early only for the stack of the whole chain."""
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Tile sizes of a stack in one mode, the most promising size first. A size is included only if a schedule with it
-    could be better than the best known one.
+    """Tile sizes of a stack in one mode, the most promising size first. A size is included only if a schedule with this
+    size could be better than the best known schedule.
 
     The attributes are arrays with one entry for each tile size. The index of an entry is called `place`.
     """
@@ -46,7 +45,7 @@ class _Stream:
     """Lower bounds of the objective, one for each tile size. The bound of a tile size holds for all schedules that
     contain the stack in tiles of this size.
 
-    For the other stacks of these schedules, the bounds that were known when the stream was made are used.
+    The bound of a schedule also contains bounds of its other stacks: those that were known when this object was made.
     """
     energy_pj: np.ndarray
     """Lower bound of the energy of the stack in pJ, for each tile size."""
@@ -57,7 +56,7 @@ class _Stream:
 
 
 def _merged(streams: list[_Stream], value: float) -> _Stream:
-    """Stream of the tile sizes in `streams` whose bound is below `value`, the least bound first."""
+    """Stream of the tile sizes in `streams` with a bound below `value`. The tile sizes are sorted by rising bound."""
     empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
     all_of = [empty, *streams]
     bound = np.concatenate([one.bound for one in all_of])
@@ -80,7 +79,7 @@ class _Search:
     bounded: list[Layers] = field(default_factory=list)
     unmappable: list[Unmappable] = field(default_factory=list)
     reason: MappingError | None = None
-    """Error for the first stack in `unmappable`. It says why no mapping fits."""
+    """Error for the first stack in `unmappable`. The error says why no mapping fits."""
     best: tuple[Costed, ...] = ()
     value: float = math.inf
     is_interrupted: bool = False
@@ -123,8 +122,9 @@ class _Search:
         """Refine the entry of the heap with the least bound. The entry leaves the heap only after it is refined.
 
         If the bounds of other stacks have improved, the bound of the entry is raised, and nothing else happens.
-        Otherwise, an entry without a tile size is replaced by bounds for all tile sizes of its stack; for an entry with
-        a tile size, the cost of the stack is computed, and the next tile size of the stream gets an entry.
+        Otherwise, there are two cases. An entry without a tile size is replaced by bounds for all tile sizes of its
+        stack. For an entry with a tile size, the cost of the stack is computed, and the next tile size of the stream
+        gets an entry.
         """
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
@@ -151,9 +151,9 @@ class _Search:
     def _bound(self, layers: Layers, mode: int, place: int) -> float:
         """Lower bound of the objective over all schedules that contain the stack `layers`.
 
-        If `mode` is -1, the bound covers all modes and tile sizes of the stack. Otherwise, it covers one of them:
-        `mode` is the index of the mode, and `place` is the index of the tile size in the stream of the stack in this
-        mode.
+        If `mode` is -1, the bound covers all modes and tile sizes of the stack. Otherwise, the bound covers one mode
+        and one tile size: `mode` is the index of the mode, and `place` is the index of the tile size in the stream of
+        the stack in this mode.
         """
         if mode < 0:
             return float(self._completed(layers, *self._floors[layers]))
@@ -235,8 +235,9 @@ class _Search:
         return _merged(found, self.value)
 
     def _bounded(self, layers: Layers, mode: str, tiles: np.ndarray, known: StackBounds) -> _Stream:
-        """Stream of the tile sizes in `tiles` with which a schedule could be better than the best known one. `known`
-        has bounds [layer, tile size] that were computed earlier."""
+        """Stream of the tile sizes in `tiles` with which a schedule could be better than the best known schedule.
+        `known` has bounds [layer, tile size] that were computed earlier.
+        """
         powers, floor = OBJECTIVES[self.objective], self._floors[layers]
 
         def values(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:

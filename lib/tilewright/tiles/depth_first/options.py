@@ -18,7 +18,7 @@ ReadingName = Literal["tilewright", "defines"]
 class Reading:
     """Reading of the depth-first model: a variant of its rules.
 
-    docs/tiles.md#depth-first-schedules explains the differences between the readings, and how much their results
+    docs/tiles/depth-first.md explains the differences between the readings, and how much their results
     differ.
     """
 
@@ -31,8 +31,8 @@ class Reading:
     writes through a port that the copy has already used, the next hop starts together with this hop.
     """
     kept_columns_have_all_rows: bool
-    """True if kept columns need room for the full height of their tile, including rows that other tiles compute again.
-    If false, kept columns need less room: only for the height that the tile would have if rows were kept, too.
+    """True if kept columns need room for the full height of their tile, although other tiles compute some of these rows
+    again. If false, they need room only for the smaller height that the tile has if rows are kept, too.
     """
     last_tile_decides: bool
     """True if the last of the tiles that share kept data chooses the memory of the data. If false, each of these tiles

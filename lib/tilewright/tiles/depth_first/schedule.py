@@ -209,7 +209,7 @@ class DepthFirstSchedule:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """Sum of the ledgers of all stacks."""
+        """Sum of the ledgers of all stacks: energy, accesses and cycles."""
         total = Ledger()
         for stack in self.stacks:
             total.add(stack.ledger)
@@ -230,7 +230,7 @@ class DepthFirstSchedule:
 
     @property
     def repeated_macs(self) -> int:
-        """Number of repeated multiply-accumulates: those that all tiles perform together, minus those of the layers
+        """Number of repeated multiply-accumulates: the number for all tiles together, minus the number for the layers
         without tiles.
         """
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)

@@ -19,9 +19,8 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces, Stack, TileKind
 from tilewright.tiles.depth_first.options import Reading
 
 LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain", "copies")
-"""Parts of the latency in cycles. They are: ideal use of the array, idle units, waiting for transfers, loading before a
-layer of a tile, off-loading after it, drain, and copies between layers.
-"""
+"""Parts of the latency in cycles: ideal use of the array, idle units, waiting for transfers, loading before a layer of
+a tile, off-loading after a layer of a tile, drain, and copies between layers."""
 COPY = "copy"
 """Cause of an access that belongs to a copy between memories. All other causes are operands of layers."""
 Key = TypeVar("Key")
@@ -85,7 +84,7 @@ def _add(mine: dict[Key, float], theirs: dict[Key, float], times: int) -> None:
 
 @dataclass(frozen=True)
 class HopSide:
-    """One side of a hop: the memory port that is read or written."""
+    """Side of a hop: the memory port that is read or written."""
 
     memory: int
     port: tuple[int, int]
@@ -95,8 +94,8 @@ class HopSide:
     word_pj: float
 
     def words(self, bits: int) -> float:
-        """Number of accesses for `bits` bits, in words of full width. It can be fractional, because the last access can
-        be as narrow as the port allows.
+        """Number of accesses for `bits` bits, in words of full width. The number can be fractional, because the last
+        access can be as narrow as the port allows.
         """
         return math.ceil(bits / self.narrow_bits) * (self.narrow_bits / self.wide_bits)
 
@@ -109,7 +108,7 @@ class Hop:
     write: HopSide
 
     def cycles(self, bits: int) -> int:
-        """Number of cycles in which a hop moves `bits` bits. The slower of its two sides determines it."""
+        """Number of cycles in which a hop moves `bits` bits. The slower side of the hop determines this number."""
         return max(math.ceil(bits / self.read.wide_bits), math.ceil(bits / self.write.wide_bits))
 
 
@@ -140,8 +139,8 @@ class CopyCost:
 
 @lru_cache(maxsize=4096)
 def hops_between(core: Core, source_operand: str, source: int, operand: str, target: int) -> tuple[Hop, ...]:
-    """Hops from the memory `source`, which holds data as `source_operand`, to the memory `target`, which holds them as
-    `operand`.
+    """Hops from the memory `source`, which holds data as `source_operand`, to the memory `target`, which holds these
+    data as `operand`.
 
     If one of the two operands is held by both memories, the path goes along the memories of this operand. Otherwise,
     the path goes through the innermost memory that holds both operands and is not below the source.
@@ -173,9 +172,9 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
     """Side of a hop: the port through which data leave or enter a memory.
 
-    The first choice is the port for this operand and direction. The second is another port of the operand for the same
-    kind of access (read or write). The third is a port of another operand for this kind of access. Raises MappingError
-    if the memory has no port for this kind of access.
+    The first choice is the port for this operand and direction. The second choice is another port of the operand for
+    the same kind of access (read or write). The third choice is a port of another operand for this kind of access.
+    Raises MappingError if the memory has no port for this kind of access.
     """
     held = core.memories[memory]
     reads = direction in (TL, TH)
@@ -198,7 +197,7 @@ def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> C
     A hop is the transfer from one memory to the next. The hops of a copy run one after another. If
     `time_passes_on_used_ports` is false, there is one exception: a hop that writes through a used port runs at the same
     time as the next hop. A port is used if the hop itself reads through this port, or if an earlier hop of the copy has
-    read or written through it.
+    read or written through this port.
 
     A port finishes at one of two times, whichever is later: the start of its first use plus its total busy time, or the
     time at which its last transfer would end if ports were not shared.
@@ -246,7 +245,8 @@ class TileProblem:
 
 
 TileCosts = Callable[[TileProblem], Ledger | None]
-"""Function from a layer of a tile to the ledger of its best mapping; None if no mapping fits."""
+"""Function from a layer of a tile to the ledger (energy, accesses and cycles) of its best mapping; None if no mapping
+fits."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,9 @@ class StackModel:
     tile_costs: TileCosts
 
     def cost(self, first: int, last: int, tile: tuple[int, int], mode: str) -> Ledger:
-        """Ledger of a stack. Raises MappingError if no mapping fits for a layer of a tile."""
+        """Ledger (energy, accesses and cycles) of a stack. Raises MappingError if no mapping fits for a layer of a
+        tile.
+        """
         total = Ledger()
         for _, count, ledger in self.kinds(first, last, tile, mode):
             total.add(ledger, count)
@@ -371,9 +373,9 @@ def _raised(memories: tuple[int, ...], memory: int, more: int) -> int:
 
 
 def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: int) -> Iterator[Copy]:
-    """Copies to `memory` that assemble the input of layer `i` of a stack from up to three sources: the output of the
-    previous layer (or the fetched input of the stack) in memory `lies_in`, and the columns and the rows of the input
-    that were kept from earlier tiles.
+    """Copies to `memory` that assemble the input of layer `i` of a stack. There are up to three sources: the output of
+    the previous layer (or the fetched input of the stack) in memory `lies_in`, the kept columns, and the kept rows.
+    Columns and rows of the input are kept from earlier tiles.
     """
     inputs, x, y, chain = stack.places.inputs, kind.x, kind.y, stack.places.chain
     core, output, activation = chain.core, chain.output, chain.activation
@@ -391,8 +393,8 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies of the rows and columns of a tensor that later tiles need again, from `memory` to the memories that keep
-    them. Where rows and columns overlap, the data are copied only with the rows.
+    """Copies of a tensor's kept rows and columns, which later tiles need again. The source is `memory`, and the targets
+    are the memories that keep the rows and the columns. Data in a row and in a column are copied only with the row.
     """
     if tensor > len(stack.input_bits) - 1:
         return []
@@ -414,8 +416,8 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
 
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
-    """Ledger of copies that run at the same time, each from one memory to another. Callers must not change the ledger,
-    because later calls return the same object.
+    """Ledger (energy, accesses and cycles) of copies that run at the same time, each from one memory to another.
+    Callers must not change the ledger, because later calls return the same object.
     """
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)

@@ -1,5 +1,5 @@
 """Lower bounds of energy and latency of a layer of a tile, for many tile sizes together
-(docs/tiles.md#optimal-depth-first-schedules).
+(docs/tiles/depth-first-bounds.md).
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
     """Lower bound of the energy, in pJ, for one layer of a tile.
 
-    The bound is the energy that every loop order needs, plus the extra energy that depends on the innermost loop, for
-    the innermost loop with the least extra energy. If `with_weights` is false, the energy of moving weights is left
-    out. The bound for a sum over tiles is then proportional to the number of output positions.
+    The bound is a sum: the energy that every loop order needs, plus the least extra energy over all choices of the
+    innermost loop. If `with_weights` is false, the energy of moving weights is left out. The bound for a sum over tiles
+    is then proportional to the number of output positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -175,11 +175,11 @@ def least_latency_cycles(loops: TileLoops) -> Grid:
 
 
 def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
-    """Pair (cycles, spared cycles) for a tile with one pass along x and one pass along y. Both are arrays with one
-    value for each pair of numbers of lanes (`any_lanes`), or with one value for all pairs.
+    """Pair (cycles, spared cycles) for a tile with one pass along x and one pass along y. Each of the two is an array
+    with one value for each choice of lanes along x and y (`any_lanes`), or with one value for all choices.
 
-    The cycles are a lower bound of the cycles of the loops plus waiting (cycles in which the array waits for
-    transfers). Waiting for weights is left out. The first transfers of a tile cause no waiting, but the cycles include
+    The cycles are a lower bound of the runtime: the cycles of the loops, plus the cycles in which the array waits for
+    transfers. Waiting for weights is left out. The first transfers of a tile cause no waiting, but the cycles include
     waiting for them. The spared cycles are an upper bound of this excess. A tile with n passes along x and y takes at
     least n times the cycles, minus the spared cycles once.
     """
@@ -327,11 +327,11 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Least number of cycles of one transfer through a port, with one element for each lane. The transfer moves the
-    first elements of an input, or the last elements of the output. 0 if the memory has no port for them.
+    """Least number of cycles of one transfer through a port. The transfer moves the first elements of an input, or the
+    last elements of the output: one element for each lane. 0 if the memory has no port for this transfer.
 
-    If `exact` is true, the number of lanes is a lower bound only for the largest transfer. If it is false, the number
-    is a lower bound for every transfer.
+    By default, the result is a lower bound for every transfer. If `exact` is true, it is a lower bound only for the
+    largest transfer.
     """
     place = loops.port(operand, memory, direction)
     bits = loops.entry.layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]

@@ -1,5 +1,5 @@
 """Loops, lanes and tensors of a layer of a tile, for many tile sizes together
-(docs/tiles.md#optimal-depth-first-schedules).
+(docs/tiles/depth-first-bounds.md).
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,8 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""Array with one number for each tile, or with a single number for all tiles. If `TileLoops.is_sum`
-is true, it has one number for each possible pair (lanes along x, lanes along y) instead.
-"""
+"""Array with one number for each tile, or with a single number for all tiles. If `TileLoops.is_sum` is true, the array
+instead has one number for each possible pair (lanes along x, lanes along y)."""
 EXACT = 1e-9
 """Relative tolerance within which a computed number of lanes counts as an integer."""
 
@@ -76,7 +75,7 @@ class TileLoops:
 
     def _sizes(self, name: str, size: int) -> Grid:
         """Size of the loop dimension `name`. For an axis that is cut into tiles, the result has one number per tile;
-        otherwise, it has one number for all tiles, `size`.
+        otherwise, the result has one number for all tiles, `size`.
         """
         if name in AXES:
             return self.tile.made[AXES.index(name)].astype(float)
@@ -98,7 +97,7 @@ class TileLoops:
         return self.product(self.passes, list(self.passes))
 
     def irrelevant(self, operand: str) -> list[str]:
-        """Dimensions that do not index an operand, neither directly nor through a window."""
+        """Dimensions that index an operand neither directly nor through a window."""
         own = dict(self.entry.layer.operand_dimensions)[operand]
         windows = [dict(r.terms) for r in self.entry.layer.relations if r.data_dimension in own]
         partial = {name for terms in windows for name in terms}
@@ -170,8 +169,8 @@ class TileLoops:
         """Lower bound of the number of elements in one transfer of an operand. The transfer is between one instance of
         a memory and the lanes that this instance serves.
 
-        If `in_each` is true, the bound holds for every transfer. Otherwise, it holds only for the largest transfer.
-        Lanes of dimensions that index the operand through a sliding window are not counted.
+        If `in_each` is true, the bound holds for every transfer. Otherwise, the bound holds only for the largest
+        transfer. Lanes of dimensions that index the operand through a sliding window are not counted.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -190,8 +189,8 @@ class TileLoops:
     def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
         """Loops that the mapping file unrolls over certain sides (dimensions) of the array.
 
-        If `served` is true, the loops are those over the sides that one instance of the memory serves, directly or
-        through lower memories of the operand. If it is false, they are those over all other sides.
+        If `served` is true, the result has the loops over the sides that one instance of the memory serves, directly or
+        through lower memories of the operand. If `served` is false, the result has the loops over all other sides.
         """
         own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
         chain = self.places.outputs if operand == OUTPUT else own
@@ -263,8 +262,8 @@ class TileLoops:
     def sum_bits(self) -> float:
         """Number of bits that a sum takes while it moves between the array and the memories.
 
-        If each output needs only one accumulation, these are the bits of a final output. Otherwise, they are the bits
-        of a partial sum or of a final output, whichever is larger.
+        If each output needs only one accumulation, a sum takes the bits of a final output. Otherwise, a sum takes the
+        bits of a partial sum or of a final output, whichever is larger.
         """
         layer = self.entry.layer
         final = layer.bits_of[FINAL_OUTPUT]

@@ -107,7 +107,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Block:
-    """One block of the model: a token mixer and a feed-forward part. Configurations call a block a layer."""
+    """Block of the model: a token mixer and a feed-forward part. In configurations, a block is called a layer."""
 
     name: str
     """Name of the block type; '' if all blocks of the model have the same type."""

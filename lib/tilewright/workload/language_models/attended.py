@@ -19,8 +19,8 @@ from tilewright.workload.language_models.visible_keys import FOLDED, WRAPPED, Pi
 
 
 def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
-    """Name of the tensor softmax(scale * queries * keys) * values, computed by new layers for each of the pieces. The
-    shape of the tensor is [new tokens of all requests of the group, heads * value width].
+    """Add the layers that compute softmax(scale * queries * keys) * values for each piece, and return the name of the
+    result. The shape of the result is [new tokens of all requests of the group, heads * value width].
     """
     rows, first = heads.group.rows, len(builder.nodes)
     scores = [_scores(builder, heads, piece) for piece in pieces]
@@ -76,7 +76,7 @@ def _other_keys(
     have a second key. The result is [] if no column has one.
 
     `kept` has the tensor that is read (keys or values), and `names` is (loop over columns, loop over channels). `loops`
-    and `output` are those of the layer that reads the keys or values.
+    and `output` are the loops and the output of the layer that reads the keys or values.
     """
     column, channel = names
     other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
@@ -120,8 +120,8 @@ def _stage(
 ) -> str:
     """Add an operation on every (query, key) pair, and return the name of its output tensor.
 
-    If `row` is not '', it names a tensor [requests, key heads, query heads per key head, queries]. The operation then
-    also reads, for each pair, the element of this tensor for the query.
+    If `row` is not '', it names a tensor [requests, key heads, query heads per key head, queries]. For each pair, the
+    operation then also reads the element of this tensor that belongs to the query.
     """
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
@@ -149,8 +149,8 @@ def _statistics(
     merge_type: str,
     sources: list[str],
 ) -> str:
-    """Name of the tensor [requests, key heads, query heads per key head, queries] with one statistic per query: the
-    maximum or the sum over all its (query, key) pairs.
+    """Add the layers that compute one statistic per query, and return the name of the tensor [requests, key heads,
+    query heads per key head, queries]. The statistic is the maximum or the sum over all (query, key) pairs of a query.
     """
     parts, whole = [], (heads.group.count, heads.key_heads, heads.shared, heads.group.tokens)
     for piece, source in zip(pieces, sources, strict=True):
@@ -178,7 +178,8 @@ def _together(
     parts: list[str],
     shape: tuple[int, ...],
 ) -> str:
-    """Name of the tensor of `shape` in which new layers merge the results of the pieces, for all queries.
+    """Add the layers that merge the results of the pieces for all queries, and return the name of the merged tensor,
+    which has the shape `shape`.
 
     The pieces of a strip of queries are merged one after another. A repeated piece represents several blocks of keys,
     and each of these blocks is merged. Different strips have no query in common, so their results are concatenated.
@@ -223,7 +224,7 @@ def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int
 def _side_by_side(
     builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
 ) -> str:
-    """Name of a tensor of `shape` with the results of consecutive queries. `start` is the first of these queries.
+    """Name of a tensor of `shape` with the results of consecutive queries. `start` is the index of the first query.
 
     `rows` has the tensors with these results. If there are several tensors, or if a tensor represents several blocks of
     queries, a new node that only moves data puts the results of all queries into one tensor.
@@ -248,8 +249,9 @@ def _side_by_side(
 
 
 def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
-    """Name of the tensor of `shape` in which a new layer merges the results `one` and `other` of two pieces. The layer
-    takes one operation per element of `shape`, even if a piece has fewer rows than `shape`."""
+    """Add a layer that merges the results `one` and `other` of two pieces, and return the name of its output, a tensor
+    of `shape`. The layer takes one operation per element of `shape`, even if a piece has fewer rows than `shape`.
+    """
     names = ("B", "G", "H", "D")[: len(shape)] if len(shape) > 2 else ("D", "K")
     target = builder.tensor(f"{name}.out", shape)
     loops = tuple(zip(names, shape, strict=True))
@@ -258,8 +260,8 @@ def _merged(builder: Builder, name: str, operator_type: str, one: str, other: st
 
 
 def _weighted(builder: Builder, heads: Heads, piece: Piece, shares: str) -> str:
-    """Name of the tensor with the weighted sums of the values, one sum for each query of the piece. `shares` is the
-    name of the tensor of weights.
+    """Add the layer that computes the weighted sum of the values for each query of the piece, and return the name of
+    its output tensor. `shares` is the name of the tensor of weights.
     """
     width, group = heads.values.width, heads.group
     name = _part("values", piece)

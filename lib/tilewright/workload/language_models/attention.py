@@ -24,7 +24,9 @@ from tilewright.workload.language_models.visible_keys import Piece, first_positi
 
 
 def attention(builder: Builder, source: str, attention: Attention, step: ModelStep) -> str:
-    """Name of the output of attention, [rows, hidden]. The input is `source`, the normalised hidden states."""
+    """Add the layers of attention, and return the name of the output tensor [rows, hidden]. `source` is the name of the
+    input tensor, the normalised hidden states.
+    """
     hidden, rows = builder.shape(source)[1], builder.shape(source)[0]
     groups, cache_bits = step.groups, builder.precision.cache
     queries = _projected(builder, "q", source, attention, attention.heads, None)
@@ -59,8 +61,9 @@ def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tu
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Name of the projected queries or keys. If the model normalises or rotates queries and keys, the result is
-    normalised or rotated. An element of the result has `bits` bits."""
+    """Add the projection that computes queries or keys, and return the name of its result. If the model normalises or
+    rotates queries and keys, the result is normalised or rotated. An element of the result has `bits` bits.
+    """
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits
@@ -292,9 +295,9 @@ def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
 
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
-    """Add the up-projection that computes keys and values of all tokens. It reads the latent vectors from the tensor
-    `keys`, and writes the tensor `both`. If attention processes keys in blocks, one repeated node represents all equal
-    blocks of tokens.
+    """Add the up-projection that computes keys and values of all tokens. The up-projection reads the latent vectors
+    from the tensor `keys`, and writes the tensor `both`. If attention processes keys in blocks, one repeated node
+    represents all equal blocks of tokens.
     """
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block

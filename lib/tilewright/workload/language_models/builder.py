@@ -128,8 +128,7 @@ class Builder:
         operator: tuple[str, str] | None = None,
         sums: int | None = None,
     ) -> str:
-        """Add a layer that reads operand I (or I and W) and writes `output`; return the name of the tensor that it
-        writes.
+        """Add a layer that reads operand I (or I and W) and writes `output`; return the name of the output tensor.
 
         * `others` are accesses to tensors that the layer also reads, at no cost (a bias).
         * `further` has additional dependences (index maps) of the output, by operand.
@@ -137,7 +136,7 @@ class Builder:
           of the operand.
         * `sizes` has the shape of an operand that is only a part of its tensor.
         * `operator` is (name, type) of the operator that the layer is a part of.
-        * `sums` are the bits of partial sums if they differ from the default.
+        * `sums` is the number of bits of partial sums; None for the default.
         """
         operands = {OUTPUT: output, **inputs}
         bits = {key: self.tensors[one.tensor].bits for key, one in operands.items()}
@@ -164,11 +163,11 @@ class Builder:
         return output.tensor
 
     def _sums(self, operator_type: str, loops: Loops, output: TensorAccess, bits: Mapping[str, int]) -> int:
-        """Number of bits of a partial sum in a layer. It is the number of bits of an output if the layer sums nothing
-        or computes maxima.
+        """Bits of a partial sum in a layer. If the layer sums nothing or computes maxima, a partial sum has the bits of
+        an output.
 
-        Otherwise, the precision of the model gives the number; by default, it is twice the bits of the widest input. It
-        is never smaller than the number of bits of an output.
+        Otherwise, the precision of the model gives the bits; the default is twice the bits of the widest input. A
+        partial sum never has fewer bits than an output.
         """
         if operator_type == _MAXIMUM or not accumulates(loops, output):
             return bits[OUTPUT]
@@ -230,7 +229,7 @@ class Builder:
         all other inputs follow, each listed one time: as I3, I4, ... for a layer, and as I1, I2, ... for a node without
         a layer.
 
-        Inputs that no node produces are left out. Another input from the source of W or I is left out, too.
+        An input is left out if no node produces it, or if its producer already occurs as the source of W or I.
         """
         found = [(one.operand, self._producer_of.get(one.input.tensor)) for one in maps]
         produced = [(operand, source) for operand, source in found if source is not None]
@@ -264,8 +263,8 @@ class Builder:
         start: int = 0,
         weight: str = "",
     ) -> str:
-        """Add O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k), and return the name of its result. If weights have
-        scales, a scaling layer follows.
+        """Append the layer O[d][k] += I[d][c] * W[c][k] of sizes (d, c, k). If weights have scales, also append a
+        scaling layer. Returns the name of the result.
         """
         rows, inputs, outputs = sizes
         has_scales = self.precision.weight_group is not None

@@ -50,7 +50,7 @@ quantisation of the stored weights; the workload file gives the bits instead.
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: `precision` in the workload file sets the bits and scales of weights"
 }
-"""Field that seems to affect the cost, but does not affect it -> message with the reason."""
+"""Messages for fields that seem to affect the cost but have no effect: field -> reason."""
 
 
 @dataclass
@@ -66,9 +66,9 @@ class Fields:
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """Value of a field that is a whole number from 1 to `most`. A missing field has the default. A wrong field, or
-        a missing field without a default, is reported as a problem; the value is then the default, or 1 without a
-        default.
+        """Value of a field that is a whole number from 1 to `most`. A missing field has the default. A wrong field is
+        reported as a problem, and so is a missing field without a default. The value is then the default, or 1 if there
+        is no default.
         """
         value = self._value(name)
         if value is None:
@@ -85,8 +85,9 @@ class Fields:
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """Value of a field that is a whole number from 0 to `most`. A missing field has the default. A wrong field is
-        reported as a problem, and also has the default."""
+        """Value of a field that is a whole number from 0 to `most`. A missing or wrong field has the default. A wrong
+        field is also reported as a problem.
+        """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
@@ -94,9 +95,8 @@ class Fields:
         return default if value is None else value
 
     def has_cap(self, name: str) -> bool:
-        """True if the field makes the model apply a soft cap. This is the case for a number above 0, and for a missing
-        field, because the default of the family is a cap. It is not the case for null and 0. Any other value is
-        reported as a problem.
+        """True if the field makes the model apply a soft cap: the field is a number above 0, or is missing (the default
+        of the family is a cap). False for null and 0. Any other value is reported as a problem.
         """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
@@ -169,8 +169,8 @@ class Fields:
 
     def finish(self) -> None:
         """Report problems and unused fields, after all known fields have been read. A field that no method has read is
-        a problem, because it could change the cost. The exceptions are fields in WITHOUT_COST, and fields in
-        SAID_BY_THE_WORKLOAD, which are reported as unused.
+        a problem, because it could change the cost. Fields in WITHOUT_COST are not reported. Fields in
+        SAID_BY_THE_WORKLOAD are reported as unused, not as problems.
         """
         known = sorted({*self.asked, "model_type"})
         for name in self.data:
@@ -203,7 +203,7 @@ _MOST_LAYERS = 4096
 
 def architecture_of(data: Mapping[str, Any], name: str, problems: Problems, path: KeyPath = ()) -> Architecture | None:
     """Architecture that a configuration describes. None if the family of the model is not known, or if a field is
-    wrong. Both are reported as problems.
+    wrong. Both faults are reported as problems.
     """
     fields = Fields(data, problems, path)
     before = len(problems.found)
@@ -223,8 +223,8 @@ def _grouped(
     fields: Fields, *, has_bias: bool | None = None, output_bias: bool | None = None, width: int | None = None
 ) -> Attention:
     """Grouped-query attention as in Llama. `has_bias` replaces the field `attention_bias`. `output_bias` says whether
-    the output projection has a bias; by default, it has a bias if the other projections have one. `width` is the head
-    width if the field `head_dim` is missing.
+    the output projection has a bias; by default, the output projection has a bias if the other projections have a bias.
+    `width` is the head width if the field `head_dim` is missing.
     """
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     key_heads = fields.count("num_key_value_heads", heads)
@@ -387,7 +387,9 @@ def _deepseek(fields: Fields, name: str) -> Architecture:
         has_bias=fields.flag("attention_bias", False),
     )
     fields.even("qk_rope_head_dim", attention.rotary_width)
-    fields.only("qk_head_dim", attention.width + attention.rotary_width, "query parts of other widths")
+    fields.only(
+        "qk_head_dim", attention.width + attention.rotary_width, "a query width that is not the sum of its parts"
+    )
     dense, expert = _gated(fields), _gated(fields, "moe_intermediate_size")
     count = fields.optional_count("n_shared_experts")
     shared = None if count is None else FeedForward(expert.width * count, True, expert.activation, expert.has_bias)

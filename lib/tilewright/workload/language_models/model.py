@@ -4,11 +4,11 @@ One repeated block represents all blocks of a kind. The repeated blocks are in t
 occur in the model. If the workload is written out, every block has its own layers, in the order of the model.
 
 A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
-recurrence of its state). It also has a feed-forward part or a mixture of experts.
+recurrence of its state). A block also has a feed-forward part or a mixture of experts.
 
 The recurrence h = decay * h + input, y = C * h is computed token by token. The nodes for one token read the state and
-write the new state. They are repeated for each token of a request; if the workload is written out, each token has its
-own nodes. Values that do not depend on the state are computed for all tokens together.
+write the new state. These nodes are repeated for each token of a request; if the workload is written out, each token
+has its own nodes. Values that do not depend on the state are computed for all tokens together.
 """
 
 import math
@@ -35,8 +35,9 @@ from tilewright.workload.language_models.request import ALL, EXPECTED, ModelStep
 
 
 def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
-    """Name of the result [rows, hidden]. The result is down(activation(gate(x)) * up(x)), or down(activation(up(x))) if
-    there is no gate."""
+    """Add the layers of a feed-forward part, and return the name of the result [rows, hidden]. The result is
+    down(activation(gate(x)) * up(x)), or down(activation(up(x))) if there is no gate.
+    """
     hidden = builder.shape(source)[1]
     up = builder.linear("up_proj", source, part.width, has_bias=part.has_bias)
     if part.is_gated:
@@ -50,10 +51,10 @@ def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
 def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> dict[int, int]:
     """Spread of tokens over experts: number of tokens -> number of experts with this many tokens, most tokens first.
 
-    BALANCED uses all experts that can have a token. EXPECTED sends each token to random experts, and uses the expected
-    number of experts with a token: experts * (1 - (1 - chosen / experts) ** tokens), rounded, with `chosen` experts per
-    token. In both cases, the used experts share the tokens evenly. If `load` is a tuple, it gives the tokens of each
-    expert. Experts without tokens are left out.
+    BALANCED uses all experts that can have a token. EXPECTED sends each token to random experts. The number of used
+    experts is the expected number of experts with a token, rounded: experts * (1 - (1 - chosen / experts) ** tokens),
+    with `chosen` experts per token. In both cases, the used experts share the tokens evenly. If `load` is a tuple, the
+    tuple has the number of tokens of each expert. Experts without tokens are left out.
     """
     if not isinstance(load, str):
         counts = Counter(tokens for tokens in load if tokens)
@@ -173,8 +174,8 @@ def state_space(
 
 
 def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer: StateSpace) -> str:
-    """Name of the result [rows, width] of the depthwise convolution along the tokens of a request. The last input
-    tokens of the convolution become its state for the next step.
+    """Add the depthwise convolution along the tokens of a request, and return the name of its result [rows, width]. The
+    last input tokens of the convolution become its state for the next step.
     """
     before, tokens, bits = mixer.kernel - 1, group.tokens, builder.precision.cache
     padded = builder.tensor("conv_window", (group.count, before + tokens, mixer.width))
@@ -269,7 +270,8 @@ def _step(
     shape: tuple[int, int, int],
     mixer: StateSpace,
 ) -> tuple[str, str]:
-    """Pair of tensor names (new state, outputs [requests, width]) after one token of each request.
+    """Add the nodes for one token of each request, and return the names of two tensors: (new state, outputs [requests,
+    width]).
 
     `row` is (row of this token in the first request, number of rows from one request to the next).
     """
@@ -405,7 +407,7 @@ def _logits(builder: Builder, hidden: str, model: Architecture, step: ModelStep)
 
 
 def _last_rows(builder: Builder, hidden: str, step: ModelStep) -> str:
-    """Name of the hidden states of the last token of each request."""
+    """Name of the tensor with the hidden states of the last token of each request."""
     width = builder.shape(hidden)[1]
     last = builder.tensor("last_tokens", (sum(group.count for group in step.groups), width))
     maps, first, row = [], 0, 0

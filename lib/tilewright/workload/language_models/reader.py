@@ -1,7 +1,7 @@
 """Reader of a workload file that names a language model and describes the step that the model runs.
 
 The model is given by a configuration in the form of Hugging Face's `config.json`, in a separate file or in the workload
-file. Invalid fields are reported as problems; the object that is read from the file has no value for them.
+file. Invalid fields are reported as problems, and have no value in the object that is read from the file.
 """
 
 from collections.abc import Mapping
@@ -154,7 +154,7 @@ def describe_language_model(document: YamlDocument, name: str, notices: list[str
     """Description of the model and the step in a workload file. Raises one InputError that names every problem of the
     file.
 
-    `notices` is a list to which notices about the file are appended, if it is given.
+    If `notices` is given, notices about the file are appended to this list.
     """
     problems = Problems(document)
     entry: LanguageModelFile | None = validate(LanguageModelFile, document.data, problems)

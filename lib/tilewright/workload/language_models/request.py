@@ -29,7 +29,7 @@ class Requests:
     """Number of new tokens of each request."""
     context: int
     """Number of tokens of each request before the step. The cache holds the keys and values of these tokens, or the
-    state after them."""
+    state after these tokens."""
 
     @property
     def rows(self) -> int:
@@ -59,7 +59,7 @@ class Precision:
 
     @property
     def group_bits(self) -> int:
-        """Bits of the scale and the zero point of one group of weights together; 0 if weights have no scales."""
+        """Total bits of the scale and the zero point of one group of weights; 0 if weights have no scales."""
         return self.weight_scale + self.weight_zero_point if self.weight_group else 0
 
     def groups(self, inputs: int) -> int:

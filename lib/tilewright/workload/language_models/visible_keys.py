@@ -36,23 +36,24 @@ class Piece(NamedTuple):
     first_query: int
     queries: int
     """Number of queries. A FOLDED piece consists of two triangles; the number then counts only the queries of the
-    larger triangle. The `other_queries` queries of the smaller triangle come before them."""
+    larger triangle. The `other_queries` queries of the smaller triangle come before the queries of the larger
+    triangle."""
     first_key: int
     keys: int
     other_queries: int = 0
     repeats: int = 1
-    """Number of equal pieces that this piece represents along the keys. They are consecutive blocks of keys; this
+    """Number of equal pieces that this piece represents along the keys. The pieces are consecutive blocks of keys; this
     piece is the first block."""
     wrap: int = 0
-    """Distance between the first and the second key of a column of a WRAPPED piece, in keys; 0 for other pieces. Only
-    the first `wrapped_keys` columns have a second key: the window of keys moves from query to query."""
+    """Distance between the first and the second key of a column of a WRAPPED piece, in keys; 0 for other pieces. The
+    first `wrapped_keys` columns have two keys, all other columns have one."""
     first_row: int = 0
     """First row of a WRAPPED piece: the position, from 0, of the first query of the piece in the block of queries. The
     query in row r of the block sees the second key of the first r columns, and the first key of all other columns.
     """
     query_blocks: int = 1
-    """Number of equal pieces that this piece represents along the queries. They are consecutive blocks of queries; this
-    piece is the first block."""
+    """Number of equal pieces that this piece represents along the queries. The pieces are consecutive blocks of
+    queries; this piece is the first block."""
 
     @property
     def stands_for(self) -> int:

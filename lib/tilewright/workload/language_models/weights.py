@@ -20,7 +20,7 @@ from tilewright.workload.language_models.request import Precision
 
 
 class Weight(NamedTuple):
-    """All weight tensors with the same name and shape."""
+    """Weight tensors with the same name and shape."""
 
     name: str
     """Name of the weight in checkpoints, such as `q_proj` or `input_layernorm`."""

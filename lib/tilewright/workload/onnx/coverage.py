@@ -11,7 +11,7 @@ _STATUS_ORDER = (MODELLED, APPROXIMATED, UNSUPPORTED, PASS_THROUGH)
 
 @dataclass(frozen=True)
 class OperatorCoverage:
-    """All operators of one type and one status.
+    """Operators of one type and one status.
 
     * `modelled`: the operators are layers with costs.
     * `approximated`: the operators are layers with costs, but work or dependences are estimates.
@@ -23,12 +23,12 @@ class OperatorCoverage:
     status: str
     node_count: int
     mac_count: int | None
-    """Number of multiply-accumulates of these operators; None if it is unknown for any of them."""
+    """Number of multiply-accumulates of the operators; None if the number is unknown for any of the operators."""
     operation_count: int | None = 0
-    """Number of operations that are no multiply-accumulates (comparisons, additions, exponentials, ...); None if it is
-    unknown for any operator."""
+    """Number of operations that are no multiply-accumulates (comparisons, additions, exponentials, ...); None if the
+    number is unknown for any of the operators."""
     moved_bits: int | None = 0
-    """Bits of all tensors that these operators read and write; None if the number is unknown for any operator."""
+    """Bits of all tensors that the operators read and write; None if the number is unknown for any of the operators."""
 
 
 @dataclass(frozen=True)
@@ -55,22 +55,25 @@ class Coverage:
     @property
     def modelled_mac_share(self) -> float | None:
         """Share (0 to 1) of the network's multiply-accumulates that are in layers with costs. The share is 1 for a
-        network without multiply-accumulates. It is None if the multiply-accumulates of some operator are unknown."""
+        network without multiply-accumulates. The share is None if the multiply-accumulates of some operator are
+        unknown.
+        """
         return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
     def modelled_operation_share(self) -> float | None:
         """Share (0 to 1) of the network's operations that have costs. Multiply-accumulates do not count as operations
-        here. The share is 1 for a network without operations. It is None if the operations of some operator are
-        unknown."""
+        here. The share is 1 for a network without operations. The share is None if the operations of some operator are
+        unknown.
+        """
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
         return _share(costed, [row.operation_count for row in self.operators])
 
     @property
     def modelled_bits_share(self) -> float | None:
-        """Share (0 to 1) of the network's moved bits that operators of any status except `unsupported` move. The moved
-        bits of an operator are the bits that it reads and writes. The share is None if the moved bits of some operator
-        are unknown.
+        """Share (0 to 1) of the network's moved bits that come from modelled operators. The moved bits of an operator
+        are the bits that it reads and writes. An operator is modelled if its status is not `unsupported`. The share is
+        None if the moved bits of some operator are unknown.
         """
         costed = sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED)
         return _share(costed, [row.moved_bits for row in self.operators])

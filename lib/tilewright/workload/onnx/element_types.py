@@ -1,6 +1,6 @@
-"""Bits per element of ONNX types.
+"""Bits per element of ONNX types, derived from the names of the types.
 
-They are derived from the names of the types, so that types of newer versions are known, too.
+Types of newer ONNX versions are therefore known, too.
 
 A type narrower than a byte has its packed size: two elements of four bits in a byte, four elements of two bits in a
 byte, four elements of six bits in three bytes. A boolean takes a byte.
@@ -44,4 +44,4 @@ QUANTISED_BITS: Mapping[int, int] = {
 }
 """Bits of the integers and narrow floats that represent quantised real numbers, by element type."""
 NARROW_TYPES: frozenset[int] = frozenset(number for number, bits in QUANTISED_BITS.items() if bits < 8)
-"""Element types narrower than a byte. They are only used for quantised numbers."""
+"""Element types narrower than a byte. These types are used only for quantised numbers."""

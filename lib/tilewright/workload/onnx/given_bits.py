@@ -22,7 +22,7 @@ _QUANTISERS = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeL
 
 
 def _sums(layer: Layer) -> bool:
-    """True if the layer sums several results in one output element, so that it has partial sums."""
+    """True if the layer has partial sums, because several results are summed in one output element."""
     dimensions = dict(layer.operand_dimensions)[OUTPUT]
     windows = {loop for one in layer.relations if one.data_dimension in dimensions for loop, _ in one.terms}
     written = windows.union(dimensions)
@@ -53,8 +53,8 @@ class BitsOfNetwork:
         return table
 
     def nodes(self, nodes: Sequence[OnnxNode]) -> tuple[OnnxNode, ...]:
-        """Copies of all operators in which the field `given` has the bits that the user gives for the operands of the
-        operator.
+        """Copies of all operators. In each copy, the field `given` has the bits that the user gives for the operands of
+        the operator.
         """
         if not self.pairs:
             return tuple(nodes)
@@ -65,8 +65,8 @@ class BitsOfNetwork:
         floating-point tensors get given bits.
 
         The operators that read or write a tensor determine its bits. A constant gets the bits that are given for the
-        weights of these operators. Any other tensor gets the bits that are given for their activations. If these
-        operators have different bits, the largest number is used.
+        weights of these operators. Any other tensor gets the bits that are given for the activations of these
+        operators. If these operators have different bits, the largest number is used.
         """
         bits: dict[str, int] = {}
         for node in nodes:

@@ -1,4 +1,4 @@
-"""Shares of zeros that a person gives for an ONNX network: of weights, activations and outputs.
+"""Shares of zeros in weights, activations and outputs, which a person gives for an ONNX network.
 
 A name in front of an operand selects operators, as for bits (`given_bits`): `Conv.weights` selects one operator type,
 and `conv1.weights` selects one operator. The narrower selection takes precedence.

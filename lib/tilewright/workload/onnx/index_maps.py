@@ -76,7 +76,7 @@ def axis_pieces(indices: Sequence[int] | Integers) -> list[AxisPiece]:
     """Affine pieces that cover the input index of every position along an output axis. NOWHERE means that a position
     has no input index.
 
-    A pattern that repeats with a constant shift, such as that of nearest-neighbour resizing, becomes two loops. Raises
+    A pattern that repeats with a constant shift becomes two loops, for example in nearest-neighbour resizing. Raises
     TooManyPiecesError if more than MOST_PIECES pieces are needed.
     """
     values = np.asarray(indices, dtype=np.int64)
@@ -113,9 +113,9 @@ def _whole_piece(values: Integers) -> GridPiece | None:
 
 
 def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
-    """Runs of consecutive positions along which the index vector changes by a constant step, and at which `kept` is
-    true. `values` has the index vector of every position, as an array of shape (positions, components). Each run is as
-    long as possible.
+    """Runs of consecutive positions. In a run, `kept` is true, and the index vector changes by a constant step. Each
+    run is as long as possible. `values` has the index vector of every position, as an array of shape (positions,
+    components).
     """
     pieces: list[GridPiece] = []
     steps = np.diff(values, axis=0)
@@ -328,10 +328,10 @@ def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[Inde
 def reshape_maps(ends: Ends) -> list[IndexMap]:
     """Maps of a reshape, which keeps the row-major order of all elements; [] for tensors without elements.
 
-    A suffix product is the number of elements of the last axes of a shape. There is one exact map if each suffix
-    product of one shape divides the larger suffix products of the other shape. Otherwise, there are several exact maps.
-    Too many exact maps are replaced by one map with a superset of the dependences. This map mixes axes only within
-    ranges of axes that have the same number of elements in both shapes.
+    A suffix product is the number of elements of the last axes of a shape. If each suffix product of one shape divides
+    all larger suffix products of the other shape, there is one exact map. Otherwise, there are several exact maps. If
+    the exact maps are too many, one map with a superset of the dependences replaces them. This map mixes axes only
+    within ranges of axes that have the same number of elements in both shapes.
 
     Raises ValueError if the shapes have different numbers of elements.
     """
@@ -362,8 +362,9 @@ class _Run:
 
 
 def _suffix_products(shape: Shape) -> list[int]:
-    """Suffix products of a shape. The first is the number of all elements. The next ones belong to the axes, from the
-    outermost on: the number of elements in one step along the axis, in row-major order."""
+    """Suffix products of a shape. The first product is the number of all elements. Each further product belongs to one
+    axis, from the outermost axis on: it is the number of elements in one step along this axis, in row-major order.
+    """
     products = [1]
     for size in reversed(shape):
         products.append(products[-1] * size)
@@ -371,9 +372,10 @@ def _suffix_products(shape: Shape) -> list[int]:
 
 
 def _split(runs: list[_Run], boundary: int) -> list[_Run]:
-    """Runs cut at multiples of `boundary`, the size of a block of positions. In a resulting run, only loops with a
-    stride that is a multiple of `boundary` lead from block to block. All its other loops, and its `length` consecutive
-    positions, stay within one block.
+    """Runs cut at multiples of `boundary`, the size of a block of positions.
+
+    A resulting run has two kinds of loops. If the stride of a loop is a multiple of `boundary`, the loop leads from
+    block to block. All loops with other strides, and the `length` consecutive positions, stay within one block.
 
     Raises TooManyPiecesError if there are more than _MOST_RESHAPE_PIECES runs.
     """

@@ -83,13 +83,13 @@ class Lowering:
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def input(self, index: int = 0) -> str:
-        """Name of the tensor at input `index`. Raises InputError if it is missing."""
+        """Name of the tensor at input `index`. Raises InputError if the input is missing."""
         if not self.has_input(index):
             raise self.node.error(f"{self.node.operator_type} needs input {index}, which is missing")
         return self.node.inputs[index]
 
     def output(self, index: int = 0) -> str:
-        """Name of the tensor at output `index`. Raises InputError if it is missing."""
+        """Name of the tensor at output `index`. Raises InputError if the output is missing."""
         if not self.has_output(index):
             raise self.node.error(f"{self.node.operator_type} has no output {index}")
         return self.node.outputs[index]
@@ -162,8 +162,8 @@ class Lowering:
         * `inputs` are the accesses of operand I, or of I and W. If the first input is constant and the second is
           computed, the two names are exchanged, so that I is always the computed tensor.
         * `others` are accesses to further tensors, such as a bias. Reading these tensors costs nothing.
-        * `costed` are accesses by operand (O, I, W) for the layer only. They replace true accesses that a layer cannot
-          describe.
+        * `costed` are accesses by operand (O, I, W) for the layer only. These accesses replace true accesses that a
+          layer cannot describe.
         * `layer` replaces the whole layer. By default, the layer is derived from the accesses.
         * `further` are index maps of further inputs that the loops of the layer cannot index.
         * `part` and `operator_type` are the name and the type of the part that the nest computes, if the operator is
@@ -283,7 +283,7 @@ def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
 
 
 _LOOPS = ("Loop", "Scan")
-"""Loop operators. If they are still in the graph, they were not unrolled, because their number of iterations is not
+"""Loop operators. A loop operator that is still in the graph was not unrolled, because its number of iterations is not
 known."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
@@ -396,8 +396,8 @@ _MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "GroupQueryAttention"): (3, 4),
     ("com.microsoft", "MultiHeadAttention"): (6, 7),
 }
-"""Inputs that can be empty although the operator does work: (domain, operator type) -> indices of the inputs. They are
-caches before the first token, and the indices and updates of a scatter."""
+"""Inputs that can be empty although the operator does work: (domain, operator type) -> indices of the inputs. Such
+inputs are caches before the first token, and the indices and updates of a scatter."""
 _EVERY_INPUT_MAY_BE_EMPTY = frozenset({"Concat", "Loop", "QLinearConcat", "Scan"})
 
 

@@ -37,8 +37,8 @@ class OnnxNode:
     name: str
     proto: onnx.NodeProto
     opsets: Mapping[str, int] = field(default_factory=dict)
-    """Version of each operator set, by domain, if this operator is part of the function by which onnx defines another
-    operator. Otherwise {}: the operator then has the versions that the model imports."""
+    """Version of each operator set, by domain. It is set only for an operator in the body of a function with which onnx
+    defines another operator. For all other operators, it is {}: their versions are the imports of the model."""
     given: GivenBits = GivenBits()
     """Bits that the user gives for the operands. These bits take precedence over attributes in the file."""
 
@@ -205,8 +205,8 @@ def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumul
 
 def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
     """Bits that an attribute of the node gives: `weight_size` for constant operands, `act_size` for all other operands.
-    None if the attribute is missing. Also None if the user gives bits for such operands, because the tensors then
-    already have the bits of the user.
+    None if the attribute is missing, or if the user gives bits for such operands: the tensors then already have the
+    user's bits.
 
     Raises InputError for a value of the attribute that is not positive.
     """

@@ -133,8 +133,8 @@ def conv_layer(node: OnnxNode, geometry: ConvGeometry, roles: OperandRoles, prof
     """Layer of a convolution over one or two spatial axes. A single axis is X.
 
     Dimension order, operand order and precisions are those of zigzag-dse 3.9.1. In zigzag-dse, index 0 of kernel_shape,
-    strides, dilations and pads (the height) belongs to X (fault B10, docs/model.md). For two axes, this is also the
-    case here; the switch `profile.onnx_height_is_y` repairs it. zigzag-dse refuses a convolution over one axis.
+    strides, dilations and pads (the height) belongs to X (fault B10, docs/model.md). For two axes, this function does
+    the same, unless the switch `profile.onnx_height_is_y` is on. zigzag-dse refuses a convolution over one axis.
     """
     one_axis = len(geometry.kernel) == 1
     exchange = not (profile.onnx_height_is_y or one_axis)

@@ -124,7 +124,7 @@ class _Reading:
     """State while one ONNX model is read.
 
     The state has the nodes that have been made so far, the node that produces each tensor, and one entry of the
-    coverage per operator. It also has each remark, with the names of the operators that caused it.
+    coverage per operator. The state also has each remark, with the names of the operators that caused the remark.
     """
 
     graph: ResolvedGraph
@@ -163,8 +163,8 @@ class _Reading:
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
 
     def _uncosted_macs(self, op: Lowering) -> int | None:
-        """Number of multiply-accumulates of an operator that is not modelled. None if the number is unknown, and for a
-        modelled operator."""
+        """Number of multiply-accumulates of an operator that is not modelled. None if the operator is modelled, or if
+        the number is unknown."""
         if op.status != UNSUPPORTED:
             return None
         return counted_macs(op.node, {name: facts.shape for name, facts in self.graph.tensors.items()})
@@ -207,8 +207,8 @@ class _Reading:
 
     def _sources(self, lowered: LoweredNode) -> Iterator[tuple[str, int]]:
         """Pairs (operand, id of the producing node) for the tensors that a node reads. Operand W comes before operand
-        I, as in zigzag-dse 3.9.1. The producers of other tensors, such as a bias, follow. Each is listed one time,
-        under a further name such as I3.
+        I, as in zigzag-dse 3.9.1. The producers of other tensors, such as a bias, follow. Each producer is listed one
+        time, under a further name such as I3.
         """
         produced = [
             (index_map.operand, self.producer_of[index_map.input.tensor])
@@ -252,8 +252,9 @@ _OTHER_NAMES = {1: "I", 2: "W"}
 
 
 def _node_status(op: Lowering, is_move: bool) -> str:
-    """Status of a node. A node that only moves data is pass-through; if its operator is not modelled, it is
-    unsupported. Any other node has the status of its operator."""
+    """Status of a node. A node that only moves data is pass-through, or unsupported if its operator is not modelled.
+    Any other node has the status of its operator.
+    """
     return PASS_THROUGH if is_move and op.status != UNSUPPORTED else op.status
 
 

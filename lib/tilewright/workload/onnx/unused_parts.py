@@ -79,8 +79,9 @@ def unused_of_model(model: onnx.ModelProto) -> list[Unused]:
 
 
 def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of imported operator sets that no operator uses. There are such notices only if the model does not import
-    the standard domain, because the unused domain is then probably a misspelling of the standard domain."""
+    """Notices of imported operator sets that no operator uses. Notices are given only if the model does not import the
+    standard domain: the unused domain is then probably a misspelling of the standard domain.
+    """
     versions = _opsets(model.opset_import)
     if "" in versions:
         return []
@@ -145,7 +146,7 @@ def _opsets(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
 
 
 def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes, and the nodes of their subgraphs at any depth."""
+    """Nodes in `nodes` and in the subgraphs of these nodes, at any depth."""
     for node in nodes:
         yield node
         for attribute in node.attribute:

@@ -27,7 +27,7 @@ class HeadTensor:
     width: int
     is_flat: bool = False
     start: int = 0
-    """First channel of the heads. It is above 0 if other channels come before the heads in a flat tensor."""
+    """First channel of the heads. The index is above 0 if other channels come before the heads in a flat tensor."""
 
     def at(self, head: Axis, position: Axis, channel: Axis) -> TensorAccess:
         """Element of the tensor at the given indices, for the batch entry of loop B."""
@@ -157,7 +157,8 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 
 
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
-    """Name of the tensor of scores after masking. Each tensor in `parts.masks` is added to the scores.
+    """Mask the scores, and return the name of the resulting tensor. Each tensor in `parts.masks` is added to the
+    scores.
 
     In two cases, a further layer with one operation per score hides keys: if `parts.others` has tensors, or if
     `parts.hides_keys` is true and there are no mask tensors.

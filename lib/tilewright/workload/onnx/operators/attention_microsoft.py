@@ -302,8 +302,9 @@ def lower_group_query_attention(op: Lowering) -> None:
 
 
 def _query_key_value(op: Lowering) -> tuple[HeadTensor, HeadTensor, HeadTensor]:
-    """Heads of query, key and value. They come from three tensors, or from the first tensor if the other two are
-    missing."""
+    """Heads of query, key and value. The heads come from three tensors, or from the first tensor if the other two
+    tensors are missing.
+    """
     heads, shared = op.node.integer("num_heads", 0), op.node.integer("kv_num_heads", 0)
     if op.has_input(1):
         query = heads_of(op, op.input(0), heads)

@@ -166,8 +166,8 @@ def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> 
 
 @lowers("DeformConv")
 def lower_deformable_conv(op: Lowering) -> None:
-    """Convolution that samples its input at positions from another input. It has the cost of a Conv; the interpolation
-    costs nothing.
+    """Convolution that samples its input at positions from another input. The operator costs as much as a Conv; the
+    interpolation costs nothing.
 
     Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError if
     attributes or shapes do not fit together.

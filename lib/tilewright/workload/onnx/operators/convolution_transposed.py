@@ -26,8 +26,8 @@ from tilewright.workload.onnx.products import ConvSizes
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096
-"""Limit of the number of residues of an axis: they are examined one by one only if there are fewer. Otherwise, the
-nests of the axis loop over input positions."""
+"""Limit of the number of residues (output positions modulo the stride) of an axis. At or above this limit, residues are
+not examined one by one, and the nests of the axis loop over input positions."""
 _MOST_AXES = 3
 
 
@@ -47,8 +47,9 @@ class _Axis:
     tap: AxisIndex
     """Index of the kernel along this axis."""
     partial: AxisIndex
-    """Index of the partial result along this axis. The partial result is the tensor that the nest writes. It has
-    the output positions of only those residues that the nest computes, `partial_length` positions per residue."""
+    """Index of the partial result along this axis. The partial result is the tensor that the nest writes. For each
+    residue that the nest computes, the partial result has `partial_length` output positions. It has no positions of
+    other residues."""
     partial_length: int
     output: AxisIndex
     """Index of the output along this axis, over the loops P* (positions) and R* (residues)."""
@@ -63,15 +64,18 @@ class _Axis:
     @property
     def costed_partial(self) -> AxisIndex:
         """Index of the partial result along this axis in the cost model. The cost model has no outputs with a sliding
-        window, so the index cannot depend on both O* and F*. It depends on R* and on the longer of the loops O* and F*.
+        window, so the index cannot depend on both O* and F*. The index depends on R* and on the longer of the loops O*
+        and F*.
         """
         longer = "O" if self.length >= self.taps else "F"
         return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
 
     @property
     def costed_source(self) -> AxisIndex:
-        """Index of the input along this axis in the cost model, to go with `costed_partial`. The index depends on the
-        loops O* and F*. If F* is longer than O*, it depends only on O*."""
+        """Index of the input along this axis in the cost model. `costed_partial` is the matching index of the partial
+        result. The index of the input is O* - F*. If the loop F* is longer than the loop O*, the index of the input is
+        O*.
+        """
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
         return affine((f"O{self.letter}", 1), (f"F{self.letter}", -1))
@@ -148,9 +152,10 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
     """Parts of one axis. Each nest computes one part of every axis.
 
     A residue is a set of output positions that are equal modulo the stride. A part is a range of consecutive residues
-    with the same number of taps (kernel elements). If the loop of the nest goes over output positions, the residues of
-    a part also share one input position: the first output position of each residue reads it through the first tap of
-    the residue. If `exact` is false, all loops go over input positions.
+    with the same number of taps (kernel elements). If the loop of the nest goes over output positions, a part meets a
+    further condition. The first output position of a residue reads an input position through the first tap of the
+    residue. This input position is the same for all residues of the part. If `exact` is false, all loops go over input
+    positions.
     """
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
@@ -169,8 +174,8 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Groups of consecutive residues that share an input position: the first output position of each residue reads it
-    through the first tap of the residue.
+    """Groups of consecutive residues that share an input position: the first output position of each residue reads this
+    input position through the first tap of the residue.
 
     A residue is a set of output positions that are equal modulo the stride. Its first output position is the lowest
     one, which is below the stride. `taps` has the first tap (index of the kernel) of each residue. A group is a tuple
@@ -297,8 +302,8 @@ def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
     """Padding at the start of each spatial axis, in elements. The padding comes from the attribute `pads`. With an
-    automatic padding mode or a given output shape, it follows from the number of elements by which the unpadded result
-    exceeds `out_size`.
+    automatic padding mode or a given output shape, the padding follows from the number of elements by which the
+    unpadded result exceeds `out_size`.
 
     Raises InputError if an attribute has the wrong length.
     """

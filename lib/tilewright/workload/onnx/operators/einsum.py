@@ -101,7 +101,9 @@ def _loop_name(label: str) -> str:
 
 
 def _access(op: Lowering, term: _Term) -> TensorAccess:
-    """Access to a term. An axis of size 1 has index 0. It is therefore broadcast if the size of its label is larger."""
+    """Access to the tensor of a term. An axis of size 1 always has the index 0, so the axis is broadcast if its label
+    has a larger size.
+    """
     axes: list[AxisIndex] = [
         fixed() if size == 1 else loop(_loop_name(label))
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True)

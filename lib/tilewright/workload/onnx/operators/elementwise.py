@@ -243,10 +243,11 @@ def lower_trilu(op: Lowering) -> None:
 
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
-    """Running sum or product along an axis, with one operation per element. A move without costs follows, which gives
-    the dependences. Each result depends on the elements up to its own position; with the attribute `reverse`, on the
-    elements from its own position on. With the attribute `exclusive`, the element at its own position is left out. If
-    the axis is known only at run time, each result is assumed to depend on all elements.
+    """Running sum or product along an axis, with one operation per element. It is followed by a move without costs,
+    which has the dependences. Each result depends on the elements up to its own position. With `reverse`, each result
+    depends on the elements from its own position on. With the attribute `exclusive`, a result does not depend on the
+    element at its own position. If the axis is known only at run time, each result is assumed to depend on all
+    elements.
     """
     shape = op.output_shape()
     given = op.values(1)
@@ -271,6 +272,7 @@ def lower_cumulative(op: Lowering) -> None:
 
 @lowers("RandomNormalLike", "RandomUniformLike")
 def lower_random(op: Lowering) -> None:
-    """Random numbers with one operation per element. The result depends only on the shape of the input, so the
-    dependences on elements are a superset."""
+    """Lower an operator that makes random numbers, with one operation per element. The nest depends on each element of
+    the input, although the numbers depend only on the shape. These dependences are therefore marked as not exact.
+    """
     elementwise(op, op.output(), [op.input()], is_exact=False)

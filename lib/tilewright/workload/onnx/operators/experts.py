@@ -11,8 +11,8 @@ from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lower
 from tilewright.workload.onnx.operators.softmax import softmax_parts
 
 _SEPARATE, _INTERLEAVED, _CONCATENATED = 0, 1, 2
-"""Values of the attribute `swiglu_fusion`: the gate and the value of SwiGLU are in two tensors (_SEPARATE), or in one
-tensor in which they alternate (_INTERLEAVED) or follow each other (_CONCATENATED)."""
+"""Values of the attribute `swiglu_fusion`, which says where the gate and the value of SwiGLU are. _SEPARATE: in two
+tensors. _INTERLEAVED: alternating in one tensor. _CONCATENATED: one after the other in one tensor."""
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swish", "identity": ""}
 
 
@@ -145,8 +145,9 @@ def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, w
 
 
 def _activated(op: Lowering, sizes: _Sizes, source: str, kind: str, fusion: int) -> str:
-    """Name of the result of the activation. If one matrix product gives both the gate and the value of SwiGLU, their
-    multiplication is included."""
+    """Add the activation, and return the name of its result. If one matrix product gives both the gate and the value of
+    SwiGLU, their multiplication is included.
+    """
     operator = _ACTIVATIONS[kind]
     if not operator:
         return source

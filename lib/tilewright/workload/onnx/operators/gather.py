@@ -132,8 +132,8 @@ def lower_gather_nd(op: Lowering) -> None:
 @lowers("OneHot")
 def lower_one_hot(op: Lowering) -> None:
     """Lower OneHot. The output has the axes of the tensor of indices and one new axis. Each output element depends on
-    the index at its position along the other axes. It also depends on the two values to write (off, on) if these are
-    computed at run time.
+    the index at its position along the other axes. Each output element also depends on the two values to write (off,
+    on) if these are computed at run time.
     """
     ends = ends_of(op)
     axis = normal_axis(op, op.node.integer("axis", -1), len(ends.output_shape))
@@ -192,7 +192,7 @@ def lower_compress(op: Lowering) -> None:
     shape = ends.source_shape
     condition = op.values(1)
     if condition is None or (not op.node.has("axis") and len(shape) > 1):
-        move_superset(op, "the kept elements are chosen one by one or at run time")
+        move_superset(op, "single elements are kept, or the kept elements are known only at run time")
         return
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     kept = np.flatnonzero(np.asarray(condition).reshape(-1)[: shape[axis]])
@@ -258,8 +258,9 @@ def grid_places(sizes: Sequence[int]) -> Integers:
 
 
 _MOST_PLACES = 1 << 19
-"""Limit for exact dependences of a scatter: the largest number of positions among which its indices can select. The
-number of positions is the product of the sizes of the indexed axes of the data."""
+"""Largest number of positions for which a scatter has exact dependences. The indices of the scatter select among these
+positions. The number of positions is the product of the sizes of the indexed axes of the data.
+"""
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 

@@ -49,11 +49,12 @@ def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
 
 
 def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
-    """Accesses to scales and zero points. `inputs` are the indices of the inputs that hold them. Each input has a
-    single value, or one value for each of `channels` channels; the index `channel` then selects the value.
+    """Accesses to scales and zero points. `inputs` are the indices of the inputs that hold the scales and zero points.
+    Each input has a single value, or one value for each of `channels` channels; the index `channel` then selects the
+    value.
 
-    Inputs that are missing are left out, and also constants of one element, which need no memory. Raises InputError for
-    another shape.
+    Missing inputs are left out. Constants of one element are left out, too, because they need no memory. Raises
+    InputError for another shape.
     """
     accesses = []
     for index in inputs:
@@ -104,8 +105,8 @@ def declare_superset(op: Lowering, *tensors: str) -> None:
 
 
 def declare_padding(op: Lowering, data: str, weights: str) -> None:
-    """Declare the dependences of the last nest on `weights` as a superset if the nest reads padding, which is outside
-    the tensor `data`. Products with padding have no effect on the result."""
+    """Declare the dependences of the last nest on the tensor `weights` to be a superset if this nest reads padding.
+    Padding is outside the tensor `data`, and products with padding have no effect on the result."""
     shape = op.shape(data)
     for index_map in op.lowered[-1].index_maps:
         if index_map.input.tensor == data:
@@ -341,8 +342,8 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
     """Matrix product O[..][k] += I[..][c] * W[k][c] with weights packed as [columns, blocks, bytes]. Scales cost
     nothing.
 
-    The bits of a weight are the bits in which it is packed. In an incomplete last block, only weights that exist are
-    counted. Raises InputError if attributes or shapes do not fit together.
+    A weight has as many bits as its packed form. In an incomplete last block, only weights that exist are counted.
+    Raises InputError if attributes or shapes do not fit together.
     """
     bits, block = op.node.integer("bits", 4), op.node.integer("block_size", 0)
     depth, columns = op.node.integer("K", 0), op.node.integer("N", 0)

@@ -64,8 +64,8 @@ def normal_axis(op: Lowering, axis: int, rank: int) -> int:
 
 
 def shape_error(op: Lowering, shape: Shape) -> Exception:
-    """InputError for an output of the wrong shape. The message gives the shape of the output, and `shape`, the shape
-    that follows from the inputs.
+    """InputError for an output of the wrong shape. `shape` is the shape that follows from the inputs. The message gives
+    both shapes.
     """
     return op.node.error(
         f"the output has the shape {list(op.output_shape())}, but {list(shape)} follows from the inputs"
@@ -182,7 +182,8 @@ def lower_tile(op: Lowering) -> None:
 @lowers("DepthToSpace", "SpaceToDepth")
 def lower_depth_space(op: Lowering) -> None:
     """Lower DepthToSpace or SpaceToDepth, which move data between channels and square blocks of an image. Each operator
-    has one exact map, with a loop over the rows and a loop over the columns of a block, among others."""
+    has one exact map. Two loops of the map go over the rows and the columns of a block.
+    """
     ends = ends_of(op)
     block = op.node.integer("blocksize", 0)
     if block < 1 or len(ends.source_shape) != 4 or len(ends.output_shape) != 4:
@@ -215,7 +216,7 @@ def lower_source(op: Lowering) -> None:
 
 @lowers("Range")
 def lower_range(op: Lowering) -> None:
-    """Range, in which every element depends on start and step."""
+    """Range: every element depends on start and step."""
     move_all(op, [whole_map_of(op, number, is_exact=False) for number in (0, 2) if not _is_known(op, number)])
 
 
@@ -292,8 +293,8 @@ def _whole_axis(size: int) -> list[AxisPiece]:
 
 
 def _slice_parameters(op: Lowering, rank: int) -> list[tuple[int, int, int, int]] | None:
-    """Tuples (axis, start, end, step) of all sliced axes; None if they are not known. Raises InputError for impossible
-    values.
+    """Tuples (axis, start, end, step) of all sliced axes; None if these numbers are not known. Raises InputError for
+    impossible values.
     """
     if op.node.has("starts") or op.node.has("ends"):
         starts, stops = op.node.integers("starts", ()), op.node.integers("ends", ())
@@ -320,7 +321,7 @@ def _slice_parameters(op: Lowering, rank: int) -> list[tuple[int, int, int, int]
 
 
 def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
-    """Pairs (before, after) of padding for every axis; None if they are not known. Raises InputError for a wrong
+    """Pairs (before, after) of padding for every axis; None if the amounts are not known. Raises InputError for a wrong
     number of amounts.
     """
     axes: Sequence[int] = range(rank)
@@ -342,8 +343,8 @@ def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
 
 
 def _padded_axis(size: int, before: int, after: int, mode: str) -> list[AxisPiece]:
-    """Pieces of one padded axis. Negative padding crops the axis. The crop comes first: modes that repeat elements
-    repeat only elements that remain, as in numpy and ONNX."""
+    """Pieces of one padded axis. Negative padding crops the axis. The crop comes first, as in numpy and ONNX: if a mode
+    repeats elements, it repeats only elements that remain after the crop."""
     total = size + before + after
     first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
     if mode == "constant" or (before <= 0 and after <= 0):

@@ -80,7 +80,8 @@ _Axes = tuple[AxisIndex | str, ...]
 @dataclass(frozen=True)
 class _Groups:
     """Groups of elements that share statistics. `loops` go over all elements of the data. `data` has the indices of an
-    element in the data tensor. `statistics` has the indices of its group in the tensor of statistics."""
+    element in the data tensor. `statistics` has the indices of the element's group in the tensor of statistics.
+    """
 
     loops: Loops
     data: _Axes

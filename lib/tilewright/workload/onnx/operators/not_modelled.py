@@ -1,7 +1,8 @@
-"""**Not modelled**, and listed in the coverage: operators whose work depends on values or has no known loop nest.
+"""Operators that are **not modelled**, only listed in the coverage: the work depends on values or has no known loop
+nest.
 
 The shapes of these operators are known if onnx infers them. Every output depends on all inputs. An operator without a
-lowering in any module is not modelled either, unless onnx defines the operator by a function. The function then
+lowering in any module is also not modelled. The exception is an operator that onnx defines by a function: the function
 replaces the operator.
 """
 

@@ -63,7 +63,8 @@ def channels_second(op: Lowering, shape: Shape) -> Shape:
 
 def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
     """Indices along the axes, in the order of the operator's tensors. `axes` has the channels as the second axis. If
-    the operator has the channels last, they are the last axis of the result."""
+    the operator has the channels last, the channels are the last axis of the result.
+    """
     return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
 
 
@@ -74,9 +75,9 @@ def _is_channels_last(op: Lowering) -> bool:
 @lowers("MaxPool", "AveragePool", "LpPool")
 @lowers("NhwcMaxPool", "QLinearAveragePool", domain="com.microsoft")
 def lower_pool(op: Lowering) -> None:
-    """Pool as one nest. With two spatial axes, its loops are B, K, OY, OX, FY, FX. With one spatial axis, OY and FY are
-    missing; with three, OZ and FZ are added. The second output of a MaxPool, with indices, has the same dependences as
-    the first.
+    """Loop nest of a pooling operator. With two spatial axes, the loops are B, K, OY, OX, FY, FX. With one spatial
+    axis, OY and FY are missing. With three spatial axes, OZ and FZ are added. The second output of a MaxPool, with
+    indices, has the same dependences as the first.
 
     Windows that reach beyond the image (padding, `ceil_mode`) depend only on the elements inside the image.
     """

@@ -1,5 +1,5 @@
-"""LSTM, GRU and RNN: first the products of all inputs at once, then the products with the state and the gates, step by
-step.
+"""LSTM, GRU and RNN: first the products of all inputs at once; then, in each step, the products with the state, and the
+gates.
 
 A step depends on the steps before it, and normally has nodes of its own. If there would be too many nodes, consecutive
 steps form a block with common nodes. The state inside a block is then assumed to depend on all inputs of the block.
@@ -57,7 +57,7 @@ class Value:
         return access(self.tensor, *self.before, "B", *self.after, affine((channel, 1), offset=self.start))
 
     def channels(self, start: int) -> "Value":
-        """Value in the same tensor that begins `start` channels later."""
+        """Value in the same tensor. Its first channel is `start` channels after the first channel of this value."""
         return Value(self.tensor, self.before, self.after, self.start + start)
 
 
@@ -233,7 +233,7 @@ def lower_recurrent(op: Lowering) -> None:
     sizes = _sizes(op, kind)
     length = _block_length(sizes, kind.nodes(op))
     if length > 1:
-        op.approximated(f"dependencies over time are those of blocks of {length} steps, not of single steps")
+        op.approximated(f"dependencies over time hold for blocks of {length} steps, not for single steps")
     ran: list[_Ran] = []
     for direction, is_reverse in enumerate(_directions(op)):
         ran += _run(op, sizes, kind, direction, length, is_reverse=is_reverse)
@@ -337,7 +337,7 @@ _KINDS = {
 
 
 def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
-    """Number of steps of a block. It is above 1 only if blocks of one step would give too many nodes."""
+    """Number of steps of a block. The number is above 1 only if blocks of one step would give too many nodes."""
     if sizes.directions * sizes.steps * nodes <= _MOST_NODES:
         return 1
     blocks = max(1, _MOST_NODES // (sizes.directions * (nodes + 2)))

@@ -4,8 +4,8 @@ A tap is an input position that an output position reads. Along an axis, an outp
 two for `linear`, four for `cubic`, and more with antialiasing. The number of taps of an output element is the product
 of its numbers of taps along the axes.
 
-If the taps of every axis are affine in loops (integer factors, strides), the operator is one nest. Otherwise, moves
-without costs gather the taps axis by axis, and a nest sums them. This nest counts one read per output element, because
+If the taps of every axis are affine in loops (integer factors, strides), the operator is one nest. Otherwise, the taps
+are gathered axis by axis without costs, and a nest sums them. This nest counts one read per output element, because
 neighbouring outputs share their taps.
 
 Whether the taps are affine can depend on the factor, on the coordinate transformation and on the rounding rule.
@@ -31,8 +31,8 @@ Taps = npt.NDArray[np.int64]
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
 _SMALLEST_WEIGHT = 1e-12
-"""Largest weight that counts as zero, because it can be a rounding error. A scale of 0.6 in float32 gives some
-neighbours weights of 1e-7; these weights do not count as zero."""
+"""Largest weight that counts as zero, because it can be a rounding error. Every larger weight counts, such as the
+weights of 1e-7 that a scale of 0.6 in float32 gives some neighbours."""
 _MOST_TAPS = 1 << 22
 """Largest number of elements of a table of taps. `axis_taps` raises ValueError if a table would have more elements."""
 
@@ -51,8 +51,9 @@ class ResizeRules:
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """One axis: its sizes, the scale that gives positions, and the region for tf_crop_and_resize (as fractions from 0
-    to 1)."""
+    """Axis of a tensor that is resized: its sizes, the scale that gives positions, and the region for
+    tf_crop_and_resize (as fractions from 0 to 1).
+    """
 
     in_size: int
     out_size: int
@@ -262,7 +263,7 @@ def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
 
 def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
     """Scale of every axis; None if the scales are known only at run time. Scales of the operator are for the axes
-    `places`; the other axes have the scale 1. If the operator has no scales, they follow from the sizes. Raises
+    `places`; the other axes have the scale 1. If the operator has no scales, the scales follow from the sizes. Raises
     InputError for a wrong number of scales.
     """
     by_size = [after / before for before, after in zip(source, result, strict=True)]

@@ -15,7 +15,7 @@ def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[i
     """Add the softmax of `source` along one or several axes into `output`.
 
     The parts are the maximum, the exponentials of the differences from the maximum, the sum of the exponentials, and
-    the division. They need four operations per element. `prefix` is the beginning of the names of the parts.
+    the division. The parts need four operations per element. `prefix` is the beginning of the names of the parts.
     """
     shape = op.shape(source)
     axes = normalised_axes(op, [axis] if isinstance(axis, int) else axis, len(shape))
@@ -30,9 +30,16 @@ def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[i
 
 
 def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
-    """Add the six nests that compute the logarithm of a softmax: max = maximum, shift = x - max, exp = exp(shift), sum
-    = sum of exp, log = log(sum), sub = shift - log. The nest log needs one operation per sum. Each of the other five
-    nests needs one operation per element.
+    """Add the six nests that compute the logarithm of a softmax of x:
+
+    * max: maximum of x
+    * shift: x - max
+    * exp: exp(shift)
+    * sum: sum of exp
+    * log: log(sum)
+    * sub: shift - log
+
+    The nest log needs one operation per sum. Each of the other five nests needs one operation per element of x.
     """
     shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
     maximum = op.temporary("max", few, source)
@@ -49,8 +56,9 @@ def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[in
 
 
 def _softmax_axes(op: Lowering) -> tuple[int, ...]:
-    """Axes of a softmax: the given axis (by default, the last axis). Before opset 13, they are the given axis (by
-    default, axis 1) and all later axes."""
+    """Axes of a softmax. Since opset 13, a softmax has one axis: the given axis (by default, the last axis). Before
+    opset 13, a softmax has the given axis (by default, axis 1) and all later axes.
+    """
     rank = len(op.input_shape())
     # QLinearSoftmax of onnxruntime has an attribute that gives the opset of its meaning.
     if op.node.integer("opset", max(op.opset, 1)) >= _SINGLE_AXIS_SINCE:

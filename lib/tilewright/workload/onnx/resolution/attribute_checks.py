@@ -27,8 +27,8 @@ _BOUNDED = _POSITIVE | {"pads", "paddings", "output_shape", "output_padding", "o
 
 _BECAME_INPUTS = frozenset({"axes", "split", "pads", "shape", "starts", "ends", "k", "repeats", "broadcast", "axis"})
 """Attributes that change the result of an operator, and that became inputs in later versions. A node can have such an
-attribute although its version of the operator no longer has it. This is reported as a problem, because the attribute
-would have no effect."""
+attribute although its version of the operator no longer has it. Such a node is reported as a problem, because the
+attribute would have no effect."""
 
 
 _DAMAGED = "has another type than in the definition of the operator"

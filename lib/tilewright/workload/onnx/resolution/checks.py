@@ -7,7 +7,7 @@ refused.
 Operands of an operator that do not agree in channels, gates, biases or indices are refused. The network could not run,
 although its shapes can look right. Source: Operators.md of ONNX.
 
-All checks name operands and sizes in the same way in their messages.
+The messages of all checks use the same words for operands and sizes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,9 @@ def known_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.N
 
 
 def check_axes(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto]) -> None:
-    """Check `axis` and `batch_dims`, which onnx's inference does not always check. Raises InputError."""
+    """Check the attributes `axis` and `batch_dims`, which onnx's inference does not always check. Raises InputError for
+    a value out of range.
+    """
     value = types.get(node.input[0]) if node.input else None
     if value is None or not value.HasField("tensor_type"):
         return
@@ -66,10 +68,10 @@ def check_consistency(
     output: Shape | None,
 ) -> None:
     """Check that the operands of a standard operator fit together, for example that their numbers of channels agree.
-    Raises InputError if they do not.
+    Raises InputError if the operands do not fit together.
 
-    `inputs` and `values` have one entry per input of the operator; an entry is None if the input is missing, or if its
-    shape (in `inputs`) or its values (in `values`) are unknown. `output` is the shape of the first output.
+    `inputs` has the shape of each input of the operator, and `values` has the values of each input. An entry is None if
+    the input is missing, or if the shape or the values are unknown. `output` is the shape of the first output.
     """
     check = _CHECKS.get(node.op_type)
     if check is None:

@@ -3,9 +3,10 @@
 Loop and Scan are unrolled if their number of iterations is known: the operators of the body are repeated for each
 iteration.
 
-The condition of a Loop is known before run time in one case: its first value is known, and the body passes it on or
-computes it from known values. Known values are constants, the iteration number, and states that are known before run
-time. If the number of iterations is decided at run time, the operator is kept and not modelled.
+The condition of a Loop is known before run time in one case: the first value of the condition is known, and the body
+passes the condition on or computes it from known values. Known values are constants, the iteration number, and states
+that are known before run time. If the number of iterations is decided at run time, the operator is kept and not
+modelled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,8 +51,8 @@ def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
 def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str, str]) -> str | Problem:
     """Branch of the operator If with the name `name`: THEN or ELSE.
 
-    If the value of `condition` is known, it decides. Otherwise, the choice of the user in `branches` (operator name ->
-    branch) decides. Returns a Problem if the user has chosen no branch either.
+    A known value of `condition` decides. Otherwise, the choice of the user in `branches` (operator name -> branch)
+    decides. Returns a Problem if the value is unknown and the user has chosen no branch.
     """
     if condition is not None and condition.size == 1:
         return THEN if bool(condition.reshape(())) else ELSE

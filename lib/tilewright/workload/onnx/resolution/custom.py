@@ -29,7 +29,7 @@ MISJUDGED = frozenset({"STFT"})
 computed."""
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
 """Contrib operators with the shapes of a standard operator: contrib operator -> (standard operator, number of inputs
-that both have)."""
+that both operators have)."""
 DELEGATED_CHANNELS_LAST = {
     "NhwcConv": ("Conv", 3),
     "NhwcFusedConv": ("Conv", 3),
@@ -37,11 +37,10 @@ DELEGATED_CHANNELS_LAST = {
     "QLinearConv": ("QLinearConv", 9),
 }
 """Operators with the channels last: operator -> (standard operator for the same computation, number of inputs that both
-have).
+operators have).
 
 The channels are the last axis of the first input and of the output. QLinearConv has this form only if an attribute is
-set. The filters have the layout of the ONNX standard.
-"""
+set. The filters have the layout of the ONNX standard."""
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:
@@ -54,8 +53,9 @@ def has_channels_last(node: onnx.NodeProto) -> bool:
 
 @dataclass(frozen=True)
 class CustomCall:
-    """One operator with the shapes, element types and values of its inputs. Only small constants have values. The entry
-    of a missing input is None."""
+    """Operator with the shapes, element types and values of its inputs. Only small constants have values. The entry of
+    a missing input is None.
+    """
 
     name: str
     node: onnx.NodeProto
@@ -91,7 +91,7 @@ ShapeRule = Callable[[CustomCall], list[Output]]
 
 
 class OperatorFacts(NamedTuple):
-    """Facts about an operator that its lowering states because onnx does not know them."""
+    """Facts about an operator that onnx does not know. The lowering of the operator states these facts."""
 
     shapes: ShapeRule | None
     """Rule for the shapes of the outputs. None if onnx infers the shapes, or if the file must store them."""
@@ -375,7 +375,8 @@ def _legacy_normalisation(call: CustomCall) -> list[Output]:
 
 def _short_time_fourier(call: CustomCall) -> list[Output]:
     """Outputs of STFT: [batch, frames, bins, 2]. The number of bins is `frame length // 2 + 1`. If `onesided` is 0 (its
-    default is 1), it is the frame length."""
+    default is 1), the number of bins is the frame length.
+    """
     batch, length = call.shape(0)[:2]
     step, stated = call.value(1), call.value(3)
     window = call.shapes[2] if len(call.shapes) > 2 else None

@@ -1,7 +1,7 @@
 """Small constants of a graph: their values, and the operators that compute such values from other constants.
 
 Exporters write operators that compute the target of a reshape, the axes of a slice or the scales of a resize. This
-module computes such values, because all sizes of the network are known. It keeps no values of weights, because weights
+module computes such values, because all sizes of the network are known. Values of weights are not kept, because weights
 are too large.
 """
 
@@ -18,10 +18,10 @@ from tilewright.workload.onnx.node import Shape
 Values = np.ndarray
 
 LARGEST_VALUES = 4096
-"""Largest number of elements of a constant whose values are kept. Constants up to this size are shapes, axes, scales,
-repeats, sizes and pads."""
+"""Largest number of elements of a constant whose values are kept. This is enough for shapes, axes, scales, repeats,
+sizes and pads."""
 LARGEST_INDICES = 65536
-"""Largest number of elements of a constant whose values are kept, if its type is one of `_INTEGERS`. It exceeds
+"""Largest number of elements of a constant whose values are kept, if its type is one of `_INTEGERS`. This limit exceeds
 LARGEST_VALUES, because integers can be the indices of a gather."""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL})
@@ -33,9 +33,8 @@ _EVALUATED_TEXT = """
     Sub Sum Tile TopK Transpose Trilu Unique Unsqueeze Where Xor
 """
 EVALUATED = frozenset(_EVALUATED_TEXT.split())
-"""Operators that `evaluate` computes for small constants, because networks compute shapes with them. A result that
-could be large is not computed.
-"""
+"""Operators that `evaluate` computes for small constants, because networks compute shapes with these operators. A
+result that could be large is not computed."""
 _BOUNDED_BY_INPUT = frozenset({"NonZero", "Compress", "Unique", "TopK"})
 """Operators whose result has at most N x R elements: N is the number of elements of the input, R is its rank."""
 
@@ -131,8 +130,10 @@ def _is_small(node: onnx.NodeProto, inputs: Mapping[str, Values], shapes: Sequen
 
 
 def _evaluated_directly(node: onnx.NodeProto, inputs: Mapping[str, Values]) -> tuple[Values, ...] | None:
-    """Outputs of an operator that is frequent in computations of shapes. The evaluator of onnx could compute them too,
-    but takes milliseconds for each operator. None for any other operator, and for inputs that numpy refuses."""
+    """Outputs of an operator that is frequent in computations of shapes. The evaluator of onnx could compute these
+    outputs, too, but takes milliseconds for each operator. None for any other operator, and for inputs that numpy
+    refuses.
+    """
     attributes = {attribute.name: attribute for attribute in node.attribute}
     given = [inputs[name] for name in node.input if name]
     try:

@@ -143,7 +143,7 @@ def function_key(node: onnx.NodeProto) -> FunctionKey:
 
 
 def standard_domain(domain: str) -> str:
-    """Domain under its unique name: '' for both `ai.onnx` and ''."""
+    """Unique name of a domain. The standard domain has two names, `ai.onnx` and ''; its unique name is ''."""
     return "" if domain in STANDARD_DOMAINS else domain
 
 
@@ -202,7 +202,7 @@ def _expanded_size(
 
 
 def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes, and the nodes of their subgraphs."""
+    """Nodes in `nodes` and in the subgraphs of these nodes, at any depth."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -261,8 +261,8 @@ class PendingNode:
     whose two names are equal are left out."""
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
-    """Type of another operator, if this operator comes from the function by which onnx defines that other operator;
-    else ''. If such functions are nested, the type is that of the outermost operator."""
+    """Type of the operator whose definition contains this operator; '' if there is none. onnx defines some operators by
+    functions of other operators. If such functions are nested, the outermost function counts."""
 
 
 class Expander:
@@ -384,10 +384,11 @@ class Expander:
         return expanded
 
     def _name_results(self, caller: PendingNode, body: "_Body", makers: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Add to `body.scope` the name in the network of each tensor that a node of `body` makes.
+        """Add names to `body.scope`: for each tensor that a node of `body` makes, the name of the tensor in the
+        network.
 
-        Returns a pair (name in the body, name in the network) for each output of `body` that needs an Identity node.
-        Such an output is made by no node of `body`, or is the same tensor as an earlier output.
+        Returns a pair (name in the body, name in the network) for each output of `body` that needs an Identity node. An
+        output needs an Identity node if no node of `body` makes the output, or if an earlier output is the same tensor.
         """
         aliases, outer_name = [], {}
         for inner, outer in zip(body.outputs, caller.proto.output, strict=False):

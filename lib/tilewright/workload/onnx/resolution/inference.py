@@ -111,8 +111,8 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Replacements, by input, for types with an element type that the operator does not allow. For example, some tools
-    write files in which a Conv has int8 inputs.
+    """Replacement types, by input, for inputs with an element type that the operator does not allow. For example, some
+    tools write files in which a Conv has int8 inputs.
 
     A replacement is a floating-point type, or an 8-bit integer type if the operator is for quantised data. Inputs that
     must have the same type are replaced together.
@@ -143,8 +143,9 @@ def _replacement(allowed: frozenset[str]) -> int | None:
 def restored_types(
     node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """Types in `inferred`, after the replacements by `substituted_types` are undone: they have the element types of the
-    file. If an output and an input must have the same element type, the output gets the type of this input in the file.
+    """Types in `inferred`, after the replacements by `substituted_types` are undone: the result has the element types
+    of the file. If an output and an input must have the same element type, the output gets the type of this input in
+    the file.
     """
     actual = {
         variable: types[name].tensor_type.elem_type
@@ -230,8 +231,8 @@ class Inference:
         self.remarks.setdefault(text, {})[place] = None
 
     def notices(self) -> list[str]:
-        """Notices, one for each distinct text of a remark: the text, and the names of the operators and tensors to
-        which it applies.
+        """Notices, one for each distinct text of a remark. A notice has this text, and the names of the operators and
+        tensors to which the remark applies.
         """
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
@@ -290,7 +291,7 @@ class Inference:
         known: KnownTensors,
         changed: Types | None = None,
     ) -> dict[str, onnx.TypeProto]:
-        """Output types of a standard operator. For some inputs, `changed` has types that replace those in the file."""
+        """Output types of a standard operator. For some inputs, `changed` replaces the types in the file."""
         types = {name: known.types[name] for name in node.input if name in known.types} | dict(changed or {})
         values = {
             name: facts.values
@@ -359,7 +360,7 @@ class Inference:
     def _delegated_types(
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
-        """Output types of a contrib operator. They are inferred from the standard operator `operator`, which has
+        """Output types of a contrib operator, inferred from the standard operator `operator`. Both operators have
         outputs of the same shapes. Only the first `input_count` inputs are used.
 
         If the contrib operator has the channels as the last axis, the shapes are converted, because the standard

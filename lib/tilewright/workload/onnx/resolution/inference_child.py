@@ -57,8 +57,9 @@ def _types(schema: Any, node: bytes, types: dict[str, bytes], data: dict[str, by
 
 
 def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
-    """Function that defines the operator in operator set `opset`. If this set has no such function, the newest earlier
-    set that has one gives the function. The result is empty if no function defines this node."""
+    """Function that defines the operator in operator set `opset`. If this set has no such function, the function comes
+    from the newest earlier set that has one. The result is empty if no function defines this node.
+    """
     written_for = {*schema.function_opset_versions, *schema.context_dependent_function_opset_versions}
     for version in (opset, *sorted((version for version in written_for if version < opset), reverse=True)):
         body = schema.get_function_with_opset_version(version) if schema.has_function else b""

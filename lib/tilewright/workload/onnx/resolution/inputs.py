@@ -78,8 +78,8 @@ class GivenSizes:
         ]
 
     def unused_problems(self, names: Container[str]) -> list[Problem]:
-        """Problems of keys in `dims` that gave no dimension its size. An unused pattern is always reported. Any other
-        unused key is reported only if it is in `names`, the names of dimensions in the file."""
+        """Problems of unused keys in `dims`: keys that no dimension needs for its size. An unused pattern is always
+        reported. Any other unused key is reported only if it is in `names`, the names of dimensions in the file."""
         problems = []
         for key in self.dims:
             if key in self.used:
@@ -120,8 +120,8 @@ def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
 
 
 ANONYMOUS_SYMBOLS = frozenset({"", "?", "None", "-1"})
-"""Texts that converters write for an unknown size. They are not symbols: two dimensions with the same text can have
-different sizes."""
+"""Texts that converters write for an unknown size. These texts are not symbols: two dimensions with the same text can
+have different sizes."""
 _NOT_A_BATCH = ("seq", "len", "height", "width", "time", "token", "frame")
 
 

@@ -2,8 +2,8 @@
 
 The resolution is one pass in the order of execution. For each operator, the shapes of the outputs are computed from the
 shapes of the inputs, and from the values of small constants. The pass also computes these values. Weights are never
-read. The shapes of inner tensors and outputs in the file can be wrong after a user has chosen a size. They are used
-only if a shape has no other source, and a notice says so.
+read. The shapes of inner tensors and outputs in the file can be wrong after a user has chosen a size. These stored
+shapes are used only if a shape has no other source, and a notice says so.
 
 If every tensor of a sequence is known, an operator on the sequence is replaced by operators on its tensors.
 """
@@ -67,8 +67,8 @@ class Sequences:
         """Operators that replace an operator that makes or reads a sequence. The result is [] if no operator is needed,
         because the tables of sequences and tensors are enough.
 
-        None if the operator is kept. It then neither makes nor reads a sequence, or cannot be replaced, for example
-        because its sequence is not in the table.
+        None if the operator is kept, because it neither makes nor reads a sequence, or because it cannot be replaced.
+        An operator cannot be replaced if, for example, its sequence is not in the table of sequences.
         """
         node = item.proto
         made = self._made(item)
@@ -170,7 +170,7 @@ def resolve_graph(
     """Network of `model`, with functions and branches expanded, and with every shape that an operator needs. `model` is
     not changed.
 
-    * `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by axis (`input_ids[1]`). It can also give
+    * `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by axis (`input_ids[1]`). `dims` can also give
       sizes of inner tensors that are decided at run time (`boxes[0]`).
     * `input_shapes` gives whole shapes of network inputs, or of inner tensors whose shape cannot be inferred.
     * `branches` gives the branch (`then`, `else`) of each If whose condition is not constant, by node name or `*`.
@@ -280,9 +280,9 @@ class _Resolver:
     def _start(
         self, inputs: list[onnx.ValueInfoProto], inner: InnerTensors
     ) -> tuple[list[PendingNode], OutputResolver]:
-        """Pair (operators in reverse order, so that the next operator is the last in the list; resolver of their
-        outputs). Raises InputError if the network inputs, the given sizes, the initialisers or the order of the
-        operators have problems.
+        """Pair (operators, resolver of the operators' outputs). The operators are in reverse order: the next operator
+        is the last in the list. Raises InputError if the network inputs, the given sizes, the initialisers or the order
+        of the operators have problems.
         """
         resolved = resolve_inputs(self.graph, self.given, self.input_shapes, inner)
         stored = read_stored_shapes(self.graph, resolved.symbols)
@@ -343,8 +343,9 @@ class _Resolver:
             self.problems += self.given.unused_problems(self.symbols)
 
     def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
-        """Resolve one operator. Adds the operator and its outputs, and returns []; or returns the operators that
-        replace it. Raises InputError if the operator has a problem."""
+        """Resolve one operator. If other operators replace the operator, the result lists these operators. Otherwise,
+        the operator and its outputs are added, and the result is []. Raises InputError if the operator has a problem.
+        """
         node, known = item.proto, self.known
         if isinstance(item, LoopStep):
             return self._continue_loop(item, outputs)
@@ -376,10 +377,12 @@ class _Resolver:
         return []
 
     def _definition(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators that replace an operator: the operators of the function by which onnx defines it.
+        """Operators that replace an operator: the operators of the function by which onnx defines the replaced
+        operator.
 
-        None if the operator is kept. This is the case without `is_taken`, for an operator that `is_taken` accepts, for
-        an operator without a function, and for a function that has a loop with too many iterations.
+        None if the operator is kept. Without `is_taken`, every operator is kept. With `is_taken`, an operator is kept
+        in three cases: `is_taken` accepts it, onnx does not define it by a function, or its function has a loop with
+        too many iterations.
         """
         kind = OnnxNode(0, item.name, item.proto).operator_type
         if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
@@ -392,7 +395,7 @@ class _Resolver:
             return None
         self.expanded += len(function.node)
         if self.expanded > LARGEST_EXPANSION:
-            message = "the network has too many operators after operators that onnx defines by functions are expanded"
+            message = "the network has too many operators after expansion of operators that onnx defines by functions"
             allowed = f"at most {LARGEST_EXPANSION}"
             raise InputError([Problem(message, path=item.name, value=str(self.expanded), allowed=allowed)])
         self.inference.note(f"{kind} is replaced by its definition as a function in onnx {onnx.__version__}", item.name)

@@ -43,8 +43,8 @@ class _NotKnownError(InputError):
     ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
-        """True if the shape is decided at run time. False if it is unknown because the operator is unknown or reads a
-        sequence."""
+        """True if the shape is decided at run time. False if the shape is unknown for another reason: the operator is
+        unknown or reads a sequence."""
         self.sizes = sizes
         self.missing = dict(missing)
         """Problems of the unknown sizes, by name of the size. The table is empty if the rank is also unknown."""
@@ -391,8 +391,9 @@ def _unused_place(
 
 
 class InnerTensors:
-    """Names of inner tensors: all tensors except network inputs. A name with a slash always counts as that of an inner
-    tensor, because tensors of functions and branches have names with a slash."""
+    """Names of inner tensors: all tensors except network inputs. A name with a slash always counts as the name of an
+    inner tensor, because tensors of functions and branches have names with a slash.
+    """
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
         self.names, self.inputs = names, inputs

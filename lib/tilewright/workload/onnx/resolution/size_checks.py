@@ -23,10 +23,9 @@ LARGEST_RANK = 32
 
 
 _LARGEST_VALUE = 2**36
-"""Largest absolute value of an element in an input that gives sizes, such as the target shape of a Reshape. It exceeds
-LARGEST_SIZE, because such a value need not be the size of a dimension. For example, the limit of a Range can exceed the
-number of its elements.
-"""
+"""Largest absolute value of an element in an input that gives sizes, such as the target shape of a Reshape. This limit
+exceeds LARGEST_SIZE, because such a value need not be the size of a dimension. For example, the limit of a Range can
+exceed the number of its elements."""
 
 
 _SHAPE_INPUTS_TEXT = (
@@ -66,8 +65,8 @@ def check_values(
 def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
     """List with the name of the input that has the scales; [] if there is no such input.
 
-    The scales are the second input. In a node with more than two inputs (operator set 11 or later), they are the third
-    input, and the second input is the region.
+    The scales are the second input. In a node with more than two inputs (operator set 11 or later), the second input is
+    the region, and the third input has the scales.
     """
     return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
 

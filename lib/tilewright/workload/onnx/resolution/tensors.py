@@ -41,10 +41,9 @@ class ResolvedGraph:
     opsets: dict[str, int]
     """Version of each operator set, by domain ('' for the standard domain)."""
     origins: dict[int, str]
-    """Origin of each node of the network, by id of the node. It is the name of the node in the file. For a node of an
-    expanded function, it is the name of the call. For a node of a branch, it is a name such as `If name/node of
-    branch`.
-    """
+    """Origin of each node of the network, by id of the node. The origin of a node of the file is its name in the file.
+    The origin of a node of an expanded function is the name of the call. The origin of a node of a branch is a name
+    such as `If name/node of branch`."""
     notices: tuple[str, ...]
 
 
@@ -87,7 +86,7 @@ def quantised_bits(
 
     A dequantised tensor has the bits of its quantised input. An operator that only moves data keeps the bits of its
     first input. A Concat keeps the bits of its inputs if they are equal; otherwise, its bits are not known. A constant
-    that is computed element by element from stored numbers keeps their bits.
+    that is computed element by element from stored numbers has the bits of these numbers.
     """
     first = inputs[0] if inputs else None
     if node.domain in QUANTISER_DOMAINS:
@@ -160,9 +159,9 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of the numbers that codes select from a table. The result is the bits of a code if two conditions hold:
-    these bits are known, and the table has at most as many numbers as codes of these bits can select. Otherwise, the
-    result is the bits of the table."""
+    """Bits of the numbers that codes select from a table. The result is b, the bits of a code, if b is known and the
+    table has at most 2 ** b numbers. Otherwise, the result is the bits of the table.
+    """
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
@@ -212,10 +211,10 @@ class KnownTensors:
     """Names of all tensors that are known before run time; some of them are not in `facts`."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
-    """Names of tensors that are not known because of an earlier problem. The operators that read them are not checked,
-    so the problem is reported only once."""
+    """Names of tensors that are not known because of an earlier problem. Operators that read these tensors are not
+    checked, so the problem is reported only once."""
     unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
-    """Problems of each tensor without a known shape. They are reported if the tensor is needed."""
+    """Problems of each tensor without a known shape. The problems are reported if the tensor is needed."""
     undecided: set[str] = field(default_factory=set)
     """Names of unknown tensors whose shape is decided at run time. Such tensors cannot be network outputs."""
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
@@ -252,8 +251,8 @@ class KnownTensors:
         self.facts[name] = TensorFacts(name, shape, element_type, is_constant, values, bits)
 
     def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
-        """Add a constant of the file. The values of a small constant are kept, those of a large constant are not.
-        Raises InputError for impossible sizes and element types.
+        """Add a constant of the file. The values of a small constant are kept; the values of a large constant are
+        dropped. Raises InputError for impossible sizes and element types.
         """
         self.add(name, tuple(tensor.dims), tensor.data_type, is_constant=True, values=tensor_values(tensor))
 
@@ -272,11 +271,12 @@ class KnownTensors:
             self.types[name] = value_type
 
     def require(self, name: str) -> bool:
-        """Request the shape of a tensor that an operator needs. Returns True if its shape or type is known.
+        """Request the shape of a tensor that an operator needs. Returns True if the shape or the type of the tensor is
+        known.
 
-        If its rank is known but sizes are missing, the problems of these sizes are added to `missing_sizes`,
-        ASSUMED_SIZE replaces the sizes, and the result is True. If its rank is not known, its problems are added to
-        `missing_shapes`, and the result is False.
+        If the rank is known but sizes are missing, the problems of these sizes are added to `missing_sizes`.
+        ASSUMED_SIZE then replaces the sizes, and the result is True. If the rank is not known, the problems of the
+        tensor are added to `missing_shapes`, and the result is False.
         """
         if name not in self.unknown or name in self.types or name in self.facts:
             return True
