@@ -65,8 +65,9 @@ __all__ += [*CLASSES, *SUPPORT]
 
 
 def __getattr__(name: str) -> Any:
-    """Class called `name`, which is imported now. Raises AttributeError with the nearest name if there is no such
-    class."""
+    """Class called `name`, imported at its first use. Raises AttributeError with the nearest name if no class has this
+    name.
+    """
     if name in _LATER:
         from importlib import import_module
 

@@ -1,6 +1,6 @@
 """Hardware in the form that the user's stages read, with the class names and attribute names of zigzag-dse 3.9.1.
 
-A user's stage can change the following attributes; the stages below it then get the changed core:
+A user's stage can change the following attributes. The stages below the user's stage then get the changed core:
 
 * core: its name and its list of memories;
 * memory: name, size, energies, area, bandwidths and double-buffering;
@@ -183,7 +183,7 @@ class MemoryHierarchy(Shown):
         return [level for level in self.topological_sort() if not any(level.mem_level_of_operands.values())]
 
     def get_outer_memories(self) -> list[MemoryLevel]:
-        """Memories that are the outermost memory of all their operands."""
+        """Memories without a memory above them: each is the outermost memory of all its operands."""
         top = self.nb_levels
         return [
             level
@@ -259,13 +259,13 @@ class Accelerator(Shown):
 
     @property
     def cores(self) -> list["Accelerator"]:
-        """List with this core as its only entry. Scripts for zigzag-dse before 3.0 need it, because an accelerator has
-        a list of cores there.
+        """List with this core as its only entry. Scripts for zigzag-dse before 3.0 read this list, because an
+        accelerator of these releases has a list of cores.
         """
         return [self]
 
     def get_core(self, core_id: int = 0) -> "Accelerator":
-        """Core with the number `core_id`. For 0, the result is this core; other numbers raise ValueError."""
+        """Core with the number `core_id`. For 0, the result is this core. Any other number raises ValueError."""
         if core_id != 0:
             raise ValueError(f"{self.name} has only core 0, not core {core_id}")
         return self
@@ -293,8 +293,8 @@ class Accelerator(Shown):
         return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
 
     def recalculate_memory_hierarchy_information(self) -> None:
-        """Do nothing. In zigzag-dse, this call updates stored tables of the hierarchy. In tilewright, the tables are
-        computed when they are read.
+        """Do nothing. In zigzag-dse, this call updates stored tables of the hierarchy. In tilewright, each table is
+        computed whenever a stage reads the table.
         """
 
     def __str__(self) -> str:
@@ -309,8 +309,8 @@ class Accelerator(Shown):
         return hash(self._core)
 
     def as_core(self) -> Core:
-        """Core of tilewright with the changes of the user's stages. If there are no changes, it is the original core.
-        Raises InputError for invalid sizes.
+        """Core of tilewright with the changes of the user's stages. If the user's stages changed nothing, the result is
+        the original core. Raises InputError for invalid sizes.
         """
         core, array = self._core, self.operational_array
         if self._state() == self._read:

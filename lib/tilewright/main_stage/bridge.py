@@ -138,11 +138,11 @@ def option_text(name: str, value: Any) -> str:
 
 
 def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """Value of the configuration key `pipeline`. A run with this value does the same as a script with these stages and
-    keywords.
+    """Value of the configuration key `pipeline`. A run with this value has the same results as a script with these
+    stages and keywords.
 
-    The value has one entry (see `entry_of`) for each stage except the parsers. Raises InputError for mistakes in the
-    script, and for a user's stage, which has no counterpart in a pipeline.
+    The value has one entry for each stage, but none for parsers (see `entry_of`). Raises InputError for mistakes in the
+    script. Raises InputError also for a user's stage, because such a stage has no counterpart in a pipeline.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
@@ -158,16 +158,17 @@ def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]
 
 
 def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
-    """Entry for the stage `name` in the configuration key `pipeline`, with the parameters of `parameters_given`.
-    Without parameters, the entry is only the name. `several` is true for the multi-core flow.
+    """Entry for the stage `name` in the configuration key `pipeline`: the name of the stage in tilewright, with the
+    parameters that `parameters_given` returns. Without parameters, the entry is only the name. `several` is true for
+    the multi-core flow.
     """
     given = parameters_given(name, keywords, several)
     return {"stage": name, "parameters": given} if given else name
 
 
 def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Parameters of a stage to which the keywords give a value other than the default: name -> value. The result is {}
-    if the stage only writes files, or if a value is wrong.
+    """Parameters of a stage that the keywords set: name -> value. Only values that differ from the default are listed.
+    The result is {} if the stage only writes files, or if a value is wrong.
     """
     if name in WATCHERS:
         return {}
@@ -237,8 +238,8 @@ def described(value: Any, part: str) -> str:
 def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
     """Pair (options, edits) with the same effect as the stages; None if there is no such pair.
 
-    The options select a default pipeline that maps layers by the same stages. If the script also has stages that only
-    write files, the edits add these stages to the pipeline; otherwise, the edits are None.
+    The options select a default pipeline, which maps layers by the same stages. The edits add the script's stages that
+    only write files to this pipeline. If the script has no stages that only write files, the edits are None.
     """
     names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
     mapping = [name for name in names if name not in WATCHERS and name != "Sum"]
@@ -254,7 +255,7 @@ def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict
 
 
 def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a run: name -> value. They are of three kinds:
+    """Options of a run: name -> value. There are three kinds of options:
 
     * the preset of zigzag-dse;
     * each item of `options` whose value is not its default;
@@ -292,18 +293,19 @@ def edits_of(names: Sequence[str]) -> list[Any] | None:
 
 
 def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
-    """Remarks on the parts of a script that a configuration cannot express in the same form, such as user's stages and
-    keywords that set no parameter of tilewright.
+    """Remarks on the parts of a script that a configuration expresses in another form or not at all. Examples are
+    user's stages, and keywords that set no parameter of tilewright.
     """
     found = [str(no_counterpart(stage)) for stage in stages if not our_name(stage)]
     for keyword in words.KEYWORDS:
         if keyword.parameter or keyword.required or keyword.name in (words.FOLDER, words.PATTERN):
             continue
         if any(spelling in keywords for spelling in keyword.spellings):
-            found.append(f"{words.spelling_of(keywords, keyword.name)}: here {keyword.says}")
+            found.append(f"{words.spelling_of(keywords, keyword.name)} has a counterpart in tilewright: {keyword.says}")
     if "plot_hof" in keywords:
         found.append(
-            "plot_hof: here the run writes the Pareto front to allocation.json, and its report draws the front"
+            "plot_hof has a counterpart in tilewright: the run writes the Pareto front to allocation.json, and the"
+            " report of the run draws the front"
         )
     if any(our_name(stage) and stage.ours in WATCHERS for stage in stages):
         found.append("files that stages save are in the folder exports/ of the run")

@@ -70,9 +70,9 @@ class MainStage:
         """List of the pairs (CME, further information) that the outermost stage yields. A CME is a cost model
         evaluation.
 
-        On several cores, the result is a pair of lists, because scripts for Stream expect this form: the evaluations,
-        and the further information of each evaluation. Raises InputError for mistakes in stages and keywords, and for
-        an error in the code of a user's stage.
+        On several cores, the result is a pair of lists, because scripts for Stream expect this form. The first list has
+        the evaluations. The second list has the further information of each evaluation. Raises InputError for mistakes
+        in stages and keywords, and for an error in the code of a user's stage.
         """
         from tilewright.main_stage.checks import check_keywords
         from tilewright.main_stage.own import new_session
@@ -89,7 +89,7 @@ class MainStage:
 
     def _run_own(self, first: StageCallable, rest: Sequence[StageCallable]) -> list[Pair]:
         """Run `first`, the outermost stage of the script, which must be a user's stage. Returns the pairs (CME, further
-        information) that it yields.
+        information) that `first` yields.
         """
         from tilewright.main_stage.plan import own_stage
 

@@ -55,7 +55,7 @@ def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
 
 
 def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
-    """Item that the first stage of a list gets, made from the keywords. Its type is `kind`: a problem of mapping a
+    """Input of the first stage of a list, made from the keywords. The input has the type `kind`: a problem of mapping a
     layer, a problem of ordering temporal loops, or a batch of loop orders.
     """
     if kind is LayerProblem:
@@ -67,7 +67,8 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
 
 
 def cost_model(keywords: Keywords) -> Iterator[Pair]:
-    """Yield one pair: the cost model evaluation (CME) of the temporal mapping that the keywords describe, and None.
+    """Yield one pair (CME, None). The cost model evaluation (CME) belongs to the temporal mapping that the keywords
+    describe.
 
     If a mapper made the mapping, all mappings in the batch of the mapper are evaluated at once, and their costs are
     kept for later calls.

@@ -44,7 +44,7 @@ def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
             continue
         if name in words.NO_COUNTERPART:
             if value:
-                message = f"has no counterpart here: {words.NO_COUNTERPART[name]}"
+                message = f"has no counterpart in tilewright: {words.NO_COUNTERPART[name]}"
                 problems.append(Problem(message, path=name, value=repr(value)[:60]))
             continue
         problems.append(unread(name, readable, of_own))
@@ -66,8 +66,8 @@ def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def expanded(names: Iterable[str]) -> set[str]:
-    """The given names of stages. If the multi-core flow has another name for one of the stages, this other name is
-    added.
+    """Names of the given stages. If the multi-core flow has another name for a given stage, the result also has this
+    other name.
     """
     alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
     return {one for name in names for one in (name, alike.get(name, name))}
@@ -76,9 +76,9 @@ def expanded(names: Iterable[str]) -> set[str]:
 def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
     """Problem for the keyword `name`, which no stage in the script's list of stages reads.
 
-    If a stage of tilewright that is not in the list reads the keyword, the problem names this stage. If there is none,
-    the problem suggests the most similar name among `readable` and `of_own`. `readable` has the keywords that
-    tilewright's stages in the list read, and `of_own` has the names in the code of the user's stages.
+    If another stage of tilewright reads the keyword, the problem names this stage. If no stage of tilewright reads the
+    keyword, the problem suggests the most similar name from two lists. `readable` has the keywords that tilewright's
+    stages in the script read. `of_own` has the names that occur in the code of the user's stages.
     """
     known = words.BY_SPELLING.get(name)
     if known is not None:
@@ -152,7 +152,7 @@ def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
 
 
 def signature_of(stage: Any) -> dict[str, inspect.Parameter]:
-    """Parameters of a user's stage; {} if they are not known."""
+    """Parameters of a user's stage; {} if the parameters are not known."""
     try:
         return dict(inspect.signature(stage).parameters)
     except (TypeError, ValueError):
@@ -191,8 +191,8 @@ def texts_of(code: Any) -> set[str]:
 
 
 def parameters_of(names: Iterable[str]) -> list[str]:
-    """Names of those parameters of the stages `names` that a script can set by keywords. `names` are the names that
-    tilewright gives to the stages.
+    """Names of the parameters that a script can set by keywords, for the stages `names`. `names` has the names of the
+    stages in tilewright.
     """
     found: list[str] = []
     for name in names:

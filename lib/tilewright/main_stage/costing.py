@@ -54,8 +54,9 @@ def costs_of(keywords: Mapping[str, Any]) -> tuple[CostedBatch, int]:
     """Pair (costs of a batch of loop orders, index in the batch). The index selects the loop order that the keywords
     describe.
 
-    If a mapper made the order, the batch is that of the mapper. Otherwise, the batch has only this order. Raises
-    InputError if the keywords describe no loop order, or if the order does not fit into the memories.
+    If a mapper made the loop order for this problem, the batch is the batch of the mapper. Otherwise, the batch has
+    only this order. Raises InputError if the keywords describe no loop order, or if the order does not fit into the
+    memories.
     """
     batch, row = order_batch_of(keywords, conversion_parameters(keywords))
     costs = costed(batch)

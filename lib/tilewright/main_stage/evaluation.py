@@ -31,8 +31,8 @@ SUMS = (
 )
 """Names of attributes that are summed over layers."""
 TABLES = ("mem_energy_breakdown", "mem_energy_breakdown_further", "memory_word_access")
-"""Names of the attributes of a CME that are tables with one value for each operand and memory level. If CMEs of layers
-are summed, these values are summed, too.
+"""Names of the attributes of a CME that are tables with one value for each operand and memory level. A sum of CMEs has
+the sums of these values.
 """
 UTILIZATIONS = {
     "mac_spatial_utilization": "ideal_temporal_cycle",
@@ -245,7 +245,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def ideal_cycle(self) -> float:
-        """Cycles that the layer would take if all units of the array worked all the time."""
+        """Number of cycles that the layer would take if all units of the array worked in every cycle."""
         return self._cycles("ideal")
 
     @cached_property
@@ -337,8 +337,8 @@ class CumulativeCME(CostModelEvaluationABC):
 
     @property
     def layer(self) -> list[int]:
-        """Ids of the layers whose CMEs are summed. `layer` is the name of `layer_ids` in releases of zigzag-dse before
-        3.0.
+        """Ids of the layers whose CMEs are summed. Releases of zigzag-dse before 3.0 use the name `layer` for
+        `layer_ids`.
         """
         return self.layer_ids
 

@@ -32,7 +32,7 @@ class Keyword:
     parameter: str = ""
     """Name of the parameter of tilewright that gets the value of the keyword; '' if there is no such parameter."""
     of: tuple[str, ...] = ()
-    """Names of the stages of tilewright that have the parameter `parameter`; () if they are the same as `stages`."""
+    """Names of the stages of tilewright that have the parameter `parameter`. () stands for the stages in `stages`."""
     says: str = ""
     """Counterpart of the keyword in tilewright, as text for messages."""
     required: bool = False
@@ -103,8 +103,8 @@ KEYWORDS = (
     Keyword(*("scheduler_candidate_selection", ("InterCoreMapping",), ()), parameter="scheduler_candidate_selection"),
     Keyword("operands_to_prefetch", ("InterCoreMapping",), (), "operands_to_prefetch"),
 )
-"""Keywords, in the order in which messages list them. Their spellings are those of zigzag-dse 2.4, of zigzag-dse 3.9.1,
-and of Stream until 2024.
+"""Keywords, in the order in which messages list them. The spellings come from zigzag-dse 2.4, from zigzag-dse 3.9.1,
+and from Stream until 2024.
 """
 
 NO_COUNTERPART = {
@@ -113,13 +113,13 @@ NO_COUNTERPART = {
     "nb_multiprocessing_threads": "searches use threads: --jobs",
     "visualize_node_hw_performances_path": "tilewright report draws the costs of the cores",
 }
-"""Keyword without a counterpart -> text that says what tilewright does instead."""
+"""Keyword without a counterpart -> text that describes the behaviour of tilewright instead."""
 
 BY_SPELLING: Mapping[str, Keyword] = {spelling: keyword for keyword in KEYWORDS for spelling in keyword.spellings}
 
 
 def given(keywords: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """Value of a keyword, given in any of its spellings; `default` if it is not given."""
+    """Value of a keyword, given in any of its spellings; `default` if the script does not give the keyword."""
     return next((keywords[spelling] for spelling in BY_SPELLING[name].spellings if spelling in keywords), default)
 
 

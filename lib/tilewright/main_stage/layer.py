@@ -2,7 +2,7 @@
 `zigzag.mapping`).
 
 A user's stage can set some attributes of a layer (`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`), and
-can pass on mappings. The stages below it get these attributes and mappings.
+can pass on mappings. The stages below the user's stage get these attributes and mappings.
 """
 
 import math
@@ -46,7 +46,7 @@ class SpatialMapping(dict[str, Any]):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Mapping as a dict, which is this object itself."""
+        """Mapping as a dict. The result is this object itself."""
         return self
 
     @property
@@ -62,7 +62,7 @@ class SpatialMapping(dict[str, Any]):
 def unrolling_of(value: Any) -> Unrolling:
     """Spatial mapping in tilewright's form, from a table: array dimension -> loop dimension -> factor.
 
-    Raises InputError if `value` is not such a table, or if a factor is not a positive integer.
+    Raises InputError if `value` is not a table of this form, or if a factor is not a positive integer.
     """
     wrong = Problem(
         *("is not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
@@ -83,7 +83,7 @@ class LayerDimSizes(Fixed):
 
     @property
     def data(self) -> dict[str, int]:
-        """Sizes as a dict, which is this object itself."""
+        """Sizes as a dict. The result is this object itself."""
         return self
 
     @property
@@ -138,7 +138,7 @@ class LayerNode(Shown):
 
     @property
     def loop_dim_size(self) -> LayerDimSizes:
-        """Sizes by loop dimension, under the name of releases before 3.0."""
+        """Sizes by loop dimension. The attribute has the name that zigzag-dse used before 3.0."""
         return self.layer_dim_sizes
 
     @property
@@ -307,8 +307,8 @@ class TemporalMapping(Shown):
     def as_batch(self, problem: TemporalProblem) -> OrderBatch:
         """Batch with the loop order and the level boundaries of a mapping that a user's stage made.
 
-        Raises InputError if an operand does not have one list of loops for each of its memory levels, or if the
-        operands do not have the same loop order.
+        Raises InputError in two cases: an operand does not have one list of loops for each of its memory levels, or two
+        operands have different loop orders.
         """
         levels = self._levels or {}
         orders = {

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Name(str):
-    """Name of an operand or a dimension. `str(name)` and `name.name` are the same text."""
+    """Name of an operand or a dimension. `str(name)` and `name.name` give the same text."""
 
     __slots__ = ()
 
@@ -51,7 +51,9 @@ class TemporalMappingType(StrEnum):
 
 
 class Fixed(dict[str, Any]):
-    """Read-only table. A change raises TypeError, because it would have no effect on the run."""
+    """Read-only table. An attempt to change the table raises TypeError, because the change would have no effect on the
+    run.
+    """
 
     def _refuse(self, *_: object, **__: object) -> Any:
         raise TypeError("this table cannot be changed, because a change would have no effect on the run")

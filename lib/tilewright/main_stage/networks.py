@@ -54,8 +54,9 @@ def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
 
 
 def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
-    """Pairs (CME, further information) of `found`, the result for one layer. If a user's stage yielded the result, they
-    are the pairs of this stage. Otherwise, there is one pair for each mapping of the result that fits the memories.
+    """Pairs (CME, further information) of `found`, the result for one layer. If a user's stage yielded the result, the
+    function returns the pairs of this stage. Otherwise, there is one pair for each mapping of the result that fits the
+    memories.
 
     If `found` is a list of results, there is only one pair: (list of the pairs of these results, None).
     """
@@ -85,8 +86,8 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
 
     * A generator of spatial mappings or a mapper yields the pair (mapping that it made, information of the stages
       below).
-    * A stage of the class Reduction yields the pairs (CME, further information) of the mappings that it compared, or []
-      if these pairs are not kept.
+    * A stage of the class Reduction yields the pairs (CME, further information) of the mappings that it compared. If
+      these pairs are not kept, it yields [].
     * For a user's stage, `said` is the pair that the stage yielded for this mapping, and the information is its second
       element. If `said` is None, the stage yields the information of the stages below.
     * Any other stage yields the information of the stages below.
@@ -167,8 +168,8 @@ class OthersAbove(Stage):
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     """Stages of a pipeline, with two additional stages around each stage of the class Reduction (a stage that keeps the
-    best mapping): an OthersAbove directly above it, and an OthersBelow directly below it. These two keep the mappings
-    from which the Reduction chooses (keyword `reduce_minimal_keep_others`).
+    best mapping): an OthersAbove directly above it, and an OthersBelow directly below it. The two additional stages
+    keep the mappings from which the Reduction chooses (keyword `reduce_minimal_keep_others`).
     """
     found: list[Stage] = []
     for stage in stages:
@@ -231,9 +232,9 @@ class Network:
         """Records of the layer `node`, which is at index `place` of the execution order. User's stages get the name and
         the number of this layer.
 
-        If the user's stages yield nothing for the layer, there are two cases. If a stage of the class Reduction is
-        above them, InputError is raised, because the Reduction has nothing to choose from. Otherwise, the layer is left
-        out, with a warning.
+        The user's stages may yield nothing for the layer. If a stage of the class Reduction is above the user's stages,
+        this raises InputError, because the Reduction has nothing to choose from. Otherwise, the layer is left out of
+        the result, with a warning.
         """
         run = session()
         run.node, run.said = node, {}
@@ -296,7 +297,7 @@ class Network:
             yield from pairs_of(one, stages, layer, self.attached)
 
     def _alternatives(self, record: LayerRecord, pairs: Sequence[Pair]) -> Iterator[LayerRecord]:
-        """Records of those mappings in `pairs` that belong to the layer of `record` but were not chosen. Stages that
+        """Records of the mappings in `pairs` that belong to the layer of `record`, but were not chosen. Stages that
         save all results need these records. In `attached`, each of these records has an empty list of pairs.
         """
         for cme in single(pairs):

@@ -1,8 +1,9 @@
 """Support for stages that users write for the class `MainStage` of ZigZag.
 
-Each such stage becomes one stage of a pipeline of tilewright.
+Each user's stage becomes one stage of a pipeline of tilewright.
 
-A user's stage is constructed with keyword arguments. It constructs the stages below it, and yields their results.
+A user's stage is constructed with keyword arguments. The user's stage constructs the stages below it, and yields their
+results.
 
 Errors in user's stages are reported with their file and line.
 """
@@ -58,11 +59,11 @@ class Anything(metaclass=_Any):
 
 @dataclass
 class Session:
-    """State of one run of a script. The state is kept here and not in the pipeline."""
+    """State of one run of a script. The pipeline itself keeps no state."""
 
     node: WorkloadNode | None = None
-    """Layer that is being mapped. None if no user's stage is below Workload, because layers are then not mapped one
-    after another.
+    """Layer that is being mapped. The value is None if no user's stage is below Workload, because layers are not mapped
+    one after another in this case.
     """
     layer: LayerNode | None = None
     """View of the layer that is being mapped, for the user's stages."""
@@ -127,7 +128,7 @@ class OwnStage(Stage):
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """True if a stage of tilewright is above the user's stage, parsers not counted. The user's stage must then yield
+    """True if a stage of tilewright, other than a parser, is above the user's stage. The user's stage must then yield
     CMEs (cost model evaluations), because the stage above accepts nothing else.
     """
     attached: Attached = field(default_factory=dict)
@@ -231,8 +232,9 @@ class OwnStage(Stage):
             yield together(waiting)
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
-        """Keep the pair (CME, further information) that the user's stage yielded for a mapping, but only in two cases:
-        the pair differs from the one that the stages below yielded, or another pair is already kept for this mapping.
+        """Keep the pair (CME, further information) that the user's stage yielded for a mapping. The pair is kept only
+        in two cases: the pair differs from the pair of the stages below, or another pair is already kept for this
+        mapping.
         """
         said = self.session.said
         key = mapping_key(cme._costs.batch, cme._row) if said else None
@@ -251,11 +253,11 @@ class OwnStage(Stage):
         return self._raw(pair)
 
     def _raw(self, pair: Pair) -> Any:
-        """Result (`_Raw`) that holds a pair whose first element is not a CME. Only user's stages and the script can
-        read such a pair.
+        """Result (`_Raw`) that holds a pair whose first element is not a CME. Only the user's own stages and script
+        can read the pair.
 
-        Raises InputError if a stage of tilewright above needs a CME (`is_below_others`), unless the first element is a
-        list.
+        If the first element is a list, every stage accepts the pair. Otherwise, InputError is raised if the pair would
+        reach a stage of tilewright that needs a CME (`is_below_others`).
         """
         if self.is_below_others and not isinstance(pair[0], list):
             raise self.fault(f"run yielded {type(pair[0]).__name__} in place of a CME")
@@ -288,8 +290,8 @@ def own_class(name: str, is_leaf: bool) -> type[OwnStage]:
 
 
 def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
-    """Result with the mappings of `cmes`, which all belong to one batch. Its energies and latencies are those of the
-    CMEs, including the values that user's stages set.
+    """Result with the mappings of `cmes`, which all belong to one batch. The result has the energies and latencies of
+    the CMEs, including the values that user's stages set.
     """
     costs, rows = cmes[0]._costs, np.array([cme._row for cme in cmes])
     batch = costs.batch
@@ -312,7 +314,9 @@ class SumOfWhatPasses(Sum):
 
 
 def total_of(item: NetworkProblem, records: Sequence[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
-    """Result with `records`, and with totals over those layers of the network that have a record."""
+    """Result with `records`, and with totals over the layers that have a record. Layers of the network without a record
+    are left out of the totals.
+    """
     names = {name for record in records for name in record.names}
     nodes = tuple(node for node in item.workload.nodes if node.layer is not None and node.layer.name in names)
     kept = {node.node_id for node in nodes}
@@ -335,7 +339,7 @@ def file_of(maker: Any) -> Path | None:
 
 
 def _code_of(maker: Any) -> CodeType | None:
-    """Compiled code of a user's stage: its method `run`, or the stage itself if it is a function."""
+    """Compiled code of a user's stage: the method `run` of a class, or the function if the stage is a function."""
     for one in (vars(maker).get("run") if isinstance(maker, type) else None, getattr(maker, "run", None), maker):
         if (code := getattr(one, "__code__", None)) is not None:
             return cast(CodeType, code)

@@ -71,8 +71,8 @@ class Plan:
     stages: tuple[Stage, ...]
     item_type: type
     attached: Attached
-    """Results of the user's stages, each with its pairs (CME, further information). A CME is a cost model evaluation,
-    as in zigzag-dse.
+    """Results of the user's stages, each with its pairs (CME, further information). A CME (cost model evaluation) is
+    the result of zigzag-dse for a mapping.
     """
 
     @property
@@ -84,8 +84,8 @@ class Plan:
 def planned(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Plan:
     """Pipeline for a list of stages, with the parameters that keywords give.
 
-    Raises InputError that lists all keywords with wrong values. If there are none, raises InputError that lists all
-    stages in wrong positions.
+    Raises InputError that lists all keywords with wrong values. If all values are right, raises InputError that lists
+    all stages in wrong positions.
     """
     several = is_of_several_cores(stages)
     item_type = item_type_of(stages, keywords, several)
@@ -127,8 +127,8 @@ def own_stage(
 def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
     """Triples (index in the list, stage, name in tilewright), one for each stage. The name is '' for a user's stage.
 
-    In zigzag-dse, the generator of spatial mappings also converts them. Here, a separate stage that converts them is
-    added after the generator.
+    In zigzag-dse, one stage generates and converts spatial mappings. In tilewright, a separate stage for the conversion
+    is added after the stage that generates them.
     """
     found = [(place, stage, our_name(stage)) for place, stage in enumerate(stages)]
     generators = [at for at, (_, _, name) in enumerate(found) if name in GENERATORS]
@@ -141,7 +141,7 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
     """Problem of a pipeline, with its path and its message rewritten for the script of the user. The new path names the
     stage by its index and its name in `stages`, such as `list_of_callables[2] (LomaStage)`. For a problem that belongs
-    to no stage, it is `list_of_callables`.
+    to no stage, the new path is `list_of_callables`.
 
     `places` has the index in `stages` for each stage of the pipeline.
     """
@@ -239,8 +239,8 @@ def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
 
 
 def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
-    """File name made from a pattern. Its fields are replaced by the time, or by the values of keywords. These values
-    must be texts or numbers.
+    """File name made from a pattern. Each field of the pattern is replaced by the time or by the value of a keyword.
+    Only values that are texts or numbers are used.
     """
     from datetime import datetime
 
@@ -274,7 +274,7 @@ def flow_from(item_type: type, several: bool) -> Flow:
 
 
 def item_type_of(stages: Sequence[Any], keywords: Mapping[str, Any], several: bool) -> type:
-    """Type of the item that the first stage of a list gets. It follows from the stages and the keywords."""
+    """Type of the input of the first stage of a list. The type follows from the stages and the keywords."""
     names = {our_name(stage) for stage in stages}
     if names & PARSERS:
         return Descriptions

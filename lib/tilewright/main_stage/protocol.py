@@ -1,8 +1,8 @@
 """Form of stages in zigzag-dse and Stream.
 
-A stage is made from keywords and from the list of the stages below it. The stage makes the first stage of this list and
-gives it the rest of the list. Each stage yields pairs of a cost model evaluation (CME) and further information. The
-form is that of `zigzag.stages.stage` and `zigzag.stages.main` of zigzag-dse 3.9.1.
+A stage is made from keywords and from the list of the stages below it. The stage makes the first stage of this list,
+and passes the rest of the list to it. Each stage yields pairs of a cost model evaluation (CME) and further information.
+`zigzag.stages.stage` and `zigzag.stages.main` of zigzag-dse 3.9.1 define this form.
 """
 
 from abc import ABCMeta, abstractmethod
@@ -20,8 +20,8 @@ make the stages below.
 class Stage(metaclass=ABCMeta):
     """Base class of stages, from which the user's stages inherit.
 
-    A leaf is a stage that has no stage below it. Raises ValueError if a leaf is made with a stage below it, or if any
-    other stage is made without a stage below it.
+    A leaf is a stage that has no stage below it. Raises ValueError if a leaf is made with a stage below it. Raises
+    ValueError also if a stage that is not a leaf is made without a stage below it.
     """
 
     def __init__(self, list_of_callables: Sequence[StageCallable], **kwargs: Any) -> None:
@@ -40,5 +40,5 @@ class Stage(metaclass=ABCMeta):
         return self.run()
 
     def is_leaf(self) -> bool:
-        """True if the stage is a leaf, which has no stage below it."""
+        """True if the stage is a leaf. A leaf has no stage below it."""
         return False

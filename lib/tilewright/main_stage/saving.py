@@ -28,28 +28,28 @@ class _InPlace(watchers.Save):
 
 @dataclass(frozen=True)
 class SimpleSave(_InPlace, watchers.SimpleSave):
-    """Stage that saves the energy and the latency of each result that passes through it, in the folder that the user's
-    script gives.
+    """Stage that saves the energy and the latency of each result that passes through the stage, in the folder that the
+    user's script gives.
     """
 
 
 @dataclass(frozen=True)
 class CompleteSave(_InPlace, watchers.CompleteSave):
-    """Stage that saves the inputs and the outputs of each result that passes it, in the folder that the user's
-    script gives.
+    """Stage that saves the inputs and the outputs of each result that passes through the stage, in the folder that the
+    user's script gives.
     """
 
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(_InPlace, watchers.PlotTemporalMappings):
-    """Stage that draws the loop nest of each mapping that passes through it, and bars for the energy and the latency of
-    these mappings. The figures are written to the folder that the user's script gives.
+    """Stage that draws the loop nest of each mapping that passes through the stage, and bars for the energy and the
+    latency of these mappings. The figures are written to the folder that the user's script gives.
     """
 
 
 @dataclass(frozen=True)
 class PickleSave(_InPlace, watchers.PickleSave):
-    """Stage that saves all results that pass it, as a pickled list in the file that the user's script gives."""
+    """Stage that saves all results that pass through it, as a pickled list in the file that the user's script gives."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Dump(_InPlace, watchers.Dump):
 class _Pattern(_InPlace):
     """Base class of stages that save into files named by a pattern.
 
-    If the pattern contains LAYER_MARK, there is one file for each layer. If results of a network have passed the stage,
-    the only file is that of the network. If the pattern does not contain LAYER_MARK, a single file has the list of all
-    results.
+    If the pattern contains LAYER_MARK, the stage writes one file for each layer, or a single file with the results of
+    the network if such results have passed the stage. If the pattern does not contain LAYER_MARK, a single file has the
+    list of all results.
     """
 
     pattern: str = ""
@@ -102,7 +102,7 @@ class _Pattern(_InPlace):
 
 @dataclass(frozen=True)
 class SimplePattern(_Pattern):
-    """Stage that saves the energy and the latency of the results that pass it."""
+    """Stage that saves the energy and the latency of the results that pass through it."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
         """Pairs (beginning of the file name, content), one for each network that has passed. If no network has passed,

@@ -47,7 +47,7 @@ class StreamCostModelEvaluation:
 
     @property
     def scheduler_candidate_selection(self) -> str:
-        """Name of the rule by which a core chooses the computation node that it runs next."""
+        """Name of the rule by which each core chooses its next computation node."""
         return str(self.result.problem.settings.stated()["scheduler_candidate_selection"])
 
     @property

@@ -1,6 +1,6 @@
-"""Stages of zigzag-dse that scripts use, but that tilewright does not need for its own pipelines.
+"""Stages of zigzag-dse that scripts use, but that pipelines of tilewright do not need.
 
-Their results are the same as in zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages`
+The results are the same as in zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages`
 of 3.9.1). The stages start no processes, because the searches of tilewright are compiled code.
 """
 

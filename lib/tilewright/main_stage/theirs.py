@@ -31,9 +31,10 @@ class _Module(ModuleType):
     __path__: MutableSequence[str] = []  # noqa: RUF012  no module lies below
 
     def __getattr__(self, name: str) -> Any:
-        """Object called `name`: from `tilewright.main_stage`, or from `HELPERS`, or else a submodule.
+        """Object called `name`. The name is looked up in `tilewright.main_stage`, then in `HELPERS`, then among the
+        submodules.
 
-        Raises ImportError with the nearest name if there is no such object, and AttributeError if `name` begins with
+        Raises ImportError with the nearest name if no object has this name, and AttributeError if `name` begins with
         `__`.
         """
         if name.startswith("__"):
@@ -49,8 +50,8 @@ class _Module(ModuleType):
         raise ImportError(f"tilewright does not provide {name} of {self.__name__}{hint}")
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """Raise ImportError. If a script calls a module, the name stands for a function of zigzag-dse or Stream that
-        tilewright does not provide.
+        """Raise ImportError, because a script called a module as a function. zigzag-dse or Stream has a function
+        of this name, but tilewright does not provide it.
         """
         raise ImportError(f"tilewright does not provide the function {self.__name__}")
 
@@ -58,13 +59,13 @@ class _Module(ModuleType):
 HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
 """Replacements for functions of zigzag-dse and Stream that scripts use in addition to stages."""
 MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
-"""Names of modules of zigzag-dse and Stream that are not in lower case, so that `is_module_name` recognises them only
-by this list. `tilewright.main_stage` has no objects with these names.
+"""Names of modules of zigzag-dse and Stream that contain capital letters. `is_module_name` recognises such a name only
+if it is listed here. `tilewright.main_stage` has no objects with these names.
 """
 
 
 def is_module_name(name: str) -> bool:
-    """True if a name can be that of a module of zigzag-dse or Stream."""
+    """True if a module of zigzag-dse or Stream can have this name."""
     return name.islower() or name in MODULES or name in main_stage.__all__
 
 
@@ -88,8 +89,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextmanager
 def answering_imports() -> Iterator[None]:
-    """Context in which a script can import the packages of zigzag-dse and Stream. The imported modules are those of
-    tilewright.
+    """Context in which a script can import the packages of zigzag-dse and Stream, and gets modules of tilewright
+    instead.
     """
     finder, before = _Finder(), set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in PACKAGES}

@@ -43,8 +43,8 @@ class DNNWorkload(Shown):
 
     @property
     def node_list(self) -> list[LayerNode]:
-        """Layers in execution order. The list is empty until the parsers have read hardware, workload and mapping, and
-        always on several cores.
+        """Layers in execution order. The list is empty until the parsers have read hardware, workload and mapping. On
+        several cores, the list is always empty.
         """
         nodes = self._network.layers_in_order
         if not isinstance(self._item, NetworkProblem):
@@ -120,7 +120,7 @@ def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
 
 def layer_node(problem: LayerProblem, node: WorkloadNode | None) -> LayerNode:
     """View of a layer for the user's stages. `node` gives its name and its number in the network. If `node` is None,
-    the name is that of the layer in `problem`, and the number is 0.
+    the name comes from the layer in `problem`, and the number is 0.
     """
     layer = node.layer if node is not None and node.layer is not None else problem.layer
     return LayerNode(problem, layer, node.node_id if node is not None else 0)
@@ -153,8 +153,8 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
     of the multi-core flow, and the result is this item.
 
     Raises InputError if the keywords do not contain a network and an accelerator that parsers have read. Raises
-    InputError also if a stage changes the accelerator too late. With several cores, this is any stage below
-    AcceleratorParserStage; on one core, it is any stage below SearchUnusedMemoryStage.
+    InputError also if a stage changes the accelerator too late. With several cores, a change is too late in any stage
+    below AcceleratorParserStage. On one core, a change is too late in any stage below SearchUnusedMemoryStage.
     """
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):
@@ -246,7 +246,7 @@ def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -
 
 
 class NotHandedOnError(InputError):
-    """Error for a user's stage that does not pass on a keyword which the stage below needs."""
+    """Error for a user's stage that does not pass on a keyword. The stage below needs this keyword."""
 
 
 def missing(name: str, allowed: str) -> NotHandedOnError:

@@ -1,10 +1,12 @@
 """Plans in which weights pass through all cores, and the layers of a stack advance at the same pace.
 
-Layers of equal depth form a stack. The depth of a layer is the largest number of layers with weights on a path to this
-layer, itself included. For example, two matrix products of the same input, and the elementwise layers that join their
-results, have equal depths. Corresponding pieces of these layers run one after another, so that only few intermediate
-results exist at the same time. If the inputs of a layer leave little room for its weights, its pieces of weights are
-cut into smaller steps along the reduction.
+Layers of equal depth form a stack. Each path that ends at a layer has a number of layers with weights, and this number
+includes the layer itself. The depth of the layer is the largest of these numbers. For example, two matrix products of
+the same input have equal depths. Elementwise layers that join the results of the products have this depth, too.
+
+Corresponding pieces of the layers of a stack run one after another, so that only few intermediate results exist at the
+same time. If the inputs of a layer leave little room for the weights, the pieces of weights are cut into smaller steps
+along the reduction.
 """
 
 import math
@@ -28,8 +30,8 @@ PROGRESS = "progress"
 
 
 def advancing_tasks(problem: SystemProblem, space: PlanSpace) -> Iterator[Task]:
-    """Tasks that evaluate plans whose layers advance together. There are no tasks if weights need not pass through the
-    cores (`are_weights_passed`), or if the run fixes a rule of candidate selection other than `progress`.
+    """Tasks that evaluate plans whose layers advance together. There are no tasks in two cases: weights need not pass
+    through the cores (`are_weights_passed`), or the run fixes a rule of candidate selection other than `progress`.
     """
     if space.fixed.selection not in (None, PROGRESS) or not are_weights_passed(space):
         return
@@ -58,7 +60,7 @@ def advancing_plan(problem: SystemProblem, space: PlanSpace, width: int, depth: 
 
 def advancing_stacks(problem: SystemProblem, space: PlanSpace) -> tuple[tuple[int, ...], ...]:
     """Ids of the layers of each stack. Layers of equal depth form a stack. The depth of a layer is the largest number
-    of layers with weights on a path from the inputs of the network to this layer, itself included.
+    of layers with weights on a path from the inputs of the network to this layer, the layer itself included.
     """
     weighted = {one.node.node_id for one in space.layers if one.weight_bits}
     depth: dict[int, int] = {}
@@ -75,10 +77,10 @@ def stepped(one: LayerSpace, width: int, depth: int) -> LayerTiles | None:
     """Tiles of a layer with weights: one part of the rows (or of the batch) for each core, and pieces of `width`
     channels.
 
-    A core must have room for the inputs and outputs of a piece together with `depth` pieces of the weights. If it has
-    not, the pieces are cut into the smallest sufficient number of steps along the reduction. The result is None if no
-    number of steps is sufficient, if the mapping file fixes parts or tiles, or if the layer lacks the dimensions for
-    these cuts.
+    A core must have room for the inputs and outputs of a piece together with `depth` pieces of the weights. If a core
+    has too little room, the pieces are cut into steps along the reduction. The number of steps is the smallest
+    sufficient number. The result is None in three cases: no number of steps is sufficient, the mapping file fixes parts
+    or tiles, or the layer lacks the dimensions for these cuts.
     """
     across = one.rows or one.third
     if one.between is not None or one.within is not None or not across or not one.channels:
@@ -114,9 +116,9 @@ def stepped_dimensions(space: PlanSpace) -> list[frozenset[str]]:
 
 
 def _widths(space: PlanSpace) -> list[int]:
-    """Numbers of channels that are tried for a piece: half of the channels that fill an array, all channels that fill
-    it, and LEAST_PASSING channels. Half is a compromise: wide pieces use the array better, but a core has room for
-    fewer of them.
+    """Numbers of channels that are tried for a piece: the number of channels that fill an array, half of this number,
+    and LEAST_PASSING. Numbers below LEAST_PASSING are replaced by LEAST_PASSING. Half is a compromise: wide pieces use
+    the array better, but a core has room for fewer wide pieces.
     """
     unit = max((unit for one in space.layers if one.weight_bits for unit in one.units), default=1)
     return list(dict.fromkeys(max(LEAST_PASSING, width) for width in (unit // 2, unit, LEAST_PASSING)))

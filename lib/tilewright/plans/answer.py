@@ -45,7 +45,9 @@ SEARCH_FIELDS = ("seed", "nb_plans", "nb_schedules", "fusion_time_budget_s", "fu
 
 @dataclass(frozen=True)
 class CutWorth:
-    """Benefit of one cut between two stacks: it follows from the latency and energy of the plan without this cut."""
+    """Benefit of one cut between two stacks. The benefit follows from the latency and energy of the plan without this
+    cut.
+    """
 
     after: str
     """Name of the last layer before the cut."""
@@ -59,8 +61,8 @@ class CutWorth:
 
 @dataclass(frozen=True)
 class ReductionTrial:
-    """Result of one search, for the network as it is or for a network in which some reductions are cut between
-    cores.
+    """Result of one search. The search is for the network as it is, or for a network in which some reductions are cut
+    between cores.
     """
 
     layers: tuple[str, ...]
@@ -112,11 +114,9 @@ class Fusion:
     searches: int = 1
     """Number of searches that share the limits of the call."""
     uncut: "Fusion | None" = None
-    """Result for the network as it is, without cuts of reductions. None if this `Fusion` itself is for the network as
-    it is.
-    """
+    """Result for the network without cuts of reductions; None if this `Fusion` itself is for this network."""
     known: KnownRows | None = None
-    """Costs of computation nodes that the search computed in this process, so that they are not computed again."""
+    """Costs of computation nodes that the search computed in this process. Later searches can use these costs again."""
 
     @property
     def best(self) -> PlanOutcome:
@@ -182,7 +182,7 @@ class Fusion:
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """Best schedule with its logs, computed and checked when it is first used."""
+        """Best schedule with its logs. The schedule is computed and checked at the first use."""
         return multi_run.schedule(self.multi_core_problem, self._genome)
 
     @cached_property
@@ -269,8 +269,8 @@ class Fusion:
         }
 
     def _start(self) -> JsonObject:
-        """Latency and energy of the start plan on this accelerator, or the reason why it has no schedule. Empty if
-        there is no start plan.
+        """Latency and energy of the start plan on this accelerator, or the reason why it has no schedule. The result is
+        empty if there is no start plan.
         """
         start = self.found.start
         if start is None:

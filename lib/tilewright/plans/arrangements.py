@@ -17,8 +17,9 @@ def arrangements(shape: Shape, cores: int) -> list[tuple[int, ...]]:
     * Consecutive: each core gets consecutive parts.
     * Grid, if several loops cut the layer: the cores form a grid, and each core runs a rectangle of neighbouring parts.
 
-    If several loops cut the layer, each of the first two kinds occurs twice: once with the parts in the order of the
-    list, and once with the parts in an order in which the index of the outermost loop changes fastest.
+    If several loops cut the layer, each of the first two kinds occurs twice, for two orders of the parts. In one order,
+    the index of the innermost loop changes fastest. In the other order, the index of the outermost loop changes
+    fastest.
     """
     parts = math.prod(shape)
     places = [tuple(reversed(place)) for place in itertools.product(*map(range, reversed(shape)))]

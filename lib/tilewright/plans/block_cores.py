@@ -35,14 +35,18 @@ def block_starts(
     runs on fewer cores. For each `n`, there is one allocation for each arrangement of the blocks (`arrangements`). No
     allocation occurs twice.
 
-    The values of `n` come from the layers in `shapes` that have several blocks. One value of a layer is the largest
-    number of cores that the layer can use. There is one more value for each k from 1 to MOST_BLOCKS_A_CORE: the
-    smallest number of cores with which no core runs more than k blocks of the layer. If `every_count` is true, the
-    values of a layer are instead all numbers of cores with which no core runs more than MOST_BLOCKS_A_CORE blocks of
-    the layer.
+    The values of `n` come from the layers in `shapes` that have several blocks. Each of these layers gives the
+    following values:
+
+    * the largest number of cores that the layer can use;
+    * for each k from 1 to MOST_BLOCKS_A_CORE, the smallest number of cores with which no core runs more than k blocks
+      of the layer.
+
+    If `every_count` is true, each of these layers instead gives every number of cores with which no core runs more than
+    MOST_BLOCKS_A_CORE blocks of the layer.
 
     Two kinds of parts are not spread: parts of layers outside `shapes`, and parts that are not allowed on their new
-    core. Such a part keeps its core in `start`. If `start` is None, it runs on its first allowed core.
+    core. A part that is not spread keeps its core in `start`. If `start` is None, it runs on its first allowed core.
     """
     members: dict[int, list[int]] = {layer: [] for layer in shapes}
     for part, (layer, _) in enumerate(space.parts):

@@ -1,6 +1,6 @@
 """Queue of cuts that divide a layer into blocks, sorted by the estimated objective of each cut.
 
-Schedules of the first cuts correct the estimates of the later ones.
+Schedules of the first cuts correct the estimates of the remaining cuts.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ class BlockQueue:
     """Queue of the cuts of a layer that were not tried yet, ordered by estimates.
 
     An estimate assumes that the array of a core never stalls. Each cut that was scheduled gives a ratio: real core time
-    / core time without stalls. The core times in the estimates of the other cuts are multiplied by the smallest of
+    / core time without stalls. The core times in the estimates of the remaining cuts are multiplied by the smallest of
     these ratios.
     """
 

@@ -17,12 +17,12 @@ BLOCKS = "blocks"
 BLOCK_ROUNDS = ((1.1, 0.9), (math.inf, 0.5))
 """Limits for a network of one layer. Cuts of this layer into blocks are tried in several rounds, and each round has a
 pair of limits. The first number is the limit for the estimated latency of a cut, as a multiple of the latency of the
-best plan; it applies only if the objective is the latency. The second number is the largest share of the remaining
-seconds and schedules that the round may use.
+best plan. This limit applies only if the objective is the latency. The second number is the largest share of the
+remaining seconds and schedules that the round may use.
 """
 BLOCK_COUNT_SHARE = 0.5
-"""Largest share of the remaining plans that one round of cuts into blocks may evaluate. The refinement that follows
-has the same limit, but its LEAST_REFINED best cuts are exempt.
+"""Largest share of the remaining plans that one round of cuts into blocks may evaluate. The refinement after the round
+has the same limit, but the LEAST_REFINED best cuts are exempt from it.
 """
 BLOCK_BATCH = 2
 """Number of cuts into blocks in a batch. All cuts of a batch are chosen before any of them is evaluated."""
@@ -32,8 +32,8 @@ layer has the cut with the estimate of rank `r` (0 is the best).
 """
 REFINED_WITHIN, LEAST_REFINED = 1.15, 3
 """Limits for the refinement, which evaluates the best cuts into blocks on every number of cores, with both orders of
-the loops. A cut is refined if its objective is at most REFINED_WITHIN times that of the best cut. If these are fewer
-than LEAST_REFINED cuts, the next best cuts are refined too.
+the loops. A cut is refined if its objective is at most REFINED_WITHIN times the objective of the best cut. At least
+LEAST_REFINED cuts are refined, even if their objectives exceed this limit.
 """
 
 
@@ -85,8 +85,8 @@ class BlockSteps:
 
     def _refine(self, found: Sequence[tuple[PlanOutcome, Blocks]], is_past: IsPast) -> None:
         """Evaluate the best cuts into blocks on every number of cores, and with both orders of the loops. The best
-        LEAST_REFINED cuts come first; they are limited only by the number of remaining plans. The other cuts follow
-        until `is_past` returns True. They use at most half of the plans that remain after the best cuts.
+        LEAST_REFINED cuts come first; they are limited only by the number of remaining plans. The remaining cuts follow
+        until `is_past` returns True. They use at most half of the plans that are left after the best cuts.
         """
         ordered = sorted(found, key=lambda pair: self.trials.rank(pair[0]))
         least = REFINED_WITHIN * self.trials.rank(ordered[0][0])[0] if ordered else 0.0

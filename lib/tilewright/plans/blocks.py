@@ -3,8 +3,8 @@
 A block is a part of a layer along up to three dimensions at the same time: the rows, the channels, and the heads or the
 batch.
 
-For example, `a` parts along rows and `b` parts along channels give `a x b` blocks. If each block has a core of its own,
-the input is read `b` times and the weights are read `a` times. With fewer cores, less data are read, but the
+For example, `a` parts along rows and `b` parts along channels give `a x b` blocks. If each block runs on a separate
+core, the input is read `b` times and the weights are read `a` times. With fewer cores, less data are read, but the
 computation takes longer. Data that do not fit a core are read again. The estimate includes these effects.
 
 The estimate only decides which cuts are scheduled first. The schedules decide which cut is the best.
@@ -34,8 +34,8 @@ REMEMBERED_LAYERS = 64
 
 @dataclass(frozen=True)
 class Machine:
-    """Properties of a system for one layer, including those of the cores that can run the layer. The estimates for
-    cutting the layer into blocks follow from these properties.
+    """Properties of a system for one layer, including the properties of the cores that can run the layer. The estimates
+    for cutting the layer into blocks follow from these properties.
     """
 
     cores: int
@@ -53,7 +53,7 @@ class Machine:
     write_bits_per_cycle: float
     """Largest rate of data from the cores to the off-chip memory, in bits per cycle."""
     shares_port: bool
-    """True if one port carries both the data from the off-chip memory and the data to it."""
+    """True if one port carries the data of both directions: from the off-chip memory, and to the off-chip memory."""
     is_heard: bool
     """True if a bus or a link with multicast brings data from the off-chip memory. Data that several cores need at the
     same time are then sent only once.
@@ -72,14 +72,14 @@ class OnCores:
     port_cycles: float
     """Cycles in which the port to the off-chip memory is busy."""
     first_cycles: float
-    """Cycles until every core has the data of its first block, if the data of a block fit a core. 0 if the data do not
-    fit; the core then computes while they are loaded.
+    """Cycles until every core has the data of its first block. If the data of a block do not fit a core, the value is
+    0, because the core then computes while the data are loaded.
     """
     core_cycles: float
     """Cycles in which the array of the busiest core computes, without stalls."""
     last_cycles: float
-    """Cycles of the last block, which starts only after all data have arrived. 0 if the data of a block do not fit a
-    core; the core then computes while they are loaded.
+    """Cycles of the last block, which starts only after all data have arrived. If the data of a block do not fit a
+    core, the value is 0, because the core then computes while the data are loaded.
     """
     moved_bits: float
     """Bits that are read from or written to the off-chip memory."""
@@ -95,8 +95,8 @@ class Blocks:
     """Cut of a layer into blocks of equal size. The last block along a dimension can be smaller."""
 
     counts: tuple[int, ...]
-    """Number of parts along each dimension in the `dimensions` of `uniform_blocks`; 1 for a dimension that is not
-    cut.
+    """Number of parts along each dimension, in the order of the argument `dimensions` of `uniform_blocks`. The number
+    is 1 for a dimension that is not cut.
     """
     block_cycles: float
     """Cycles of one block on the array of a core, without stalls."""
@@ -156,8 +156,8 @@ def machine(
 def _width(links: Sequence[Link]) -> float:
     """Largest total rate in bits per cycle over these links of the off-chip core; infinite if there is no limit.
 
-    All data pass one link at the off-chip port and one further link. The rate is therefore the smaller of two totals:
-    the width of all links at the port, and the width of all other links.
+    All data pass one link at the off-chip port and one link behind the port. The rate is therefore the smaller of two
+    totals: the width of all links at the port, and the width of all other links.
     """
     found = math.inf
     for are_ports in (True, False):
@@ -174,7 +174,7 @@ def uniform_blocks(layer: Layer, dimensions: Sequence[str], of: Machine) -> tupl
 
     `dimensions` are up to three dimensions of the output, in this order: the rows, the channels, and the heads or the
     batch. If several numbers of parts along a dimension give parts of the same size, only the smallest number is used.
-    The size of the third of `dimensions` must be a multiple of its number of parts.
+    The number of parts along the third dimension must divide the size of this dimension.
     """
     return _uniform_blocks(replace(layer, name=""), tuple(dimensions), of)
 
@@ -206,7 +206,8 @@ def core_counts(parts: int, cores: int) -> tuple[int, ...]:
 
 def part_bits(layer: Layer, sizes: Mapping[str, int]) -> dict[str, int]:
     """Number of bits of each operand that a part of a layer needs. `sizes` has the size of the part along each
-    dimension that is cut. Outputs have the width of partial sums or of final outputs, whichever is larger.
+    dimension that is cut. Outputs have the larger of two widths: the width of partial sums, and the width of final
+    outputs.
     """
     loops = tuple((name, sizes.get(name, size)) for name, size in layer.loop_sizes)
     part, width = replace(layer, loop_sizes=loops), layer.bits_of
@@ -324,8 +325,9 @@ class _Estimate:
         If the outputs or one of the inputs stay on the core, the block reads its inputs once. Otherwise, the block runs
         in pieces along its first two dimensions, and some inputs are read again.
 
-        For a block in pieces, the result is never below the number of bits that the port can send while the block is
-        computed: a mapping is chosen by its cycles, and reads that overlap with the computation cost no cycles.
+        If the block runs in pieces, the result is at least the number of bits that the port can send while the block is
+        computed. The reason: a mapping is chosen by its cycles, and reads that overlap with the computation cost no
+        cycles.
         """
         steps = [math.ceil(size / self._unrolling(place)) for place, size in enumerate(sizes[:2])]
         least = math.inf

@@ -1,7 +1,9 @@
-"""Budget of a search for plans: limits of plans, schedules, CPU seconds and elapsed seconds, and what is used of each.
+"""Budget of a search for plans: limits of plans, schedules, CPU seconds and elapsed seconds, and the used amount of
+each.
 
 With limits of plans and schedules, the result is the same on any machine. With limits of CPU seconds, the result
-depends on the machine, but not on other work of the machine. With limits of elapsed seconds, it depends on both.
+depends on the machine, but not on other work of the machine. With limits of elapsed seconds, the result depends on the
+machine and on its other work.
 """
 
 import math
@@ -13,25 +15,28 @@ from tilewright.multicore.allocation.evaluate import TIME_BUDGET
 from tilewright.pipeline.configuration.fusion_options import FusionOptions
 
 COUNT, SCHEDULES, CPU_BUDGET = "count", "schedules", "cpu_budget"
-"""Reasons why a search ended, besides TIME_BUDGET and INTERRUPTED. COUNT: it evaluated the planned number of plans.
-SCHEDULES: it made the planned number of schedules. CPU_BUDGET: it used its CPU seconds.
+"""Reasons why a search ended, in addition to TIME_BUDGET and INTERRUPTED. COUNT: the planned number of plans was
+evaluated. SCHEDULES: the planned number of schedules was made. CPU_BUDGET: the CPU seconds were used up.
 """
 FINISHES, FINISHES_WITH_FILES, FILES_S, FILES_WITH_PAGE_S = 1.0, 3.0, 0.1, 0.5
-"""Numbers that determine the time reserved for the end of a call: FINISHES x (time of computing the bounds and of
-checking a plan) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call also runs the commands that make the files
-of the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S is the
-time for other files, in seconds. FILES_WITH_PAGE_S replaces FILES_S if the call also makes the page with a figure.
+"""Numbers that determine the time reserved for the end of a call. The time is FINISHES x (time to compute the bounds
+and to check a plan) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call also runs the commands that make the
+files of the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S
+is the time for other files, in seconds. FILES_WITH_PAGE_S replaces FILES_S if the call also makes the page with a
+figure.
 """
 LARGER, MEASURED_SHARE = 1.5, 0.02
-"""Limits for a new measurement of the reserved time. It is made if the best plan has more than LARGER times as many
-nodes as the plan of the last measurement, and if it is expected to take at most MEASURED_SHARE of the time limit.
+"""Limits for a new measurement of the reserved time. The measurement is made under two conditions: the best plan has
+more than LARGER times as many nodes as the plan of the last measurement, and the expected duration of the measurement
+is at most MEASURED_SHARE of the time limit.
 """
 UNMEASURED_SHARE, UNMEASURED_S, SHORT_SHARE = 0.06, 0.7, 0.13
-"""Limits for the reserved time if it is not measured again, although the best plan has more nodes than the plan of the
-last measurement. The expected time is then too long in most cases: for a plan of mobilenetv2 with 3,841 nodes, 11 s
-were expected, and 4 s were needed. The reserved time is at most UNMEASURED_SHARE of the time limit for each finish
-(FINISHES), or the last measured time if that is longer. Of a short time limit, it is at most UNMEASURED_S seconds and
-SHORT_SHARE of the limit for each finish.
+"""Upper limit of the reserved time. It is used if the best plan has more nodes than the plan of the last measurement,
+but the time is not measured again. The expected time is then too long in most cases: for a plan of mobilenetv2 with
+3,841 nodes, 11 s were expected, and 4 s were needed.
+
+The upper limit is the larger of two times: the last measured time, and FINISHES x a share of the time limit. The share
+is UNMEASURED_SHARE. For a short time limit, the share is larger: SHORT_SHARE, but at most UNMEASURED_S seconds.
 """
 CUTS_TIME_SHARE = 0.03
 """Share of a time limit that is reserved for measuring the benefits of cuts between stacks."""
@@ -52,12 +57,12 @@ class TaskLimits:
 
 
 NO_LIMITS: TaskLimits = TaskLimits()
-"""Limits of a task without any limit."""
+"""`TaskLimits` of a task that has no limits."""
 
 
 class CpuMeter:
-    """Meter of the CPU seconds that this process and its worker processes use, from `start_s` on. `start_s` is in CPU
-    seconds since the start of this process. None stands for now.
+    """Meter of the CPU seconds that this process and its worker processes use. The meter begins at `start_s`, a number
+    of CPU seconds since the start of this process. None stands for now.
     """
 
     def __init__(self, start_s: float | None = None) -> None:
@@ -85,7 +90,7 @@ class TimeLimit:
     measured_s: float = 0.0
     """Seconds that bounds and check took in the last measurement."""
     measured_s_a_node: float = 0.0
-    """Further seconds for each further node, from the last two measurements."""
+    """Increase of the measured seconds for each additional node, from the last two measurements."""
     until_s: float = math.inf
     """Value of `elapsed`, in seconds, at which a part of the search ends."""
 
@@ -121,9 +126,11 @@ class SearchBudget:
     take.
     """
     files_s: float = FILES_S
-    """Time in seconds that is also reserved, for files that do not depend on the size of the plan."""
+    """Number of seconds reserved for the files that do not depend on the size of the plan. These seconds are added to
+    the time that `finishes` gives.
+    """
     measured_nodes: int = 0
-    """Number of nodes of the plan with which the time for the end of the call was measured; 0 before."""
+    """Number of nodes of the plan in the last time measurement of `finish` (see `reserve`); 0 before the first one."""
 
     @property
     def time_limits(self) -> tuple[TimeLimit, ...]:
@@ -150,8 +157,8 @@ class SearchBudget:
         return min((limit.left_s for limit in self.time_limits), default=None)
 
     def reason_to_end(self) -> str:
-        """Reason why a search must end now; '' if it may continue. The limit of the number of plans is not checked
-        here: each step of a search takes `plans_left` into account when it chooses its plans.
+        """Reason why a search must end now; '' if it may continue. The limit of the number of plans is not checked,
+        because each step of a search considers `plans_left` when it chooses its plans.
         """
         if self.schedules_left == 0:
             return SCHEDULES
@@ -161,9 +168,10 @@ class SearchBudget:
         """Reserve seconds for the end of the call. `finish` does the work of the end of the call for the best plan,
         which has `nodes` nodes.
 
-        The reserve is computed from the seconds that `finish` takes. `finish` runs at the first call of this method,
-        and later only if the plan has many more nodes than before and `finish` is expected to take a small share of
-        each time limit. Otherwise, the reserve grows and shrinks with the nodes of the best plan.
+        The reserve is computed from the seconds that `finish` takes. `finish` runs at the first call of this method. At
+        later calls, `finish` runs only under two conditions: the plan has many more nodes than before, and `finish` is
+        expected to take a small share of each time limit. Otherwise, the reserve is estimated from the number of nodes
+        of the best plan.
         """
         limits = self.time_limits
         if not limits:
@@ -192,7 +200,7 @@ class SearchBudget:
         self.measured_nodes = nodes
 
     def _expected_s(self, limit: TimeLimit, nodes: int) -> float:
-        """Expected seconds of the end of the call for a plan with `nodes` nodes."""
+        """Seconds that the end of the call is expected to take for a plan with `nodes` nodes."""
         return max(0.0, limit.measured_s + limit.measured_s_a_node * (nodes - self.measured_nodes))
 
     def after(self, share: float) -> IsPast:
@@ -206,8 +214,7 @@ class SearchBudget:
 
     def part(self, number: int, count: int) -> "SearchBudget":
         """Budget of part `number` of a search that is divided into `count` equal parts. The part gets its share of the
-        plans and schedules that are left now. The seconds that are left are divided equally among this part and the
-        later parts.
+        remaining plans and schedules. The remaining seconds are divided equally among this part and the later parts.
         """
         left = self.schedules_left
         schedules = None if left is None else _share(left, number, count)

@@ -85,8 +85,8 @@ class FusionCall:
     meter: CpuMeter | None = None
     """Meter of the CPU seconds since the call began. None stands for a meter that begins with the search."""
     known: KnownRows | None = None
-    """Table of the costs of computation nodes that earlier searches on the same cores computed. A search adds the costs
-    that it computes in this process.
+    """Table of costs of computation nodes. The costs were computed by earlier searches on the same cores. A search adds
+    the costs that it computes in this process.
     """
     makes_files: bool = False
     """True if the caller makes the files of the schedule after the search. The limits of seconds then include this
@@ -108,7 +108,7 @@ class FusionCall:
 
     @property
     def bounds_of_any_plan(self) -> TilingBounds:
-        """Lower bounds of latency and energy over every plan. They are computed without a search."""
+        """Lower bounds of latency and energy over every plan, computed without a search."""
         return self._any_plan()
 
     def opening(self) -> IslandState:
@@ -121,16 +121,16 @@ class FusionCall:
         return self._search.island_round(made)
 
     def from_islands(self, opening: IslandState, islands: Sequence[IslandState]) -> Fusion:
-        """Best plan of a search with islands, made from states that exist already: the state after the opening, and the
-        last state of each island.
+        """Best plan of a search with islands, made from finished states: the state after the opening, and the last
+        state of each island.
         """
         return self._with_cuts(self._search.from_islands(opening, islands))
 
     def so_far(self, state: IslandState) -> Fusion:
         """Result of the search as if it ended with `state`.
 
-        The numbers of plans and schedules cover only a part of the search: the opening, if `state` is the state of the
-        opening, or the rounds of an island so far, if it is the state of that island.
+        The numbers of plans and schedules cover only a part of the search. If `state` is the state after the opening,
+        they cover the opening. If `state` is the state of an island, they cover the rounds of this island.
         """
         return self._fusion(result_so_far(state))
 
@@ -213,8 +213,8 @@ class FusionCall:
 
     @cached_property
     def _kept(self) -> list[Fusion]:
-        """List with one result: the one for which the time for the end of the call was last measured. The list is empty
-        before the first measurement.
+        """List with at most one result. The time for the end of the call is measured from time to time, each time with
+        a result of the search; the list has the last of these results.
         """
         return []
 
@@ -243,7 +243,7 @@ def fused(
 @dataclass(frozen=True, eq=False)
 class _ReductionSearches:
     """Searches of a call with the option `cut_reductions`: for the network as it is, and for networks with cut
-    reductions. All of them have the same share of the limits; the network without cuts is the first.
+    reductions. All searches have the same share of the limits. The network without cuts is searched first.
     """
 
     call: FusionCall
@@ -254,7 +254,7 @@ class _ReductionSearches:
 
     @cached_property
     def _share(self) -> FusionOptions:
-        """Options of each search. Its limits are an equal share of the limits of the call."""
+        """Options of each search. Each search gets an equal share of the limits of the call."""
         return _shared_options(self.call.options, 1 + len(self._variants))
 
     def answer(self) -> Fusion:
@@ -281,8 +281,8 @@ def _best_of(
     """Pair (best result, trials). `found` is the result of the search without cut reductions, and `search` gives a
     result for each of the variants. The best of all these results is returned.
 
-    There is one trial for each search that has ended, the search without cut reductions first. Without variants, the
-    trials are (). Ctrl-C ends the searches and keeps the best result so far.
+    There is one trial for each search that has ended. The first trial is the search without cut reductions. Without
+    variants, the trials are (). Ctrl-C ends the searches and keeps the best result so far.
     """
     if not variants:
         return found, ()
@@ -332,9 +332,9 @@ def _shared_options(options: FusionOptions, searches: int) -> FusionOptions:
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """Benefits of the cuts between stacks, one for each measured cut. If there are more than MOST_CUTS cuts, only those
-    with the most layers in the two stacks beside them are measured. The cuts are measured in the order of the network,
-    until `in_time` returns False.
+    """Benefits of the cuts between stacks, one for each measured cut. If there are more than MOST_CUTS cuts, only
+    MOST_CUTS of them are measured: the cuts whose two neighbouring stacks have the most layers. The cuts are measured
+    in the order of the network, until `in_time` returns False.
     """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective, work.known)
     ends = space.ends_of(best.plan)

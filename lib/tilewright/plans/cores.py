@@ -33,16 +33,17 @@ ALIKE_PROBABILITY = 0.4
 Similar layers have the same number of parts and the same allowed cores.
 """
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step changes the detours (layers whose results move through the off-chip memory) instead of the
-cores, if the search may change both.
+"""Probability that a step changes the detours instead of the cores, if the search may change both. A layer with a
+detour moves its results through the off-chip memory.
 """
 RECUT_PROBABILITY = 0.6
-"""Probability that a step changes a recut layer: a layer whose number of parts differs from the number in the earlier
-plan, from whose cores the search starts. All other steps can change any layer with a choice of cores.
+"""Probability that a step changes a recut layer. A layer is recut if its number of parts differs from its number of
+parts in the earlier plan that gives the first cores of the search. All other steps can change any layer with a choice
+of cores.
 """
 SPREAD_STARTS = 5
-"""Number of warm starts (initial allocations) that spread the work over cores; these come first. In each further warm
-start, one core runs all parts that it is allowed to run.
+"""Number of warm starts (initial allocations) that spread the work over cores. These warm starts come first. In each
+further warm start, one core runs all parts that it is allowed to run.
 """
 
 
@@ -55,8 +56,8 @@ class PlanFigures:
 
     def rank(self, objective: str) -> tuple[float, ...]:
         """Sort key of the schedule for an objective; the schedule with the smaller key is better. The first number is
-        the value of the objective. If the objective is energy alone or latency alone, the other of these two measures
-        breaks ties.
+        the value of the objective. If the objective is the latency, the energy breaks ties. If the objective is the
+        energy, the latency breaks ties.
         """
         return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
 
@@ -90,11 +91,11 @@ class SchedulingJudge:
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
-    """Initial allocations of a search. Warm starts are initial allocations that do not depend on an earlier plan.
+    """Initial allocations of a search. A warm start is an initial allocation that does not depend on an earlier plan.
 
-    If `known` (the cores of a similar plan) is given, there are three allocations that are made from it, then one warm
-    start. If `known` is None, there are the first SPREAD_STARTS warm starts. With `thorough`, there are all warm starts
-    in either case.
+    If `known` (the cores of a similar plan) is given, the first three allocations are made from these cores, and one
+    warm start follows. If `known` is None, the allocations are the first SPREAD_STARTS warm starts. With `thorough`,
+    all warm starts are included in both cases.
     """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
@@ -118,9 +119,9 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
     If `other` is None, a part takes the core of its counterpart. If this core is not allowed, the part takes its first
     allowed core.
 
-    If `other` (an allocation) is given, a part takes the core of its counterpart only under three conditions: the core
-    is allowed; the earlier plan cuts the layer into several parts; and one of the two numbers of parts, the present or
-    the earlier, is a multiple of the other. In all other cases, the part takes the core that it has in `other`.
+    If `other` (an allocation) is given, a part takes the core of its counterpart only under three conditions. The core
+    is allowed. The earlier plan cuts the layer into several parts. The present and the earlier number of parts are
+    equal, or one is a multiple of the other. In all other cases, the part takes its core in `other`.
     """
     counts = _part_counts(space)
     found = []
@@ -136,8 +137,8 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
     """Positions in `space.parts` of the parts of recut layers. Only parts with several allowed cores are included. A
-    layer is recut if its number of parts differs from the number in `known` (the cores of an earlier plan). () if
-    `known` is None.
+    layer is recut if its number of parts differs from its number of parts in `known` (the cores of an earlier plan).
+    The result is () if `known` is None.
     """
     if known is None:
         return ()
@@ -165,8 +166,8 @@ class CutParts:
     """
 
     recut: Sequence[int]
-    """Indexes of the parts of recut layers. Only parts with several allowed cores are included. A layer is recut if its
-    number of parts differs from the number in the earlier plan, from whose cores the search starts.
+    """Indexes of the parts of recut layers. Only parts with several allowed cores are included. A layer is recut if it
+    has another number of parts than in the earlier plan. The search starts from the cores of this earlier plan.
     """
     shapes: Mapping[int, Shape]
     """Number of parts along each loop that is split between cores, by position of the layer."""
@@ -216,9 +217,9 @@ class CoreSearch:
         return True
 
     def improve(self, tries: int, is_over: Callable[[], bool], detours: DetourSteps | None = None) -> None:
-        """Try `tries` neighbours of the best allocation. With `detours`, some neighbours differ in their
-        detours (layers whose data go through the off-chip memory) instead of their cores. The search stops when
-        `is_over` returns True.
+        """Try `tries` neighbours of the best allocation. With `detours`, some neighbours have other detours instead of
+        other cores. A layer has a detour if its results go through the off-chip memory. The search stops when `is_over`
+        returns True.
         """
         if self.best is None or not (self.space.flexible or detours):
             return

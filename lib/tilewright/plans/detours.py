@@ -16,13 +16,13 @@ Layers = tuple[int, ...]
 BACK_PROBABILITY = 0.3
 """Probability that the first layer of a step is drawn from the layers with a detour. The step then removes detours."""
 LARGE_PROBABILITY = 0.7
-"""Probability that the draw of the first layer of a step prefers layers with large results, because detours of such
-layers relieve a bus most. A layer is then drawn in proportion to the bits that it produces (`DetourSteps.bits`).
-Otherwise, all layers have equal probability. Steps that BACK_PROBABILITY selects do not count here.
+"""Probability that the first layer of a step is drawn in proportion to the bits that each layer produces
+(`DetourSteps.bits`), because detours of layers with large results relieve a bus most. In all other draws, the layers
+have equal probability. The probability does not apply to steps that are selected by BACK_PROBABILITY.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
-"""Numbers of consecutive layers that a step can change; each step draws one of these numbers. Near the end of the
-network, fewer layers are left to change.
+"""Numbers of consecutive layers that a step changes. Each step draws one of these numbers. Near the end of the network,
+a step can change fewer layers.
 """
 
 
@@ -38,8 +38,8 @@ class DetourSteps:
     def next(self, draw: random.Random, chosen: Layers) -> Layers:
         """Set of layers with detours after one step.
 
-        The step changes consecutive layers. If the first of these layers has no detour, all of them get one; otherwise
-        all of them lose their detours.
+        The step changes consecutive layers. If the first of these layers has no detour, all of these layers get
+        detours. Otherwise, all of them lose their detours.
         """
         first = self._first(draw, chosen)
         run = set(range(first, min(len(self.bits), first + draw.choice(RUNS))))

@@ -1,7 +1,7 @@
 """Evaluation of plans, with the functions and the scheduler that an ordinary run on several cores uses, too.
 
-Plans share work: the mapping of a cost class (computation nodes with equal costs) on a core is searched once and reused
-for all plans.
+Plans share work: for each cost class (computation nodes with equal costs) and core, the mapping is searched once and
+reused for all plans.
 """
 
 import itertools
@@ -61,8 +61,8 @@ REMEMBERED = 4
 
 @dataclass(frozen=True)
 class PlanToBeat:
-    """Latency of the best plan so far, which other plans must beat. Used only for networks of one layer: a plan is
-    scheduled only if its lower bound is below this latency.
+    """Latency of the best plan so far, for networks of one layer. A plan is scheduled only if its lower bound is below
+    this latency.
     """
 
     latency_cycles: int
@@ -82,15 +82,15 @@ class Task:
     cores: LayerCores | None = None
     """Cores of a similar plan, from which the first initial allocations are made; None if there is no such plan."""
     tries: int = 0
-    """Number of allocations to try after the initial allocations. Each of them is a neighbour of the best allocation so
-    far.
+    """Number of allocations to try after the initial allocations. Each of these allocations is a neighbour of the best
+    allocation so far.
     """
     detours: bool = False
     """True if a step can also change the detours (layers whose results move through the off-chip memory)."""
     thorough: bool = False
     """True to evaluate all warm starts, which are initial allocations that do not depend on an earlier plan."""
     by_engine: bool = False
-    """True to search for cores also with the allocation engine of a run, for example the genetic algorithm."""
+    """True if the allocation engine of a run, for example the genetic algorithm, also searches for cores."""
     as_given: bool = False
     """True to evaluate only the allocation in `cores`."""
     spread: tuple[int, ...] = ()
@@ -117,20 +117,35 @@ class PlanOutcome:
     evaluations: int = 0
     """Number of schedules that were made for the plan, including the schedules of the allocation engine."""
     reason: str = ""
-    """Reason why the plan has no schedule; '' if it has one."""
+    """Reason why the plan has no schedule; '' if the plan has a schedule."""
     moved_again: tuple[int, ...] = ()
-    """Number of bits that the schedule moves again after their first move, one entry for the data of each layer."""
+    """Number of bits of each layer's data that the schedule moves more than once (one entry for each layer). First
+    moves do not count.
+    """
     busiest_cycles: int = 0
-    """Number of cycles in which a core computes, for the core with the most work."""
+    """Number of cycles in which the core with the most work computes."""
     most_parts: int = 0
     """Largest number of parts that one core runs."""
     nodes: int = field(default=0, metadata=LEFT_OUT)
     """Number of computation nodes of the plan; 0 for a plan without a schedule."""
 
 
+@dataclass
+class _KeptCut:
+    """Network after the cut of a plan (`Plan.cut`). The network is kept for later plans with the same cut, which differ
+    only in schedule options.
+    """
+
+    costed: CostedCnProblem
+    problem: MultiCoreProblem | None = None
+    """Scheduling problem, with the schedule options of the first plan that was evaluated with this cut of the network.
+    None before the problem is made.
+    """
+
+
 class PlanEvaluator:
-    """Evaluator of plans for one network on one accelerator. Results do not depend on plans evaluated earlier. Limits
-    of elapsed time are in seconds of `clock`.
+    """Evaluator of plans for one network on one accelerator. The result of a plan does not depend on earlier plans.
+    Limits of elapsed time are in seconds of `clock`.
     """
 
     def __init__(
@@ -147,18 +162,21 @@ class PlanEvaluator:
         self.known: KnownRows = {} if known is None else known
         self._nodes = layers_of(problem.workload)
         self._cuts = CutMemory(problem.workload)
-        self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
+        self._kept: OrderedDict[object, _KeptCut] = OrderedDict()
 
     def costed(self, plan: Plan, rival: PlanToBeat | None = None) -> CostedCnProblem:
         """Network cut into computation nodes (CNs) by a plan, with the costs of the CNs. Raises InputError if the plan
         cannot cut the network. Raises MappingError if a lower bound shows that the plan cannot beat the latency of
         `rival`, the best plan so far.
         """
-        found = self._costed.get(plan.cut)
+        return self._cut_of(plan, rival).costed
+
+    def _cut_of(self, plan: Plan, rival: PlanToBeat | None) -> "_KeptCut":
+        found = self._kept.get(plan.cut)
         if found is None:
-            found = self._costed[plan.cut] = self._cut(plan, rival)
-            if len(self._costed) > REMEMBERED:
-                self._costed.popitem(last=False)
+            found = self._kept[plan.cut] = _KeptCut(self._cut(plan, rival))
+            if len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
         return found
 
     def _cut(self, plan: Plan, rival: PlanToBeat | None) -> CostedCnProblem:
@@ -193,7 +211,10 @@ class PlanEvaluator:
         core. Raises MappingError if a lower bound shows that the plan cannot beat the latency of `rival`, the best plan
         so far.
         """
-        return multi_core_problem(self.costed(plan, rival), plan.settings(self.given))
+        kept, settings = self._cut_of(plan, rival), plan.settings(self.given)
+        if kept.problem is None:
+            kept.problem = multi_core_problem(kept.costed, settings)
+        return kept.problem.with_settings(settings)
 
     def evaluate(self, task: Task) -> PlanOutcome:
         """Result of the search for cores, for the plan of a task: the best schedule found, or the reason why the plan
@@ -305,8 +326,8 @@ class _TaskEnds:
 
     @property
     def _first(self) -> tuple[Clock, float] | None:
-        """Limit of time that is reached first, as a pair: its clock, and the time on this clock at which it is reached.
-        None if the task has no limit of time.
+        """Limit of time that is reached first, as a pair: the clock of the limit, and the time on this clock. None if
+        the task has no limit of time.
         """
         return min(self._ends, key=lambda pair: pair[1] - pair[0](), default=None)
 

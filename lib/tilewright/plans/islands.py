@@ -1,12 +1,12 @@
-"""Islands of a search for plans: searches with seeds of their own, between which the best plans travel.
+"""Islands of a search for plans: searches with different seeds that exchange their best plans.
 
 The opening of a search is the same for every seed, so it is made once. Each island then continues from the opening, in
-rounds. The islands form a ring. After each round, the best plan of an island travels to the next island of the ring.
+rounds. The islands form a ring. After each round, the best plan of an island is passed to the next island of the ring.
 The receiving island keeps the plan if it ranks among the island's best plans. If the plan and the island's best plan
 have equal ranks, the island's plan stays the best. (The rank is the objective, then the rule for ties.)
 
-A round of an island depends only on two states after the round before: the state of this island, and the state of the
-island before it in the ring. Therefore the rounds can be made in any order and anywhere, with the same result.
+A round of an island depends only on two states after the previous round: the state of this island, and the state of the
+previous island of the ring. Therefore the rounds can be made in any order and on any machine, with the same result.
 """
 
 import random
@@ -29,7 +29,9 @@ class IslandState:
     layer_by_layer: PlanOutcome | None
     """Best plan in which each stack has one layer; None if the run fixes the stacks."""
     start: PlanOutcome | None
-    """Result of the start plan. None if the search has no start plan; also None in the state of an island."""
+    """Result of the start plan. The value is None if the search has no start plan. In the state of an island, it is
+    always None.
+    """
     gains: dict[str, float]
     """Relative improvements of the objective so far, as a weighted sum for each kind of random step. Later steps have
     more weight.
@@ -52,8 +54,8 @@ class IslandState:
 
 
 def state_of(trials: Trials, moves: PlanMoves | None = None, before: IslandState | None = None) -> IslandState:
-    """State after the opening, or after a round of an island. `before` is the state before the round; None for the
-    opening and for the first round.
+    """State after the opening, or after a round of an island. `before` is the state before the round. It is None for
+    the opening and for the first round.
     """
     return IslandState(
         tuple(trials.elite.values()),
@@ -68,7 +70,9 @@ def state_of(trials: Trials, moves: PlanMoves | None = None, before: IslandState
 
 
 def result_so_far(state: IslandState) -> FusionResult:
-    """Result as if the search ended with this state. The state is that of the opening, or of one island."""
+    """Result as if the search ended with this state. The state is the state after the opening, or the state of one
+    island.
+    """
     tried = tuple(one for made in state.rounds for one in made)
     return FusionResult(
         state.elite[0], state.layer_by_layer, tried, state.segments, state.schedules, COUNT, state.start
@@ -88,9 +92,9 @@ class IslandRound:
 
     opening: IslandState
     own: IslandState | None
-    """State of the island after the round before; None for the first round."""
+    """State of the island after the previous round; None for the first round."""
     sender: IslandState | None
-    """State of the island from which a plan travels to this island; None for the first round."""
+    """State of the island that passes its best plan to this island; None for the first round."""
     island: int
     number: int
 
@@ -117,11 +121,11 @@ class IslandRound:
 
 def merge(trials: Trials, opening: IslandState, islands: Sequence[IslandState]) -> None:
     """Put the plans of the opening and of all islands into `trials`. The opening is the first part of the search, which
-    uses no random numbers. The plans of the opening come first. The plans of the islands follow, round after round, and
-    within a round island after island.
+    uses no random numbers. The plans of the opening come first. The plans of the islands follow, sorted by round, then
+    by island.
 
-    If several plans tie for the best, the plan of the opening is taken. If none of them is from the opening, the plan
-    of the first of their islands is taken.
+    If several plans are equally good, the plan of the opening is the best. If the opening has no such plan, the plan of
+    the island with the smallest number is the best.
     """
     most = max((len(state.rounds) for state in islands), default=0)
     rows = [*opening.rounds[0]]

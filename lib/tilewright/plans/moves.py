@@ -20,7 +20,9 @@ FEW_TRIES, MANY_TRIES = 10, 80
 cores.
 """
 PLAN_COST = 20
-"""Time to cut the network as one plan says and to compute the costs, as a multiple of the time for one schedule."""
+"""Time to cut the network by a plan and to compute the costs of the nodes, as a multiple of the time for one
+schedule.
+"""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
 """Constants for the random choice between kinds of steps. FIRST_GAIN: relative gain that is assumed for a kind before
 its first step. MEMORY: factor for the weight of earlier steps of a kind, applied at each new step of this kind.
@@ -35,7 +37,7 @@ DETOURS = "detours"
 RELOADS = "reloads"
 """Kind of steps that change the tiles, parts or stack of a layer whose data are moved more than once."""
 MERGED = "merged"
-"""Kind of steps that merge parts of a layer if one core runs several of them."""
+"""Kind of steps that merge parts of a layer if one core runs several parts of this layer."""
 BLOCKS = "blocks"
 """Kind of steps that cut a layer into blocks along several dimensions."""
 BEST_BLOCKS = 16
@@ -131,9 +133,9 @@ class PlanMoves:
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
     def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with other numbers of tiles along rows, for consecutive layers. Either each of these layers gets its
-        next larger number, or each gets its next smaller number, or all get the same number. If this same number is too
-        large for a layer, the layer gets its largest number of tiles.
+        """Plan with other numbers of tiles along rows, for consecutive layers. There are three possible changes: each
+        of these layers gets its next larger number, each gets its next smaller number, or all get the same number. A
+        layer for which the same number is too large gets its largest number of tiles.
         """
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
@@ -191,8 +193,8 @@ class PlanMoves:
         """Plan in which one layer, or all equal layers, are cut into other blocks. None if the new cut has too many
         blocks.
 
-        The new cut is either one of the cuts with the best estimates, or the present cut with one change: along one
-        dimension, it gets the next larger or the next smaller number of parts.
+        The new cut is either one of the cuts with the best estimates, or the present cut with one change. The change
+        gives one dimension the next larger or the next smaller number of parts.
         """
         place = self.draw.choice(self._cuttable)
         one, now = self.space.layers[place], parent.plan.tiles[place]
@@ -223,8 +225,8 @@ class PlanMoves:
     def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
         """Plan with other tiles, parts or stacks for a layer whose data are moved more than once.
 
-        The layer gets parts along rows or columns, another number of parts along channels, fewer tiles, or a stack of
-        its own. In some steps, drawn at random, all equal layers change in the same way.
+        The layer gets one of four changes: parts along rows or columns, another number of parts along channels, fewer
+        tiles, or a separate stack. In some steps, drawn at random, all equal layers change in the same way.
         """
         draw, plan = self.draw, parent.plan
         if not any(parent.moved_again):
@@ -252,8 +254,9 @@ class PlanMoves:
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with fewer parts, by one of two changes. Either each layer whose parts all run on one core gets a single
-        part, or one layer that has more parts than it uses cores gets fewer parts.
+        """Plan with fewer parts. There are two possible changes. In the first, each layer whose parts all run on one
+        core gets a single part. In the second, one layer gets fewer parts; the layer has more parts than cores that run
+        them.
         """
         if not parent.cores:
             return None
@@ -328,7 +331,7 @@ class PlanMoves:
     def _other_cut(self, parent: PlanOutcome) -> Plan | None:
         """Plan with other stacks, by one of four changes:
 
-        * Each of several consecutive layers becomes a stack of its own.
+        * Each of several consecutive layers becomes a separate stack.
         * The cuts before, between and after several consecutive layers are removed.
         * One cut is removed.
         * One cut is added.
@@ -352,8 +355,9 @@ class PlanMoves:
 
 
 def _next_of(counts: Sequence[int], now: int, step: int) -> int:
-    """Value in `counts` (ascending) that is the next above `now` if `step` > 0, or the next below `now` otherwise. If
-    there is no value above (or below), the last (or first) value is returned.
+    """Next value in `counts`, which is in rising order. If `step` > 0, the result is the smallest value above `now`, or
+    the last value if no value is above `now`. Otherwise, it is the largest value below `now`, or the first value if no
+    value is below `now`.
     """
     if step > 0:
         return next((count for count in counts if count > now), counts[-1])

@@ -16,7 +16,7 @@ from tilewright.plans.opening import Neighbours
 from tilewright.plans.plan import Plan
 
 NO_CORE = -1
-"""Number in place of a core's position, for a core that the earlier system has and the new system lacks."""
+"""Number in place of a core's position if the earlier system has this core and the new system does not have it."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class DesignPlans:
     _known: dict[Hashable, KnownRows] = field(default_factory=dict)
 
     def call(self, problem: SystemProblem, options: FusionOptions) -> "DesignPlan":
-        """Make the search for a plan of one network on one system; it is not started yet. Searches with the same
+        """Make the search for a plan of one network on one system, without starting the search. Searches with the same
         network, mapping, options and cores share the costs of computation nodes.
         """
         accelerator = problem.accelerator
@@ -46,8 +46,8 @@ class DesignPlan:
         return PlanBounds(bounds.latency_cycles, bounds.energy_pj, bounds.covers)
 
     def takes(self, start: StartPlan) -> bool:
-        """True if the lower bounds of this search also cover the plan `start` of another system. The condition: plans
-        of this search can cut all reductions that `start` cuts into steps on one core.
+        """True if the lower bounds of this search also cover the plan `start` of another system. This is the case if
+        plans of this search can cut every reduction that `start` cuts into steps on one core.
         """
         layers = zip(self.fusion.space.layers, start.plan.tiles, self.fusion.steps, strict=True)
         return all(
@@ -56,10 +56,11 @@ class DesignPlan:
         )
 
     def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0, enough: float = math.inf) -> FoundPlan:
-        """Best plan that the search finds with a share of its plans and schedules. The search evaluates the plans
-        `starts` of other systems first, in their order. If one of them has a schedule on this system, the opening of
-        the search evaluates fewer other plans. If, in addition, the objective of the best plan is at most `enough`, the
-        opening evaluates no other plans.
+        """Best plan that a search finds. `share` is the part of its plans and schedules that the search may evaluate.
+
+        The search first evaluates the plans `starts` of other systems, in their order. If one of these plans has a
+        schedule on this system, the opening (the first steps of the search) evaluates fewer plans. If the objective of
+        the best plan is also at most `enough`, the opening evaluates no further plans.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """
@@ -82,7 +83,7 @@ class DesignPlan:
         )
 
     def _as_start(self, outcome: PlanOutcome) -> StartPlan:
-        """Plan of this system, in the form in which a search on another system can start from it."""
+        """Plan of this system in a form from which a search on another system can start."""
         ids = self.fusion.problem.accelerator.core_ids
         return StartPlan(outcome.plan, tuple(tuple(ids[core] for core in cores) for cores in outcome.cores))
 

@@ -1,9 +1,14 @@
-"""Opening of a search for plans.
+"""Opening of a search for plans: its first steps, which draw no random numbers and are therefore the same for every
+seed.
 
-It evaluates layer-by-layer plans, plans in which weights pass through all cores, plans of blocks, layer-by-layer plans
-whose results go through the off-chip memory, uniformly cut plans, and plans that are composed of segments.
+The opening evaluates six kinds of plans:
 
-The opening draws no random numbers, so that it is the same for every seed.
+* layer-by-layer plans;
+* plans in which weights pass through all cores;
+* plans of blocks;
+* layer-by-layer plans whose results go through the off-chip memory;
+* plans in which one rule cuts all layers;
+* plans that are composed of segments.
 """
 
 import math
@@ -26,13 +31,13 @@ SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans that is left.
 """
 UNIFORM_SHARE = 0.25
-"""Largest share of the remaining seconds and schedules for plans in which one rule (`PartRule`) cuts all layers. The
-first plans with the fewest and the most tiles are exempt. The number of uniform plans is limited only by the number of
-plans that are left in the budget.
+"""Largest share of the remaining seconds and schedules for plans in which one rule (`PartRule`) cuts all layers. Two of
+these plans are exempt: the first with the fewest tiles, and the first with the most tiles. The share does not limit the
+number of plans.
 """
 LAYER_BY_LAYER_SHARE = 0.1
-"""Largest share of the remaining seconds and schedules for layer-by-layer plans whose layers are cut into parts. The
-plans with whole layers are exempt, and so are networks of one layer.
+"""Largest share of the remaining seconds and schedules for layer-by-layer plans whose layers are cut into parts. Plans
+with whole layers are exempt. Networks of one layer are exempt, too.
 """
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
@@ -40,7 +45,7 @@ one part rule cuts all layers.
 """
 SHORT_RULES, SHORT_SHARE = 2, 0.5
 """Values of SEGMENT_RULES and SEGMENT_SHARE for a search that has plans of similar systems. Short segments are tried
-first; with few rules, enough schedules are left for the long ones.
+first. With few rules, enough schedules are left for long segments.
 """
 COMPOSED = 3
 """Largest number of compositions of segments that are made for each rule of candidate selection. Each composition is
@@ -59,9 +64,9 @@ NEIGHBOUR = "neighbour"
 COMPOSITION, PASSING, ADVANCING, OFF_CHIP = "composition", "passing weights", "advancing together", "through off-chip"
 """Origins of plans (steps of the search that propose them).
 
-COMPOSITION: the plan is composed of segments. PASSING: weights pass through all cores in pieces. ADVANCING: as PASSING,
-and the layers of a stack advance together. OFF_CHIP: layer by layer, and all results go through the off-chip memory.
-START, LAYER_BY_LAYER and UNIFORM: the other plans of the opening.
+COMPOSITION: the plan is composed of segments. PASSING: weights pass through all cores in pieces. ADVANCING: weights
+pass through all cores in pieces, and the layers of a stack advance together. OFF_CHIP: the plan is layer by layer, and
+all results go through the off-chip memory. START, LAYER_BY_LAYER and UNIFORM: the remaining plans of the opening.
 """
 
 
@@ -71,7 +76,9 @@ class Neighbours:
 
     tasks: tuple[Task, ...]
     enough: float = math.inf
-    """Limit of the objective: if the best plan of similar systems does not exceed it, the opening tries no other plans.
+    """Limit of the objective. If the objective of the best plan so far is at most this limit, the opening tries no
+    other plans.
+
     """
 
 
@@ -86,9 +93,9 @@ class Opening:
     """Position of the last layer of each section of the network. Segments are made of complete sections."""
 
     def run(self, given: Task | None, neighbours: Neighbours | None = None) -> None:
-        """Evaluate the start plan `given`, and the plans of all steps of the opening. If one of the plans in
-        `neighbours` has a schedule, the layer-by-layer plans and most uniform plans are left out. If the best plan is
-        then already good enough (`Neighbours.enough`), all steps are left out.
+        """Evaluate the start plan `given`, and the plans of all steps of the opening. If `neighbours` has a suitable
+        plan (`_has_plan_in`), the layer-by-layer plans and most uniform plans are left out. If the best plan is then
+        already good enough (`Neighbours.enough`), all steps are left out.
         """
         if given is not None:
             (self.trials.start,) = self.trials.look_at([given], START)
@@ -115,8 +122,9 @@ class Opening:
             self.trials.look_at(self._compositions(rules[:kept], share), COMPOSITION)
 
     def _has_plan_in(self, neighbours: Sequence[Task]) -> bool:
-        """Evaluate the plans of similar systems. Returns True under two conditions. First, one of these plans has a
-        schedule. Second, one of the plans with a schedule so far is layer by layer, or the run fixes the stacks.
+        """Evaluate the plans of similar systems. Returns True if two conditions are met. First, at least one of these
+        plans has a schedule. Second, at least one layer-by-layer plan has a schedule so far, or the run fixes the
+        stacks.
         """
         found = self.trials.look_at(neighbours, NEIGHBOUR)
         has_plan = any(outcome.figures is not None for outcome in found)
@@ -140,8 +148,8 @@ class Opening:
         return tuple(range(len(self.space.layers)))
 
     def _layer_by_layer(self) -> list[Task]:
-        """Tasks that evaluate plans in which every layer is a stack. In the first task, the allocation search of an
-        ordinary run (`Task.by_engine`) also looks for cores. The list is empty if the run fixes the stacks.
+        """Tasks that evaluate plans in which every layer is a stack. The first task also runs the allocation search of
+        an ordinary run (`Task.by_engine`). The list is empty if the run fixes the stacks.
         """
         if self.space.fixed.stacks is not None:
             return []
@@ -158,8 +166,8 @@ class Opening:
         return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
 
     def _advancing(self) -> None:
-        """Try plans in which layers advance together. If the first of these plans is not the best plan so far, the rest
-        are left out to save time.
+        """Try plans in which layers advance together. If the first of these plans is not the best plan so far, the
+        remaining plans are left out to save time.
         """
         tasks = list(advancing_tasks(self.work.problem, self.space))
         first = self.trials.look_at(tasks[:1], ADVANCING)
@@ -170,11 +178,11 @@ class Opening:
         """Try layer-by-layer plans in which all results go through the off-chip memory. `tasks` evaluate the
         layer-by-layer plans without this detour.
 
-        Tools that run groups of layers one after another, each group on all cores (such as Stream), always move results
-        between groups in this way. This way is faster where links between cores are slower than links to the off-chip
-        memory. Some plans are tried first: the best layer-by-layer plan with its cores, and the plans of the part rules
-        that fill the cores. If none of them is better than all layer-by-layer plans so far, the others are left out to
-        save time.
+        Some tools, such as Stream, run groups of layers one after another, each group on all cores. They always move
+        results between groups through the off-chip memory. This is faster where links between cores are slower than
+        links to the off-chip memory. Some plans are tried first: the best layer-by-layer plan with its cores, and the
+        plans of the part rules that fill the cores. If none of these first plans is better than all layer-by-layer
+        plans so far, the remaining plans are left out to save time.
         """
         if self.trials.lbl is None or self.space.fixed.by_off_chip is not None:
             return
@@ -197,8 +205,8 @@ class Opening:
         return [replace(plan, selection=selection) for selection in SELECTIONS]
 
     def _uniform(self, is_short: bool) -> list[PartRule]:
-        """Try plans in which one part rule cuts all layers. With `is_short`, only the fewest and the most tiles are
-        tried. Returns the part rules of the plans, the rule of the best plan first.
+        """Try plans that cut all layers by the same part rule. With `is_short`, each rule is tried only with the
+        smallest and the largest number of tiles. Returns the part rules of the plans, the rule of the best plan first.
         """
         rule_of: dict[Plan, PartRule] = {}
         for rows in SEGMENT_TILES:

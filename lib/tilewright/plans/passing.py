@@ -44,11 +44,11 @@ def are_weights_passed(space: PlanSpace) -> bool:
 
 
 def passing_plan(space: PlanSpace, depth: int) -> Plan:
-    """Plan in which every layer is a stack of its own, and a core has room for `depth` pieces of the weights
-    (`LayerSpace.passing`).
+    """Plan in which every layer is a separate stack. The weights of a layer are cut into pieces. The pieces are so
+    small that a core has room for `depth` of them (`LayerSpace.passing`).
 
-    A layer without weights has as many pieces as the last layer before it that has weights and the same number of
-    channels. Each of its parts then reads whole parts of this earlier layer.
+    A layer without weights is cut like an earlier layer: the last one that has weights and the same number of channels.
+    Each part of the layer then reads whole parts of the earlier layer.
     """
     tiles: list[LayerTiles] = []
     pieces: dict[int, int] = {}
@@ -63,8 +63,8 @@ def passing_plan(space: PlanSpace, depth: int) -> Plan:
 
 
 def allocations(problem: SystemProblem, space: PlanSpace, plan: Plan) -> Iterator[LayerCores]:
-    """Cores of the parts, for up to two allocations. Parts along rows go to the cores in turn. In the first allocation,
-    layers without weights run on cores that can run no layer with weights, where this is possible.
+    """Cores of the parts, for up to two allocations. Parts along rows are assigned to the cores round-robin. In the
+    first allocation, layers without weights run on cores that can run no layer with weights, if there are such cores.
     """
     accelerator = problem.accelerator
     allowed = []

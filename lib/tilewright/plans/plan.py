@@ -1,6 +1,6 @@
 """Plan of a network: stacks, splits of layers between cores, tiles of layers, and schedule options.
 
-A plan has all choices that a mapping file and the options of a run can fix, except the cores.
+A plan has all choices that a mapping file and the options of a run can fix, but not the cores.
 """
 
 from collections.abc import Sequence

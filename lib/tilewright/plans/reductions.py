@@ -1,8 +1,8 @@
 """Variants of a network in which `fuse` cuts the reductions of some layers between cores.
 
 If a reduction is cut, partial sums move between cores. If the outputs are cut instead, several cores read the same
-inputs. A layer is chosen if its partial sums have fewer bits than the inputs that the best cut of its outputs reads
-repeatedly. Layers with few outputs and a long reduction are typical.
+inputs. A layer is chosen if a cut of its reduction moves fewer bits of partial sums than the best cut of its outputs
+reads repeatedly. Layers with few outputs and a long reduction are typical.
 
 A variant cuts all chosen layers in the same way. The search for plans runs on a variant as on any network.
 """
@@ -112,8 +112,8 @@ def _partial_bits(layer: Layer, cores: int) -> int:
 
 
 def _repeated_bits(layer: Layer, cores: int) -> float:
-    """Number of input bits that are read repeatedly, if the outputs are cut into one block for each core. The first
-    read of each bit does not count.
+    """Number of input bits that are read again, if the outputs are cut into one block for each core. The first read of
+    each bit does not count.
 
     The cut with the fewest repeated bits is assumed. Two blocks read the same data of an operand if they differ only
     along dimensions that the operand does not have.

@@ -11,9 +11,9 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """Number of bits that links move again, for each layer: the bits of all moves of the layer's data except the first
-    move. Constants count for the first layer that reads them, and results for the layer that produces them. A multicast
-    is one move. `schedule` must contain logs.
+    """Number of bits of each layer's data that links move again. All moves count except the first move of a piece of
+    data. Constants count for the first layer that reads them. Results count for the layer that produces them. A
+    multicast is one move. `schedule` must contain logs.
     """
     graph, transfers = problem.graph, schedule.transfers
     moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))

@@ -1,8 +1,8 @@
 """Search for plans: first uniform plans, then compositions of segments, then random steps from the best plans.
 
 The costs and the schedule of every plan are computed as in a run, so that latency and energy are not estimates. Plans
-are evaluated in batches of a fixed size, however many processes there are. If a limit of plans or schedules ends the
-search, the result therefore does not depend on the number of processes.
+are evaluated in batches. The size of a batch does not depend on the number of processes. If a limit of plans or
+schedules ends the search, the result therefore does not depend on the number of processes either.
 """
 
 import random
@@ -136,9 +136,9 @@ class FusionSearch:
             merge(self.trials, opening, [state for state in states if state is not None])
 
     def _trials_of(self, made: IslandRound, before: int) -> Trials:
-        """New `Trials` for one round of an island, without plans. Their budget is the share of this round in the budget
-        that the opening (the first part of the search) has left. `before` is the number of plans that the search
-        evaluated before this round.
+        """New `Trials` for one round of an island, without plans. The rounds of all islands share the budget that the
+        opening (the first part of the search) has left. The new `Trials` get the part of this round. `before` is the
+        number of plans that the search evaluated before this round.
         """
         count = self.options.islands
         part = made.number * count + made.island

@@ -32,8 +32,8 @@ PART_RULES = (
     PartRule(math.inf, False, fills_cores=True, in_image=True),
 )
 """Part rules that are tried. Many parts balance the work of the cores. Few parts move less data, because each part
-needs the complete input. One part for each core balances the work and moves little data, but weights that do not fit a
-core are then streamed. The last rule gives all cores equal parts of the image, as the mapping generator of Stream does
+needs the complete input. With one part for each core, the work is balanced and few data move, but weights that do not
+fit a core are streamed. The last rule gives all cores equal parts of the image, as the mapping generator of Stream does
 if weights fit (`stream/mapping/generic_generator.py` of stream-dse 2.1.1).
 """
 MOST_BLOCKS = 24
@@ -56,7 +56,7 @@ class Segment:
     last: int
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
-    """True if all layers of the segment form one stack. Otherwise each layer is a stack."""
+    """True if all layers of the segment form one stack. Otherwise, each layer is a separate stack."""
     in_blocks: bool = False
     """True if the layers are cut into blocks. Such segments are also tried on fewer cores."""
 
@@ -160,7 +160,7 @@ def _numbered(index_map: IndexMap, of: object) -> Hashable:
 
 @dataclass(frozen=True)
 class _Label:
-    """Label of the dynamic program: a partial composition, whose segments cover all layers before a position of the
+    """Label of the dynamic program: a partial composition. Its segments cover all layers before a position of the
     network.
     """
 
@@ -172,8 +172,8 @@ def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, c
     """Best compositions of the complete network from segments, at most `count`, the best first.
 
     Latency and energy of a composition are the sums over its segments. At each position of the network, the dynamic
-    program keeps up to MOST_LABELS partial compositions that no other one dominates in latency and energy. EDP alone
-    cannot be the criterion, because the EDP of a composition is not the sum of the EDPs of its segments.
+    program keeps up to MOST_LABELS partial compositions that no other composition dominates in latency and energy. EDP
+    alone cannot be the criterion, because the EDP of a composition is not the sum of the EDPs of its segments.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():

@@ -22,23 +22,22 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 ROWS = ("OY", "D")
-"""Names of row dimensions, in order of preference: a layer is cut into rows along the first of them that it has. A
-layer without any of them is cut along its first dimension that is not a channel, a column or the batch.
+"""Names of row dimensions, in order of preference. A layer is cut into rows along the first of these dimensions that
+the layer has. If it has none of them, it is cut along its first dimension that is not a channel, a column or the batch.
 """
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
 """Names of channel dimensions. Parts along a channel dimension read different weights."""
 BATCH = "B"
 HEADS = ("G", "H")
-"""Names of the channel dimensions along which parts of a layer read different inputs, and not only different weights.
-"""
+"""Names of channel dimensions along which parts of a layer read different inputs, in addition to different weights."""
 MANY_CORES = 8
-"""Least number of cores for cuts into blocks in networks of several layers: at least one layer must be able to run on
+"""Least number of cores for cuts into blocks in networks of several layers. At least one layer must be able to run on
 this number of cores. With fewer cores, blocks save less time than it takes to compute the costs of more parts.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
-"""Number of tiles that stands for one tile for each row: it is larger than the number of rows of any layer."""
+"""Number of tiles that means "one tile for each row". It is larger than the number of rows of any layer."""
 TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 """Numbers of tiles along rows that are tried."""
 MOST_PARTS = 32
@@ -76,14 +75,14 @@ class PartRule:
     number is larger if the weights of a part would not fit.
     """
     in_image: bool = False
-    """True if a layer whose weights fit a core is cut into equal parts of its image, as many as fill the cores
-    (`LayerSpace.image_parts`). `fills_cores` must be True, too: it applies to layers whose weights do not fit.
+    """True if a layer whose weights fit a core is cut into equal parts of its image (`LayerSpace.image_parts`), as many
+    as fill the cores. All other layers are cut by the rule of `fills_cores`, which must be True, too.
     """
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Choices that the run fixes. The search makes each choice that is None here."""
+    """Choices that the run fixes. A choice that is None is left to the search."""
 
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
@@ -115,16 +114,17 @@ class LayerSpace:
     within: Loops | None = None
     """Loops that cut each part into tiles, if the mapping file fixes them; None if the search chooses the tiles."""
     third: str = ""
-    """Further dimension of the output, besides rows and channels, along which blocks are cut: heads or the batch; '' if
-    there is no such dimension.
+    """Third dimension of the output along which blocks are cut, in addition to rows and channels: heads or the batch;
+    '' if there is no such dimension.
     """
     machine: Machine | None = None
     """Properties of the system for estimates of blocks. None: no core can run the layer."""
     filling: int = 1
     """Number of parts with which a rule with `fills_cores` fills the cores. For a layer with weights, it is the number
-    of allowed cores. For a layer without weights, it is the most frequent number among the layers with weights, but at
-    most the number of its own allowed cores. Its parts can then run where the parts of its input run, so that no data
-    move between cores.
+    of cores that are allowed for the layer. For a layer without weights, it is the number that most layers with weights
+    have. If this number exceeds the number of cores that are allowed for the layer, the layer has one part for each of
+    these cores. The parts of the layer can then run where the parts of its input run, so that no data move between
+    cores.
     """
 
     @property
@@ -139,11 +139,11 @@ class LayerSpace:
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels to try, in rising order:
+        """Numbers of parts along channels to try, in rising order. There are three kinds of numbers:
 
-        * one and two
-        * the number of cores times powers of two
-        * each number with which all parts except the last fill an array
+        * one and two;
+        * the number of cores times powers of two;
+        * numbers with which all parts, except the last part, fill an array.
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -158,11 +158,15 @@ class LayerSpace:
         return tuple(sorted({math.ceil(size / self._part_size(count)) for count in counts}))
 
     def _fills_an_array(self, parts: int) -> bool:
-        """True if, with this number of parts along channels, every part except the last uses all units of an array."""
+        """True if every part, except the last part, uses all units of an array. The layer is cut into `parts` parts
+        along channels.
+        """
         return any(self._part_size(parts) % unit == 0 for unit in self.units if unit > 1)
 
     def _part_size(self, parts: int) -> int:
-        """Number of channels of each part except the last, if the channels are cut into `parts` parts."""
+        """Number of channels of a part if the channels are cut into `parts` parts. The last part can have fewer
+        channels.
+        """
         return math.ceil(self.size(self.channels[0]) / parts)
 
     @cached_property
@@ -189,7 +193,7 @@ class LayerSpace:
 
     def in_ranked_blocks(self, rank: int, tiles: int, objective: str) -> LayerTiles:
         """Tiles of the layer in blocks. The layer is cut into the blocks whose estimate has rank `rank` (0 is the
-        best), and each block into tiles of rows. If there are no blocks, the layer is one part.
+        best). Each block is cut into tiles of rows. If there are no blocks, the layer is one part.
         """
         if not self.blocks:
             return self.tiles(1, tiles)
@@ -224,10 +228,11 @@ class LayerSpace:
         along channels, which pass through the core one after another. A bus or a link with multicast brings each piece
         of the weights to all cores at once.
 
-        `pieces` is the number of pieces. 0 stands for the smallest number with which a core has room for the inputs and
-        outputs of one piece and for `depth` pieces of the weights. If a piece then has fewer than LEAST_PASSING
-        channels, or if no number is large enough, room for FEWEST_PASSING pieces (or `depth`, if that is smaller) is
-        sufficient. If no number is large enough even then, the layer is cut along channels only (`filling`).
+        `pieces` is the number of pieces. 0 stands for the smallest sufficient number. A number is sufficient if a core
+        has room for the inputs and outputs of one piece and for `depth` pieces of the weights. If pieces would then
+        have fewer than LEAST_PASSING channels, or if no number is sufficient, a core needs room for at most
+        FEWEST_PASSING pieces of the weights. If no number is sufficient even then, the layer is cut along channels only
+        (`filling`).
         """
         across = self.rows or self.third
         if self.between is not None or not across or not self.channels:
@@ -297,8 +302,8 @@ class LayerSpace:
     def image_parts(self) -> Loops:
         """Loops that cut the layer into `filling` equal parts, innermost loop first. The rows are cut first, then the
         columns, then the channels, each into as many equal parts as possible; the loop over rows is the outermost. If
-        these are fewer than `filling` parts, the layer is cut along one dimension of the image (or channels, without an
-        image) into unequal parts.
+        this gives fewer than `filling` parts, the layer is instead cut along a single dimension: a dimension of the
+        image or, without an image, the channels. The parts can then be unequal.
         """
         left, loops = self.filling, []
         for name in (self.rows, self.columns, *self.channels[:1]):
@@ -323,12 +328,13 @@ class LayerSpace:
         """Number of parts that a rule gives.
 
         A number is large enough if the weights of a part fit into the share of a weight memory that the rule allows. If
-        the rule fills the cores, the result is the smallest number that is large enough, and at least `filling`. The
-        other rules take a number from `part_counts`; if no number there is large enough, they take the largest.
+        the rule fills the cores, the result is the smallest number that is large enough, and at least `filling`. All
+        other rules take a number from `part_counts`. If no number in `part_counts` is large enough, they take the
+        largest number.
 
         If a rule does not spread work, the result is the smallest number that is large enough. If a rule spreads work,
-        the result can be larger, up to a limit. It is then the number with which the parts occupy the fewest array
-        units; idle units and idle cores count as occupied (`_taken_units`).
+        the result can be larger, up to a limit. The result is then the number with which the parts occupy the fewest
+        array units. Idle units and idle cores count as occupied (`_taken_units`).
         """
         fewest = self.filling if rule.fills_cores else 1
         if self.weight_bits and self.weight_room_bits:
@@ -363,7 +369,7 @@ class PlanSpace:
     """Layer operands that are constants and can be prefetched."""
     ends: tuple[int, ...]
     """Positions of layers after which a stack can end, in rising order, without the last layer. Only few tensors pass
-    such a position.
+    these positions.
     """
     is_on_several_cores: bool
     """True if the system has several cores, so that data can move between cores."""
@@ -412,13 +418,14 @@ class PlanSpace:
         return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, results, self.fixed.by_off_chip or ())
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
-        """Plan in which every layer is a stack of its own. If a rule is given, it cuts the layers into parts."""
+        """Plan in which every layer is a separate stack. If a rule is given, it cuts the layers into parts."""
         tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
     def through_off_chip(self, plan: Plan) -> Plan:
-        """Copy of a plan in which the last layer of each stack, except the last stack, sends its results through the
-        off-chip memory. The copy equals the plan if the run fixes such detours, or if the system has only one core.
+        """Copy of a plan in which results between stacks go through the off-chip memory: the last layer of each stack,
+        except the last stack, sends its results through this memory. The copy equals the plan if the run fixes such
+        detours, or if the system has only one core.
         """
         if self.fixed.by_off_chip is not None or not self.is_on_several_cores:
             return plan
@@ -426,8 +433,8 @@ class PlanSpace:
         return replace(plan, by_off_chip=tuple(ids[end] for end in self.ends_of(plan)[:-1]))
 
     def in_blocks(self, rank: int, objective: str) -> Plan:
-        """Plan in which every layer is a stack of its own. Each layer is cut into the blocks whose estimate has the
-        rank `rank` among its cuts (0 is the best).
+        """Plan in which every layer is a separate stack. Each layer is cut into blocks, by the cut whose estimate has
+        the rank `rank` (0 is the best).
         """
         return self.plan([one.in_ranked_blocks(rank, 1, objective) for one in self.layers], range(len(self.layers)))
 
@@ -462,7 +469,8 @@ def _filled(layers: Sequence[LayerSpace]) -> tuple[LayerSpace, ...]:
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
     """Messages on loops over cores that the search leaves out, one for each layer and loop. A loop is left out for a
-    layer if it would split a reduction of the layer, and if its mapping entry does not name the layer.
+    layer under two conditions: the loop would split a reduction of the layer, and the mapping entry of the loop does
+    not name the layer.
     """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
@@ -507,7 +515,7 @@ def _machine(
     accelerator: MultiCoreAccelerator, layer: Layer, entry: MappingConstraints, allowed: Sequence[int]
 ) -> Machine | None:
     """Properties of the system for a layer that may run only on the cores `allowed`; None if `allowed` is empty. If
-    these cores have different core files, the file that most of them have determines the properties of a core.
+    these cores have different core files, the most frequent core file determines the properties of a core.
     """
     if not allowed:
         return None
@@ -523,11 +531,11 @@ def _machine(
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
-    """Number of indices of a dimension that a core processes in parallel. It is the unrolling in the first spatial
-    mapping that unrolls the dimension, or 1 if there is none.
+    """Number of indices of a dimension that a core processes in parallel. The number comes from the first spatial
+    mapping that unrolls the dimension. If no spatial mapping unrolls the dimension, the number is 1.
 
-    The number is instead the size of the largest array dimension if no spatial mapping unrolls any dimension of the
-    layer, and if the core can also run dataflows that its file does not list.
+    There is an exception if no spatial mapping unrolls any dimension of the layer, and the core can also run dataflows
+    that its file does not list. The number is then the size of the largest array dimension.
     """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:
@@ -563,9 +571,9 @@ def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, .
 
 
 def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> list[int]:
-    """Number of tensors that cross each position of the network (one entry for each layer, for the position directly
-    after it). A tensor crosses a position if a layer before the position makes it, and a layer after the position reads
-    it.
+    """Number of tensors that cross each position of the network. There is one entry for each layer, for the position
+    directly after the layer. A tensor crosses a position if a layer before the position makes it, and a layer after the
+    position reads it.
     """
     place_of = {node.node_id: place for place, node in enumerate(nodes)}
     behind = _readers(problem, place_of)

@@ -49,11 +49,11 @@ class StepByStep:
         return kind, parent, task
 
     def _joined(self, parent: PlanOutcome, better: Sequence[PlanOutcome]) -> Task | None:
-        """Task for a plan that joins the changes of all plans in `better`. Each of them is better than the plan
-        `parent`, from which it was made by one step. None if `better` has fewer than two plans.
+        """Task for a plan that joins the changes of all plans in `better`. Each of these plans was made from the plan
+        `parent` by one step, and is better than `parent`. None if `better` has fewer than two plans.
 
-        The changes of tiles and detours are joined. Where the plans in `better` change the same thing in different
-        ways, the best of them decides. All other choices are taken from the best plan.
+        The changes of tiles and detours are joined. If several plans in `better` change the same choice in different
+        ways, the best of these plans decides. All other choices are taken from the best plan.
         """
         if len(better) < 2:
             return None

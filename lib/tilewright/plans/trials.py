@@ -62,9 +62,7 @@ of plans that the search may evaluate, the best outcome so far (None if there is
 
 
 def never() -> bool:
-    """Condition that is always False, so that it never ends a step. It is the default for steps without a limit of
-    their own.
-    """
+    """Condition that is always False, for steps without a limit."""
     return False
 
 
@@ -78,7 +76,7 @@ def is_better(outcome: PlanOutcome, other: PlanOutcome | None, objective: str) -
 
 
 def is_layer_by_layer(plan: Plan) -> bool:
-    """True if each layer of a plan is a stack of its own."""
+    """True if each layer of a plan is a separate stack."""
     return all(len(stack) == 1 for stack in plan.stacks)
 
 
@@ -126,8 +124,8 @@ class Trials:
             yield
 
     def another(self, budget: SearchBudget, before: int) -> "Trials":
-        """New `Trials` without plans, with the budget `budget`. They use the same processes as this object. In reports
-        of progress, `before` is added to the number of their plans.
+        """New `Trials` without plans, with the budget `budget`. The new `Trials` use the same processes as this object.
+        In reports of progress, `before` is added to the number of their plans.
         """
 
         def show(done: int, planned: int, best: PlanOutcome | None, elapsed_s: float) -> None:
@@ -141,7 +139,7 @@ class Trials:
         return None if self.best is None else self.budget.seconds_left
 
     def is_over(self) -> bool:
-        """True if the search ends now. No limit ends it before one plan has a schedule."""
+        """True if the search ends now. No limit ends the search before one plan has a schedule."""
         if self.best is None:
             return False
         if self.budget.time_limits:
@@ -199,8 +197,8 @@ class Trials:
         self.budget.schedules += schedules
 
     def keep(self, outcome: PlanOutcome, origin: str) -> None:
-        """Add the outcome of a plan to the tried plans, and count it. If the plan is among the best so far, its outcome
-        is also kept as one of them.
+        """Add the outcome of a plan to the tried plans, and count it. If the plan is among the best plans so far, its
+        outcome is also kept in `elite`.
         """
         self._count(outcome.evaluations)
         self.budget.plans += 1
@@ -212,8 +210,8 @@ class Trials:
         self._say()
 
     def offer(self, outcome: PlanOutcome) -> bool:
-        """Keep the outcome of a plan if it is among the best so far, without adding it to the tried plans. Returns True
-        if it is the best of all.
+        """Keep the outcome of a plan if it is among the best so far. The outcome is not added to the tried plans.
+        Returns True if it is the best of all.
         """
         is_best = self.is_better(outcome, self.best)
         if is_best:

@@ -17,8 +17,8 @@ from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Largest number of cached evaluators. Each evaluates plans for the layers of one segment; it is used again when the
-same layers are tried with other tiles.
+"""Largest number of cached evaluators. Each evaluator evaluates plans for the layers of one segment. It is used again
+if the same layers are tried with other tiles.
 """
 
 
@@ -53,7 +53,7 @@ class SegmentOutcome:
     """Costs of a segment."""
 
     figures: Mapping[str, PlanFigures]
-    """Latency and energy of the segment, by rule of candidate selection. A rule that finds no schedule is left out."""
+    """Latency and energy of the segment, by rule of candidate selection. Rules without a schedule are left out."""
     evaluations: int
 
 

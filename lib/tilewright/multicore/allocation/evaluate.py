@@ -1,6 +1,6 @@
-"""Evaluation of allocations, several in parallel and each only once.
+"""Parallel evaluation of allocations.
 
-The time budget or Ctrl-C can end the evaluation early.
+Each allocation is evaluated only once. The time budget or Ctrl-C can end the evaluation early.
 """
 
 import threading
@@ -72,7 +72,7 @@ class Evaluator:
 
     @property
     def count(self) -> int:
-        """Number of evaluated allocations, including those without a schedule."""
+        """Number of evaluated allocations. Allocations without a schedule are counted, too."""
         return len(self.points) + len(self.infeasible)
 
     def is_known(self, genome: Genome) -> bool:
@@ -80,10 +80,10 @@ class Evaluator:
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:
-        """Evaluate the allocations in `genomes`, except those that were evaluated before.
+        """Evaluate the allocations in `genomes`. Allocations that were evaluated before are skipped.
 
-        If `stopped_by` is set afterwards, some results can be missing. The time budget can end the evaluation only
-        after some allocation has a schedule. After the first Ctrl-C, no new schedule begins, and the function returns
+        If `stopped_by` is set afterwards, some results can be missing. The time budget ends the evaluation only if at
+        least one allocation has a schedule. After the first Ctrl-C, no new schedule begins, and the function returns
         when the running schedules have ended. A second Ctrl-C raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
@@ -142,7 +142,7 @@ class Evaluator:
                 self._halt(INTERRUPTED)
 
     def _left_s(self) -> float | None:
-        """Time to wait for the next outcome, in seconds; None: no limit."""
+        """Number of seconds to wait for the next outcome; None: no limit."""
         if self._time_budget_s is None or self.stopped_by or not self.points:
             return None
         return max(self._time_budget_s - self.elapsed_s, 0.0)

@@ -1,4 +1,4 @@
-"""Neighbours of a genome: the genomes that differ from it in one gene.
+"""Neighbours of a genome, which differ from the genome in one gene.
 
 With n genes and c cores for each gene, a genome has n * (c - 1) neighbours, and each neighbour has n genes. The time to
 make all neighbours and to compare them with the known genomes would grow with the square of n. Codes avoid this: each
@@ -17,8 +17,8 @@ from tilewright.multicore.scheduling.problem import Integers
 
 
 class Neighbourhood:
-    """Neighbours of genomes of one allocation space: the genomes that differ from a genome in one gene. Neighbours that
-    are already known are left out.
+    """Neighbours of genomes of one allocation space. A neighbour differs from a genome in one gene. Neighbours that are
+    already known are left out.
     """
 
     def __init__(self, choices: Sequence[Sequence[int]]) -> None:
@@ -37,7 +37,7 @@ class Neighbourhood:
 
     def new_steps(self, genome: Genome, is_known: Callable[[Genome], bool]) -> list[int]:
         """Steps from a genome to all neighbours that are not known, in the order of genes and cores. A step is the
-        number of a pair (gene, core). `is_known` may be True only for genomes that were passed to `note`.
+        number of a pair (gene, core). `is_known` may return True only for genomes that were passed to `note`.
         """
         places = self._places(genome)
         keys = self._keys[places]
@@ -53,6 +53,6 @@ class Neighbourhood:
         return (*genome[:gene], int(self._cores[step]), *genome[gene + 1 :])
 
     def _places(self, genome: Genome) -> Integers:
-        """Number of the pair (gene, core) for each gene of a genome and the core that the genome gives to this gene."""
+        """Indices of the pairs (gene, core) of a genome: one pair for each gene, with the core of this gene."""
         places: Integers = self._position[np.arange(len(genome)), np.array(genome, np.int64)]
         return places

@@ -32,7 +32,7 @@ class AllocationParameters(Chance, Goal, Parameters):
 
     allocation_engine: AllocationEngine = "genetic"
     """Search engine. genetic: a genetic algorithm; exact: a genetic algorithm, then a search that continues until the
-    best allocation is proven optimal (docs/multi-core-model.md#allocation).
+    best allocation is proven optimal (docs/multi-core-model/allocation.md).
     """
     proof_evaluations: Count = 200_000
     """Largest number of allocations that `exact` schedules after the genetic algorithm."""

@@ -66,14 +66,15 @@ def layer_requests(
 def fixed_entries(
     cores_of: dict[int, list[int]], graph: CnGraph, workload: Workload, mapping: Mapping
 ) -> list[JsonObject]:
-    """Mapping entries that fix the cores of every layer, followed by the entries of `mapping` that they do not replace.
-    `cores_of` has the core ids of each layer's groups, by the number of the layer.
+    """Mapping entries that fix the cores of every layer, followed by the entries of `mapping` that no new entry
+    replaces. `cores_of` has the core ids of each layer's groups, by the number of the layer.
 
     A new entry copies the entry of `mapping` that applies to its layer. Its name is the exact name of the layer,
     because an exact name takes precedence over all other selectors. Its tilings describe how the layer was actually
     cut, because an entry for a single layer must not ask for more tiles than the layer has.
 
-    Raises InputError if layers of the same name run on different cores, because a mapping file cannot distinguish them.
+    Raises InputError if layers of the same name run on different cores, because a mapping file cannot distinguish these
+    layers.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     entries: dict[str, dict[str, Any]] = {}

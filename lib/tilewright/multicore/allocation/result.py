@@ -36,8 +36,8 @@ class Evaluation:
 
     @property
     def objectives(self) -> tuple[int, float]:
-        """Pair (latency in cycles, energy in pJ) for comparisons. Energy is rounded to 12 significant digits, so that
-        the order of summation makes no difference.
+        """Pair (latency in cycles, energy in pJ) for comparisons. Energy is rounded to 12 significant digits, because
+        the order of a summation can change the last digits.
         """
         return self.latency_cycles, float(f"{self.energy_pj:.12g}")
 
@@ -79,8 +79,8 @@ BOUND = "no schedule is below the lower bound"
 RELAXATION = "the relaxation excludes every better schedule of every allocation"
 EXCLUSIONS = "the relaxation excludes every better allocation that was not scheduled"
 EFFORT = "effort"
-"""Reason why a search ends without a proof: it has made the allowed number of evaluations, or the solver has used up
-its effort.
+"""Reason why a search ends without a proof: the allowed number of evaluations is made, or the effort of the solver is
+used up.
 """
 
 
@@ -93,15 +93,15 @@ class AllocationProof(BoundedValue):
     value: float
     """Value of the objective for the best allocation: cycles, pJ or pJ · cycles."""
     lower_bound: float
-    """Lower bound of the objective over all allocations of the space, for schedules with the schedule settings of the
-    search.
+    """Lower bound of the objective over all allocations of the space. The bound holds for schedules with the schedule
+    settings of the search.
     """
     of_any_schedule: float
     """Lower bound of the objective over all schedules, with any schedule settings."""
     excluded: int
     """Number of blocks of allocations that were scheduled and then excluded."""
     certificate: Mapping[str, Any]
-    """Certificate that an independent program can check: docs/proofs.md#exact-allocation"""
+    """Certificate that an independent program can check: docs/proofs/exact-allocation.md"""
 
     @property
     def is_proven(self) -> bool:
@@ -130,16 +130,15 @@ class GenerationRow:
     """Number of evaluations in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Smallest latency of all evaluations so far, in cycles. The two fields below have the smallest energy in pJ and
-    the smallest EDP in pJ · cycles.
+    """Smallest latency of all evaluations so far, in cycles. `best_energy_pj` and `best_edp` are the smallest energy
+    and the smallest EDP.
     """
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Mean latency of the allocations that survive the generation, in cycles. The field below has their mean energy in
-    pJ.
-    """
+    """Mean latency in cycles of the allocations that survive the generation."""
     mean_energy_pj: float
+    """Mean energy in pJ of the allocations that survive the generation."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +158,8 @@ class SearchProgress:
 
     @property
     def share(self) -> float:
-        """Share of the search that is done, from 0 to 1: the share of the evaluations or of the time budget, whichever
-        is larger.
+        """Share of the search that is done, from 0 to 1: the larger of two shares, the used share of the evaluations
+        and the used share of the time budget.
         """
         by_time = self.elapsed_s / self.time_budget_s if self.time_budget_s else 0.0
         return max(self.evaluations / max(self.evaluations_planned, 1), by_time)
@@ -190,7 +189,7 @@ class AllocationResult:
     used up without a proof. `time_budget`: the time limit ended the search. `interrupted`: Ctrl-C ended the search.
     """
     proof: AllocationProof | None = None
-    """Proof for the chosen allocation; only the exact search makes one."""
+    """Proof for the chosen allocation; None for other searches than the exact search."""
 
     @property
     def allocation(self) -> Integers:
@@ -253,9 +252,7 @@ SCHEMA = "tilewright/allocation"
 
 @dataclass(frozen=True)
 class SingleCore:
-    """Schedule in which one core runs every part that it can run. Each other part runs on the core that is fastest for
-    it.
-    """
+    """Schedule in which one core runs every part that it can run. Each other part runs on its fastest core."""
 
     core: int
     """Number of the core: its column in the cost table."""
@@ -385,7 +382,7 @@ def _layer_name(names: SystemNames, layer: int) -> str:
 
 def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
     """Layer number -> core ids, one for each group of the layer. A group without CNs gets the core of the previous
-    group, or, if there is no previous group with CNs, the core of the next one.
+    group. If no previous group has CNs, it gets the core of the next group with CNs.
     """
     cores_of: dict[int, list[int]] = {}
     for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):

@@ -1,8 +1,8 @@
 """Search over allocations: a genetic algorithm (NSGA-II), or exhaustive evaluation of small spaces.
 
-Latency and energy are minimised together. The Pareto front covers all evaluations, and the objective chooses one of its
-points. No allocation is evaluated twice. If a child is equal to an evaluated allocation, another child is drawn, with
-stronger mutation after some attempts.
+Latency and energy are minimised together. The Pareto front covers all evaluations. The objective chooses one point of
+the front. No allocation is evaluated twice. If a child is equal to an evaluated allocation, another child is drawn.
+After some attempts, the mutation becomes stronger.
 
 Non-dominated sorting, crowding distances and selection of survivors come from DEAP (K. Deb, A. Pratap, S. Agarwal, T.
 Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evolutionary Computation 6(2),
@@ -39,7 +39,8 @@ from tilewright.multicore.scheduling.simulate import Scheduler
 
 
 def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
-    """Distinct warm starts, the most promising first. Each is a choice of cores for the parts of the network:
+    """Distinct warm starts, the most promising first. A warm start chooses cores for the parts of the network in one of
+    these ways:
 
     * Each part runs on its fastest core.
     * Each part runs on the core with the least energy.
@@ -92,7 +93,7 @@ def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
     """List with the core of each part of the network. `unit` maps a part to its unit, such as its layer.
 
     Parts with the same set of fastest cores are assigned to these cores round-robin, unit by unit: the parts of the
-    first unit get the first core, those of the next unit the next core, and so on.
+    first unit get the first core, the parts of the next unit get the next core, and so on.
     """
     return list(_turns(space, unit))
 
@@ -137,8 +138,8 @@ def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """Better of two random individuals: the individual that dominates the other or, if neither dominates, the
-    individual with the larger crowding distance.
+    """Better of two random individuals. An individual that dominates the other is better. If neither dominates, the
+    individual with the larger crowding distance is better.
     """
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):
@@ -171,8 +172,8 @@ def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Geno
 
 Progress = Callable[[SearchProgress], None]
 LOCAL_SHARE = 0.75
-"""Share of a generation's children that are neighbours of the allocation with the best objective value. Genetic
-operators make the other children.
+"""Share of a generation's children that are neighbours of the allocation with the best objective value. Crossover and
+mutation make the other children.
 
 NSGA-II spreads its population over the whole Pareto front. With the neighbours, the search also reaches a local optimum
 of the objective.

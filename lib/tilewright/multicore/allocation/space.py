@@ -5,7 +5,8 @@ A core can run a CN under four conditions:
 * The cost table has a runtime of the CN on the core.
 * The core has a memory for each operand of the CN that does not stream.
 * The data of the CN fit these memories while the CN runs.
-* If the CN reads data, a path leads from the off-chip core to the core. If it writes data, a path leads back.
+* If the CN reads data, a path leads from the off-chip core to the core. If the CN writes data, a path leads from the
+  core to the off-chip core.
 
 The scheduler makes the same checks. Each check depends on only one CN and one core, so all checks are made before the
 search. The search then never evaluates an allocation that fails one of them.
@@ -167,7 +168,7 @@ class AllocationSpace:
 
     @cached_property
     def flexible(self) -> tuple[int, ...]:
-        """Parts with more than one allowed core. Each of them is a gene."""
+        """Parts with more than one allowed core. Each of these parts is a gene of the genome."""
         return tuple(part for part, cores in enumerate(self.choices) if len(cores) > 1)
 
     @cached_property
@@ -229,9 +230,10 @@ def allocation_space(
 ) -> AllocationSpace:
     """Space of allocations: the parts of `problem`, with the allowed cores of each part.
 
-    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it. The
-    field `exclusions` of the result lists the cores that a request allows, but that cannot run the part. `names` has
-    the names that messages use. `reasons` explains missing entries of the cost table, by (row of the cost table, core).
+    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it. A
+    request can allow a core that cannot run the part. The field `exclusions` of the result lists these cores. `names`
+    has the names that messages use. `reasons` explains missing entries of the cost table, by (row of the cost table,
+    core).
 
     Raises InputError that lists every request for an unknown layer or core, every fixed core that cannot run its part,
     and every part without a core.
@@ -272,9 +274,8 @@ def allocation_space(
 
 
 def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
-    """Problems of parts that no core can run. Parts share one problem if the same cores fail for the same causes.
-    `cause_of` gives the cause, which is a reason without its numbers. The problem quotes the reasons for the first of
-    these parts.
+    """Problems of parts that no core can run. Parts share one problem if the same cores fail for the same causes. A
+    cause is a reason without its numbers (`cause_of`). The problem quotes the reasons for the first of these parts.
     """
     alike: dict[object, list[_Stranded]] = {}
     for one in stranded:
@@ -361,11 +362,11 @@ def _request_problems(
 def _reasons(
     problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
 ) -> dict[tuple[int, int], str]:
-    """Reason why a core cannot run a part, by (part, core). If several reasons apply, the simplest one is taken, with
-    the text for the first CN to which it applies. If the core can run the part, there is no entry.
+    """Reason why a core cannot run a part, by (part, core). If several reasons apply, the simplest reason is taken,
+    with the text for the first CN that has this reason. Parts that the core can run have no entry.
 
-    A core is not examined if another core with equal properties can run all CNs: the core can then run all CNs, too.
-    All other cores are examined one by one, because the texts name memories of the examined core.
+    A core is skipped if another core with equal properties can run all CNs, because the skipped core can then run all
+    CNs, too. All other cores are examined one by one, because the texts name memories of the examined core.
     """
     reasons: dict[tuple[int, int], str] = {}
     able: set[object] = set()

@@ -1,10 +1,11 @@
-"""Pairs of tiles in which one tile produces elements that the other tile needs, computed axis by axis.
+"""Pairs of tiles in which one tile produces elements that the other tile needs.
 
-The axes of a tensor are cut independently. Therefore the elements that a consumer needs are a product of index sets,
-one set for each axis. The elements that a producer makes are such a product, too.
+The pairs are computed axis by axis, because the axes of a tensor are cut independently. Therefore the elements that a
+consumer needs are a product of index sets, one set for each axis. The elements that a producer makes are also such a
+product.
 
-A row is the index set along one axis for one combination of tiles. Rows are joined along each axis, which takes little
-time. The pairs of CNs are the product of these joins.
+A row is the index set along one axis for one combination of tiles. Along each axis, a join finds the owners of the
+indices of every row, which takes little time. The pairs of CNs are the product of these joins.
 """
 
 import math
@@ -24,10 +25,10 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """Owners of the indices of an axis. The owner of an index is the tile that makes it, stored as the contribution of
-    this tile to the number of a CN: the number of a CN is the sum of the contributions of its tiles along all axes.
+    """Owners of the indices of an axis. The owner of an index is the tile that makes it.
 
-    Consecutive indices with the same owner are stored as one run.
+    A tile is stored as its contribution to the number of a CN: the number of a CN is the sum of the contributions of
+    its tiles along all axes. Consecutive indices with the same owner are stored as one run.
     """
 
     size: int
@@ -61,16 +62,15 @@ def owners_of_indices(owner: Integers) -> AxisOwners:
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
-    """Join of the rows of an axis and the owners of its indices, in CSR format. A row stands for the indices that one
-    combination of tiles needs; the owner of an index is the tile that makes it. A row has one entry (owner, count) for
-    each owner of some of these indices.
+    """Join of the rows of an axis and the owners of its indices, in CSR format. A row has the indices that one
+    combination of tiles needs. The owner of an index is the tile that makes it. A row has one entry (owner, count) for
+    each owner of its indices.
     """
 
     start: Integers
     """Position in `owner` and `count` where the row begins (one entry for each row, and one more at the end)"""
     owner: Integers
-    """Owner of the indices that the entry counts (one value for each entry). A row has at most one entry for each owner
-    """
+    """Owner of the counted indices (one value for each entry). A row has at most one entry for each owner"""
     count: Integers
     """Number of indices that the row needs from the owner (one value for each entry, which is a pair of a row and an
     owner)
@@ -85,17 +85,18 @@ class AxisNeeds(NamedTuple):
     end: Integers
     """Index after the last needed index (one entry for each row)"""
     gapped: tuple[Integers, Integers] | None
-    """Arrays (row, index) with one value for each needed index of each row. None if no row has gaps, so that `first`
-    and `end` suffice.
+    """Arrays (row, index) with one value for each needed index of each row. None if no row has gaps; `first` and `end`
+    then suffice.
     """
     owners: AxisOwners
 
 
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
-    """Pair (join of the rows of all axes in `needs`, list with the number of the first row of each axis in this join).
+    """Pair (join, first rows). The join has the rows of all axes in `needs`. The list of first rows has, for each axis,
+    the number of its first row in the join.
 
     Row 0 of the join is neutral: its only entry has owner 0 and count 1. All axes without gaps in their rows are
-    concatenated and joined as one axis. All axes with gaps are concatenated and joined as another one. The computing
+    concatenated and joined as one axis. All axes with gaps are concatenated and joined as a second axis. The computing
     time therefore depends on the number of rows, not on the number of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
@@ -121,8 +122,8 @@ _ONE = AxisJoin(np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.int64))
 
 
 def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """Join of rows and owners, for rows whose needed indices are consecutive. For each row, the join has the owners of
-    the needed indices.
+    """Join of rows and owners if the needed indices of every row are consecutive. For each row, the join has the owners
+    of the needed indices.
     """
     bases, base = [], 0
     for need in needs:
@@ -145,8 +146,8 @@ def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """Join of rows and owners, for rows whose needed indices are listed one by one (`gapped`). An index occurs only
-    once in a row. Indices outside the axis are padding; they have no owner.
+    """Join of rows and owners if the needed indices of the rows are listed one by one (`gapped`). An index occurs only
+    once in a row. Indices outside the axis are padding and have no owner.
     """
     rows, owners, row_count = [], [], 0
     for need in needs:
@@ -214,9 +215,9 @@ def product_of_joins(
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """Entries of the CSR rows in `chosen`, as two arrays with one value for each entry. The first array has the
-    position in `chosen` of the row with this entry. The second array has the index of the entry. `start` has the index
-    of the first entry of each row.
+    """Entries of the CSR rows in `chosen`, as two arrays with one value for each entry. The value of the first array
+    says to which row the entry belongs, as a position in `chosen`. The value of the second array is the index of the
+    entry. `start` has the index of the first entry of each row.
     """
     first, entries = start[chosen], start[chosen + 1] - start[chosen]
     return np.arange(len(chosen)).repeat(entries), places(first, entries)
@@ -245,7 +246,7 @@ class AxisRows:
     """
 
     dimensions: tuple[str, ...]
-    """Dimensions on which the axis depends and that have more than one tile."""
+    """Dimensions that have more than one tile, and on which the axis depends."""
     size: int
     """Number of indices of the axis."""
     first: Integers
@@ -255,8 +256,8 @@ class AxisRows:
     number: Integers
     """Contribution of the row's tiles to the number of a CN (one entry for each row)"""
     gapped: tuple[Integers, Integers] | None
-    """Arrays (row, index) with all indices inside the axis. None if no row has gaps (strides larger than the window),
-    so that `first` and `end` suffice.
+    """Arrays (row, index) with all indices inside the axis. None if no row has gaps (strides larger than the window);
+    `first` and `end` then suffice.
     """
     only: tuple[int, int] | None
     """Pair (first index, index after the last one) if there is only one row and it has no gaps; else None."""
@@ -354,8 +355,8 @@ def whole_owners(first: int, end: int, size: int) -> AxisOwners:
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
-    """True if one loop moves along several axes of a tensor. The number of accessed elements is then smaller than the
-    product of the numbers of indices along the axes.
+    """True if one loop moves along several axes of a tensor. The layer then accesses fewer elements than the product of
+    the numbers of indices along the axes.
     """
     size_of = index_map.size_of
     moving = [name for axis in access.axes for name, factor in axis.terms if factor and size_of[name] > 1]
@@ -363,8 +364,8 @@ def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
-    """Arrays (row, index) with all indices; None if the indices of every row are consecutive. Rows whose tiles have
-    equal lengths have the same indices relative to their first index.
+    """Arrays (row, index) with all indices; None if the indices of every row are consecutive. The indices of a row,
+    counted from the first index of the row, depend only on the lengths of its tiles.
     """
     coefficients = [abs(factor) for _, _, factor in terms]
     shapes, shape_of_row = _row_shapes([tiles for _, tiles, _ in terms])
@@ -396,8 +397,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """True if the indices of every row are certainly consecutive: the smallest tiles leave no gaps, so larger tiles
-    leave none either. False if this quick test is not sure: the rows can still be without gaps.
+    """True if the indices of every row are certainly consecutive. The test uses the smallest tiles: if they leave no
+    gaps, larger tiles leave none. A result of False is not certain: rows without gaps are possible.
     """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
@@ -421,7 +422,7 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
     """Row along one axis for each content, as an array. A content is the set of elements that one combination of tiles
     of `dimensions` needs. `counts` has the number of tiles of each of these dimensions. Only the dimensions in `own`
-    cut the axis, so contents with the same tiles along these dimensions have the same row.
+    cut the axis. Contents with the same tiles along the dimensions in `own` have the same row.
 
     Contents are numbered so that the tile of the first dimension changes slowest.
     """

@@ -27,8 +27,8 @@ class TensorPieces:
     layer makes the tensor
     """
     needs: tuple[tuple[Integers, Integers], ...]
-    """Needs of each reader of the tensor, as pairs of arrays (CN as a number within the reading layer, piece). The
-    arrays of a pair have one value for each need: this CN needs this piece.
+    """Needs of each reader of the tensor, as pairs of arrays (CN as a number within the reading layer, piece). An entry
+    of the two arrays says that the CN needs the piece.
     """
 
     @property
@@ -38,7 +38,7 @@ class TensorPieces:
 
 
 MOST_ENTRIES = 10_000_000
-"""Largest number of pieces and needs in the cache. They take about 160 MB."""
+"""Largest number of pieces and needs in the cache. At this limit, the cache takes about 160 MB."""
 
 
 Needs = dict[tuple[str, str], list[Demand]]
@@ -56,7 +56,7 @@ class CutMemory:
         self._pieces: OrderedDict[Hashable, TensorPieces] = OrderedDict()
 
     def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
-        """Elements that the tiles of a layer need, from the cache or computed."""
+        """Elements that the tiles of a layer need. A result is computed once and then taken from the cache."""
         key = node.node_id, cut
         if key not in self._needs:
             self._needs[key] = needs_of_layer(node, cut.demands, self.network)

@@ -45,8 +45,8 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands for the same elements as `demands`, without repetition: within one content, no two boxes of the results
-    overlap.
+    """Demands for the same elements as `demands`, without repetition: boxes with the same content do not overlap in the
+    result.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -103,7 +103,7 @@ class NeedLink(NamedTuple):
 
     def is_exact(self) -> bool:
         """True if each flow is exactly the number of needed elements. Otherwise, a flow is the number of elements of
-        bounding boxes, which can also contain elements that are not needed.
+        bounding boxes. A bounding box can also contain elements that are not needed.
         """
         if len(self.demands) == 1:
             return self.demands[0].is_exact and self.producer.is_exact
@@ -160,8 +160,8 @@ class _PartColumns:
     links: list[int] = field(default_factory=list)
     """Number of the link to which the part belongs (one entry for each part)"""
     contents: list[Integers] = field(default_factory=list)
-    """Number, within the link, of the content of each entry of the demand (one array for each part). A content is the
-    set of elements that one combination of tiles needs
+    """Array for each part, with the number of the content of each entry of the demand. A content is the set of elements
+    that one combination of tiles needs. The contents of a link are numbered from 0
     """
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
     """Axes of each part, as one list for each part. If the demand is given as boxes, the list has all axes; if not, it
@@ -205,7 +205,7 @@ class _PartColumns:
 
         `spans` has the range of each entry of the demand along the axis, as an array of shape (entries, 2): first
         index, and index after the last one. `owners` says which tile of the producer makes each index of the axis.
-        Returns the pair (position of the new element in `needs`, array with the row of each entry).
+        Returns a pair: the position of the new element in `needs`, and an array with the row of each entry.
         """
         size = owners.size + 1
         keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
@@ -233,12 +233,12 @@ class _PartColumns:
         return content, source, elements
 
     def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
-        """Row of each entry along one axis of its part, for the entries of all parts one after another. `turn` selects
-        the axis: it is a position in the part's list in `axes`. If a part has no such axis, its entries get row 0,
-        which is neutral.
+        """Array with the row of each entry along one axis. The entries of the first part come first, then those of the
+        second part, and so on.
 
-        Rows are numbered in the join of all axes (`join_axes`). `first_rows` has, for each element of `needs`, the
-        number of its first row in the join. `lengths` has the number of entries of each part.
+        The axis is number `turn` in the part's list in `axes`. If this list is too short, the entries of the part get
+        row 0, which is neutral. Rows are numbered in the join of all axes (`join_axes`). `first_rows` has, for each
+        element of `needs`, the number of its first row in the join. `lengths` has the number of entries of each part.
         """
         rows, shifts = [], []
         for axes, length in zip(self.axes, lengths, strict=True):
@@ -254,9 +254,9 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """CN that makes the elements of each flow, numbered among the CNs of its layer. `number` has the numbers of the
-    same CNs in the full grid of the layer, in which some cells can have no CN. `link` has, for each flow, the position
-    of its link in `links`; the positions are in ascending order.
+    """CN that makes the elements of each flow, numbered among the CNs of its layer. `number` has the same CNs, but
+    numbered in the full grid of the layer. The full grid can have cells without a CN. `link` has, for each flow, the
+    position of its link in `links`; the positions are in ascending order.
     """
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
@@ -264,20 +264,20 @@ def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integer
 
 
 _MOST_CNS = 2**14
-"""Largest number of CNs in one batch of links. A link counts with the CNs of the larger of its two layers. Only a batch
-with a single link can exceed the limit. A larger batch would take more memory and save no time.
+"""Largest number of CNs in one batch of links. For each link, only the CNs of the larger of its two layers count. A
+batch with a single link can exceed the limit. Larger batches would take more memory and save no time.
 """
 
 
 class DataLink(NamedTuple):
-    """Link between two layers, or from a layer to data outside the graph."""
+    """Link along which data flow from one layer to another, or from a layer to data outside the graph."""
 
     link: NeedLink
     producer: int
     """Number of the producing layer in the graph."""
     consumer: int
-    """Number of the consuming layer in the graph. For a link to data outside the graph, it is the row of `outside_bits`
-    to which the link adds its bits.
+    """Number of the consuming layer in the graph. For a link to data outside the graph, the number is the row of
+    `outside_bits` to which the link adds its bits.
     """
     operand: str
     tensor: str
@@ -300,8 +300,8 @@ class DataEdges:
     links: tuple[CnLink, ...]
     """Links between layers."""
     outside_bits: Integers
-    """Bits that each CN sends along links to the outside: array of shape (2, CNs). The two rows are separate
-    sums; `DataLink.consumer` says to which row a link adds its bits.
+    """Bits that each CN sends along links to the outside: array of shape (2, CNs). The two rows are separate sums. For
+    each link, `DataLink.consumer` is the row that gets the bits of the link.
     """
 
 
@@ -341,8 +341,8 @@ def data_edges(
 
 
 def _batches(between: Sequence[DataLink], outside: Sequence[DataLink]) -> Iterator[tuple[list[DataLink], int]]:
-    """Pairs (batch of consecutive links, count). The first `count` links of the batch are between layers; the others
-    lead to the outside.
+    """Pairs (batch of consecutive links, count). The first `count` links of the batch are between layers. All other
+    links of the batch lead to the outside.
     """
     some: list[DataLink] = []
     internal = cns = 0

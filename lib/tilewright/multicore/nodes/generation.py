@@ -1,6 +1,6 @@
 """Construction of the graph of computation nodes (CNs) from a tiling: CNs, reads from outside, and classes of CNs.
 
-The CNs of a class have equal loop sizes, windows, relations and precisions, but they can be of different layers.
+The CNs of a class have equal loop sizes, windows, relations and precisions. They can belong to different layers.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 
 
 class ReadColumns(TypedDict):
-    """Columns of a CN graph that describe reads of tensors that no layer makes."""
+    """Columns of a CN graph for the reads of constants and network inputs (tensors that no layer makes)."""
 
     sources: tuple[SourceTensor, ...]
     read_cn: Integers
@@ -74,8 +74,8 @@ class ReadTable:
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         contents_of: dict[str, Iterator[Integers]] = {}
-        """Tensor -> arrays, one array for each demand. The array has the number of the content of each entry of the
-        demand. Contents are numbered separately for each tensor.
+        """Tensor -> list with one array for each demand. The array has one value for each entry of the demand: the
+        number of the content that the entry reads. Contents are numbered separately for each tensor.
         """
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
@@ -172,9 +172,9 @@ def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]
     """Pair (class number of each CN, list with a layer for each class). CNs in one class have equal sizes. The layer of
     a class has the sizes of these CNs, and no name.
 
-    A CN at a border can be in another class than the CNs inside, because its tile is smaller, or because the input that
-    its tile needs extends into the padding. In the layer of a class, `data_dimension_sizes` are the sizes of the input
-    that a CN reads, without padding.
+    CNs at a border and CNs inside can be in different classes, for two reasons: the tile at the border is smaller, or
+    the input that the tile needs extends into the padding. In the layer of a class, `data_dimension_sizes` has the
+    sizes of the input that a CN reads. Padding is not counted.
     """
     loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
@@ -221,8 +221,8 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Sizes of one dimension -> list with one index for each class: the position, among these sizes, of the size that
-    the first CN of the class has. Dimensions with only one size have no entry.
+    """Tiles of the first CN of each class: sizes of the tiles of one dimension -> list with one index for each class.
+    The index selects the size of the CN from these sizes. Dimensions with only one size have no entry.
     """
 
 
@@ -297,8 +297,8 @@ def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
-    """Size of the data dimension without padding: the size that the layer gives, or else the size that follows from
-    loops and padding.
+    """Size of the data dimension without padding. The layer gives this size. If the layer does not give the size, it is
+    computed from the loops and the padding.
     """
     for data_dimension, size in layer.data_dimension_sizes:
         if data_dimension == relation.data_dimension:
@@ -317,8 +317,8 @@ class _Building:
     """Cut of the layer (one entry for each layer)"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]]
-    """Tensor -> pair (number of the layer that makes the tensor, `Producer` that says which CN of this layer makes
-    which elements).
+    """Tensor -> pair (number of the layer that makes the tensor, producer). The producer has the elements that each CN
+    of this layer makes (`Producer`).
     """
     links: list[DataLink] = field(default_factory=list)
     """Links into the layers, in the order of the consuming layers."""
@@ -330,8 +330,8 @@ class _Building:
 def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None = None) -> CnGraph:
     """CN graph of a network that was read with its tensors (profile `corrected`).
 
-    `known` is a cache of cuts of the same network, which saves time. Raises InputError if the network has no tensors,
-    if a layer is in no stack or in several stacks, or if a reduction is split over cores.
+    `known` is a cache of cuts of the same network, which saves time. Raises InputError in three cases: the network has
+    no tensors, a layer is not in exactly one stack, or a reduction is split over cores.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
     _check(workload, nodes, tiling)
@@ -454,8 +454,8 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
 
 
 def _outputs(building: _Building) -> list[DataLink]:
-    """Links from layers to the outside, which add bits to `outside_bits`. Links for the final outputs of all layers add
-    to row 0; links for the final outputs that leave the network add to row 1.
+    """Links from layers to the outside, which add bits to `outside_bits`. There are two kinds. A link for the final
+    outputs of a layer adds to row 0. A link for the final outputs that leave the network adds to row 1.
     """
     outside = LayerGrid((), LayerTiling(-1))
     links = []

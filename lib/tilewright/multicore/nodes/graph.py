@@ -29,7 +29,7 @@ from tilewright.multicore.nodes.tiling import LayerTiling
 from tilewright.workload.layer import Layer
 
 ORDERING = -1
-"""Operand number of an edge without data, which only makes the CNs of a group run one after another."""
+"""Operand number of an edge without data. The edge only makes the CNs of a group run one after another."""
 SmallIntegers = npt.NDArray[np.int16]
 
 
@@ -51,7 +51,7 @@ class CnLayer:
 
     @cached_property
     def grid(self) -> LayerGrid:
-        """Grid of the layer, which computes the index ranges of the CNs."""
+        """Grid of the layer's CNs. The grid computes the index ranges of the CNs."""
         return LayerGrid(self.loop_sizes, self.tiling)
 
 
@@ -67,7 +67,7 @@ class CnLink(NamedTuple):
     edge_count: int
     bits: int
     is_exact: bool
-    """True if the flow is exact. If not, the flow also counts unneeded elements of bounding boxes."""
+    """True if the flow is exact. Otherwise, the flow also counts elements of bounding boxes that are not needed."""
 
 
 class SourceTensor(NamedTuple):
@@ -87,8 +87,8 @@ R = TypeVar("R")
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator for a function that has a CN graph among its positional arguments: it caches the last result for each
-    graph. A call gets the cached result if all other positional arguments are the same objects as in the last call for
-    this graph.
+    graph. A call returns the cached result if every other positional argument is the same object as in the last call
+    for this graph.
 
     Keyword arguments are not compared, so they must not change the result.
     """
@@ -113,7 +113,7 @@ class _Described:
     network: str
     layers: tuple[CnLayer, ...]
     stacks: tuple[tuple[int, ...], ...]
-    """Numbers of the stack's layers (one entry for each stack)."""
+    """Layer numbers of each stack."""
     operands: tuple[str, ...]
     """Names of operands. The values in the columns `edge_operand` and `read_operand` are positions in this tuple;
     `edge_operand` can also have the value ORDERING. The name '' stands for an input that is not an operand of the
@@ -234,12 +234,14 @@ def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, 
 
 
 def cn_graph_digest(graph: CnGraph) -> str:
-    """Digest of the artifact of a graph. It is computed from the graph, so the graph need not be in files."""
+    """Digest of the artifact of a graph. The digest is computed from the graph, even if the graph is not stored in
+    files.
+    """
     return content_digest(_files_of(graph)[0])
 
 
 def _files_of(graph: CnGraph) -> tuple[Any, bytes]:
-    """Pair (payload of the JSON file, bytes of the NPZ file, which has the columns)."""
+    """Pair (payload of the JSON file, bytes of the NPZ file). The NPZ file has the columns."""
     content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
     fields = {name: getattr(graph, name) for name in _FIELDS}
     return encode(_Description(**fields, columns=digest_of_bytes(content))), content

@@ -71,7 +71,7 @@ def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | Non
     one tile, which can be empty.
 
     `ranks` has, for each combination, the position of its tile among the tiles that are not empty. If no tile is empty,
-    `ranks` is None: the position is then the number of the combination.
+    `ranks` is None, because each position is then equal to the number of the combination.
     """
     *inner, (count, tile_size, stride) = cuts
     values = np.arange(count, dtype=np.int64)
@@ -137,8 +137,8 @@ class LayerGrid:
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """Number of each CN in the full grid; None if every combination of loop values has a CN, because the numbers of
-        the CNs are then also their numbers in the full grid.
+        """Number of each CN in the full grid. The result is None if every combination of loop values has a CN: the
+        number of a CN is then also its number in the full grid.
         """
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
@@ -153,11 +153,11 @@ class LayerGrid:
         return math.prod([tiles.count for tiles in self.cut_tiles.values()])
 
     def cn_of(self, full_number: Integers) -> Integers:
-        """CNs whose numbers in the full grid are `full_number`."""
+        """CNs with the numbers `full_number` in the full grid."""
         return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
 
     def _sum_over_loops(self, weights: Sequence[int]) -> Integers:
-        """Weighted sum of each CN's loop values, with one weight for each outer loop."""
+        """Weighted sum of the loop values of each CN, with one weight for each outer loop."""
         total = np.zeros(1, np.int64)
         for loop, weight in zip(reversed(self.loops), reversed(weights), strict=True):
             total = sums(total, np.arange(loop.count, dtype=np.int64) * weight)

@@ -2,8 +2,8 @@
 
 The result is an ONNX network that computes the same function. The parts of a layer are operators of the same type. Each
 part has the weights of some output channels, and a Concat joins the outputs. Weights in the model file are sliced.
-Weights that are in another file, or that were left out, are not read. In this case, the weight tensors of the parts
-have a shape and, if possible, a position in the other file, but no data.
+Weights that are in another file, or that were left out, are not read. The weight tensors of the parts then have a
+shape, but no data. If possible, weight tensors of the parts refer to a position in the other file.
 
 Mode 4 of `cn_define_mode` splits weights within a layer instead.
 """
@@ -85,14 +85,14 @@ class SplitNetwork:
     splits: tuple[LayerSplit, ...]
     """Layers that are split, in the order of the network."""
     notices: tuple[str, ...]
-    """Messages about layers that are not split although their weights are too large, and about data that are left out
-    of the model.
+    """Messages of two kinds: on layers that are not split although their weights are too large for a memory, and on
+    data that are left out of the model.
     """
 
 
 @dataclass(frozen=True)
 class _Excess:
-    """Layer whose weights exceed the capacity that a memory has for them."""
+    """Layer whose weights exceed the capacity of a memory for weights."""
 
     node: WorkloadNode
     weight_bits: int
@@ -136,13 +136,13 @@ def split_layers(
     """Copy of `model` in which layers with too large weights are split, with a description of each split. `workload` is
     the same network as `model`.
 
-    A layer gets the smallest number of parts with which the weights of every part fit. They fit if they take at most a
-    certain share of a memory; `options` gives this share. The memory is the smallest top memory for weights among the
-    cores that the layer is allowed to use.
+    A layer is split into the smallest number of parts whose weights all fit the memory. Weights fit if they take at
+    most the share of the memory that `options` allows. The memory is the smallest top memory for weights among the
+    cores that the layer may use.
 
-    Layers with fixed cores are not split, because their list of cores has one core for each group. Operators of a form
-    that cannot be split are not split either. Both cases are listed in `notices`. Raises InputError with every layer
-    for which not even the weights of one output channel fit.
+    Two kinds of layers are not split, but listed in `notices`. Layers with fixed cores are not split, because their
+    list of cores has one core for each group. Operators of a form that cannot be split are not split either. Raises
+    InputError with every layer for which even the weights of a single output channel do not fit.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)

@@ -47,16 +47,16 @@ class Demand:
     first dimension changes slowest.
     """
     content: Integers
-    """Number of the content (set of needed elements) of each entry, in ascending order. A content without elements has
-    no entry
+    """Index of the content (set of needed elements) of each entry. The indices ascend, and leave out contents without
+    elements.
     """
     is_exact: bool
-    """True if the elements are known exactly; if not, bounding boxes stand for them."""
+    """True if the elements are known exactly. Otherwise, the demand has bounding boxes of the elements."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
     """Pairs (rows, number of the row of each entry), one for each axis of the tensor. A row has the indices along the
     axis that one combination of tiles needs. Rows are exact even if there are gaps between the needed indices. The
-    value is None if `moved_boxes` gives the needed elements instead, for example if nodes that move data are between
-    the layer and the tensor.
+    value is None if `moved_boxes` gives the needed elements, for example if the tensor reaches the layer through nodes
+    that move data.
     """
     moved_boxes: Boxes | None = None
     """Boxes in place of `axes`; None if `axes` is given."""
@@ -120,7 +120,7 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
     """Messages about tensors with unknown dependences, and about outputs of the network with unknown size. A tensor
-    that no node reads gets no message about dependences, unless it is an output of the network. The graph has no edges
+    that no node reads gets a message about dependences only if it is an output of the network. The graph has no edges
     for unknown dependences.
     """
     tensors = network.workload.tensor_of
@@ -144,9 +144,11 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
 def needs_of_layer(
     node: WorkloadNode, demands: Sequence[Demand], network: NetworkTensors
 ) -> dict[tuple[str, str], list[Demand]]:
-    """Demands of the CNs of a layer, by (operand of the layer, source tensor). `demands` has the demand for the tensor
-    that each index map of the layer reads. If a node that only moves data makes this tensor, the demand is converted to
-    demands for source tensors. The operand is '' for an input that is not an operand of the layer, such as a bias.
+    """Demands of the CNs of a layer for source tensors: (operand of the layer, source tensor) -> demands. The operand
+    is '' for an input that is not an operand of the layer, such as a bias.
+
+    `demands` has one demand for each index map of the layer: the demand for the tensor that the index map reads. This
+    tensor can be the output of a node that only moves data; its demand is then converted to demands for source tensors.
     """
     found: dict[tuple[str, str], list[Demand]] = {}
     for index_map, demand in zip(node.index_maps, demands, strict=True):
@@ -178,9 +180,9 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Pairs (source tensor, demand for this source tensor), one for each path from a source tensor to `tensor`. All
-    nodes on such a path only move data. The demands are computed from `demand`, the demand for `tensor`. If `tensor` is
-    itself a source tensor, the only pair is (`tensor`, `demand`).
+    """Pairs (source tensor, demand for this source tensor), one for each path from a source tensor to `tensor`. The
+    nodes on these paths only move data. The demands are computed from `demand`, the demand for `tensor`. If `tensor`
+    itself is a source tensor, the result is the single pair (`tensor`, `demand`).
 
     A source tensor is made by a layer, comes from outside the network, or is constant.
     """
@@ -232,11 +234,11 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
 def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """Triple (dimensions along which tiles have different contents, numbers of all contents, rows). A content is the
-    set of elements that one combination of tiles needs. `rows` has one array for each axis of the tensor: for each
-    content, the row of the axis that has the indices of this content.
+    """Triple (dimensions, numbers of all contents, rows). A content is the set of elements that one combination of
+    tiles needs. The contents differ only along the dimensions of the triple. `rows` has an array for each axis of the
+    tensor, with one entry for each content: the row of the axis that has the indices of the content.
 
-    `cut_by` has, for each axis, the dimensions that cut the axis.
+    `cut_by` has a tuple for each axis: the dimensions that cut the axis.
     """
     used = {dimension for own in cut_by for dimension in own}
     dimensions = tuple([dimension for dimension in grid.cut_tiles if dimension in used])
@@ -252,8 +254,8 @@ def _keeps_boxes(
     every element of an input box is needed for the output box from which the input box was computed.
 
     The function recognizes two cases. In the first case, every axis follows at most one loop, with step 1 or -1. In the
-    second case, each output element depends on an input element of its own, and both boxes have the same number of
-    elements, as in a reshape. Only boxes with dependences are compared; `possible` marks them.
+    second case, as in a reshape, different output elements depend on different input elements, and both boxes have the
+    same number of elements. `possible` marks the boxes with dependences; only these boxes are compared.
     """
     if not index_map.is_exact or shares_loops(index_map.input, index_map):
         return False
@@ -281,7 +283,9 @@ def _follows_one_loop(axis: AxisIndex, index_map: IndexMap) -> bool:
 
 
 def _is_one_to_one(index_map: IndexMap) -> bool:
-    """True if each combination of loop values has its own output element and its own input element."""
+    """True if different combinations of loop values certainly have different output elements and different input
+    elements. A result of False is not certain.
+    """
     for access in (index_map.output, index_map.input):
         used = {name for axis in access.axes for name, factor in axis.terms if factor}
         if shares_loops(access, index_map) or any(size > 1 and name not in used for name, size in index_map.loops):
@@ -301,24 +305,24 @@ class Producer:
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """Owners of the indices along each axis of the tensor (one entry for each axis). The owner of an index is a number:
-    the contribution of the tile that makes the index. The contributions along all axes and `last_step` add up to the
-    number of a CN.
+    """Owners of the indices along each axis of the tensor (one entry for each axis). The owner of an index is the tile
+    that makes the index. The tile is given by a number: its contribution to the number of its CN. The number of a CN is
+    the sum of the contributions along all axes, plus `last_step`.
     """
     last_step: int = 0
-    """Contribution of the last tiles along all reduction dimensions to the number of a CN. Only CNs with these tiles
-    have final values.
+    """Part of the number of a CN: the sum of the contributions of the last tile along each reduction dimension. Only
+    CNs with these tiles have final values.
     """
     is_exact: bool = True
-    """True if no two tiles of output dimensions contribute to the same element. In a transposed convolution, tiles of
-    output dimensions can overlap. Tiles along reduction dimensions are not considered.
+    """True if no two tiles of output dimensions contribute to the same element. In a transposed convolution, two tiles
+    can contribute to one element. Tiles along reduction dimensions are not considered.
     """
     unsplittable: tuple[str, ...] = ()
     """Dimensions whose tiles contribute to the same elements. These tiles must be in one group."""
 
     def cns(self, owner: Integers) -> Integers:
-        """CNs that make certain elements. `owner` has the sum of the owners along all axes, one value for each
-        element.
+        """Number of the CN that makes each of several elements. `owner` has one value for each element: the sum of the
+        owners along all axes.
         """
         return self.grid.cn_of(owner + self.last_step)
 
@@ -374,7 +378,9 @@ _all_but_name = attrgetter(*[field.name for field in fields(Layer) if field.name
 
 @dataclass(frozen=True, eq=False)
 class LayerCut:
-    """Layer with its cut into CNs. Layers of a network that differ only in the names of tensors share one object."""
+    """Layer with its cut into CNs. One object serves all layers of a network that differ only in the names of
+    tensors.
+    """
 
     node: WorkloadNode
     """First node of the network that uses this object."""
@@ -388,36 +394,30 @@ class LayerCut:
 
 
 KnownCuts = dict[Hashable, list[LayerCut]]
-"""Loop sizes -> cuts of layers with these loop sizes."""
+"""(Loop sizes, loops and group loops of a tiling) -> cuts of layers that have these sizes and loops."""
 
 
 def layer_cuts(
     nodes: Sequence[WorkloadNode],
     tilings: Sequence[LayerTiling],
     network: NetworkTensors,
-    with_sizes: KnownCuts | None = None,
+    known_cuts: KnownCuts | None = None,
 ) -> list[LayerCut]:
     """Cuts of layers into CNs by the outer loops in `tilings`, one for each node in `nodes`. New cuts are added to
-    `with_sizes`, a cache of cuts of the same network.
+    `known_cuts`, a cache of cuts of the same network.
     """
-    # To save time, only the loop sizes, which distinguish most layers, are hashed; the other fields are compared.
-    with_sizes = {} if with_sizes is None else with_sizes
+    # To save time, only the sizes and loops, which distinguish most cuts, are hashed; the other fields are compared.
+    known_cuts = {} if known_cuts is None else known_cuts
     found = []
     for node, tiling in zip(nodes, tilings, strict=True):
         assert node.layer is not None
-        known = with_sizes.setdefault(node.layer.loop_sizes, [])
-        cut = next((cut for cut in known if _is_cut_alike(cut, node, tiling, network.shape_of)), None)
+        known = known_cuts.setdefault((node.layer.loop_sizes, tiling.loops, tiling.group_loops), [])
+        cut = next((cut for cut in known if _are_alike(cut.node, node, network.shape_of)), None)
         if cut is None:
             cut = _layer_cut(node, tiling, network.shape_of)
             known.append(cut)
         found.append(cut)
     return found
-
-
-def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> bool:
-    own = cut.grid.tiling
-    loops_are_equal = own.loops == tiling.loops and own.group_loops == tiling.group_loops
-    return loops_are_equal and _are_alike(cut.node, node, shape_of)
 
 
 def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:

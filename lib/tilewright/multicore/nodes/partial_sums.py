@@ -93,7 +93,7 @@ class SummedLayer:
 
     @property
     def nodes(self) -> tuple[WorkloadNode, ...]:
-        """Nodes that replace the layer, in an order in which each node comes after the nodes that it reads."""
+        """Nodes that replace the layer. Each node comes after the nodes whose results it reads."""
         return (*self.parts, *self.sums, *self.moves)
 
 
@@ -115,7 +115,7 @@ def why_not_summed(node: WorkloadNode) -> str:
     reduced = set(reductions_of(layer))
     outputs = {index_map.output for index_map in node.index_maps}
     if len(outputs) != 1 or len(node.outputs) != 1:
-        return "the layer has no single output whose partial sums could be added"
+        return "the layer does not have exactly one output, so its partial sums cannot be added"
     if any(name in reduced for name, _ in _terms(next(iter(outputs)))):
         return (
             "a loop of the reduction also selects the output element, so parts of the reduction give different outputs"
@@ -133,10 +133,10 @@ def _terms(access: TensorAccess) -> list[tuple[str, int]]:
 
 
 def share_axis(node: WorkloadNode, workload: Workload, shares: int) -> tuple[int, str, int] | None:
-    """Axis of the output that is divided into shares if partial sums are added in a ring, as a triple (axis, loop
-    dimension of this axis, size); None if no axis is suitable. A suitable axis has at least `shares` indices, and a
-    single loop runs over all of them in steps of 1. The longest suitable axis is chosen; of equally long axes, the
-    first one.
+    """Axis of the output that is divided into shares if partial sums are added in a ring. The result is a triple (axis,
+    loop dimension of this axis, size); None if no axis is suitable. A suitable axis has at least `shares` indices, and
+    a single loop runs over all of them in steps of 1. The longest suitable axis is chosen. If several axes are equally
+    long, the first of them is chosen.
     """
     assert node.layer is not None
     sizes = node.layer.size_of
@@ -157,8 +157,8 @@ def summed_layer(
     node: WorkloadNode, workload: Workload, ranges: Sequence[Ranges], shape: str, first_id: int
 ) -> SummedLayer:
     """Nodes that replace a layer whose reduction is cut into parts. `ranges` has one entry for each part: the indices
-    of each cut loop dimension that the part computes. `shape` is the shape of the additions (`additions_of`). New nodes
-    get the ids from `first_id` on. Only the node that makes the output of the layer keeps the id of the layer.
+    of each cut loop dimension that the part computes. `shape` is the shape of the additions (`additions_of`). The node
+    that makes the output of the layer keeps the id of the layer. All other nodes get new ids, beginning at `first_id`.
     `why_not_summed` must return '' for the layer.
     """
     return _Summing(node, workload, tuple(ranges), shape, first_id).made()
@@ -167,7 +167,7 @@ def summed_layer(
 @dataclass(frozen=True)
 class _Summing:
     """Layer that is replaced by two kinds of nodes: nodes that compute the parts of the layer, and nodes that add the
-    partial sums of these parts. The fields have the data from which the nodes are made.
+    partial sums of these parts. The fields of the object are the input from which the nodes are made.
     """
 
     node: WorkloadNode
@@ -183,7 +183,7 @@ class _Summing:
 
     @property
     def output(self) -> TensorAccess:
-        """Access of the layer to its output."""
+        """Description of how the layer accesses its output."""
         return self.node.index_maps[0].output
 
     @property
@@ -323,8 +323,8 @@ class _Summing:
         shares: tuple[int, str, tuple[Range, ...]],
         tensor: Tensor,
     ) -> WorkloadNode:
-        """Node that joins the shares of the output, if the partial sums are added in a ring. The node has no layer, and
-        thus no cost.
+        """Node that joins the shares of the output, if the partial sums are added in a ring. The node has no layer and
+        causes no cost.
         """
         place, _, ranges = shares
         last = {addition.share: node for node, addition in zip(sums, additions, strict=True)}

@@ -1,16 +1,17 @@
-"""Pieces of data, each moved and stored as a whole; no two pieces share an element.
+"""Pieces of data: parts of tensors that are moved and stored as a whole.
 
-A tensor is cut along each axis wherever a tile of its producer ends, and wherever the needs of some CN begin or end.
-Halos are then pieces that several CNs need, and the data on an edge of the CN graph are a set of pieces.
+No two pieces share an element. A tensor is cut along each axis at two kinds of positions: where a tile of its producer
+ends, and where the needs of some CN begin or end. A halo is then a piece that several CNs need. The data on an edge of
+the CN graph are a set of pieces.
 
 A piece moves as a whole, even if some of its elements are not needed. For example, if a CN needs only every second
 element of a line (a stride larger than the window), the CN gets the whole line. Lines without needed elements do not
 move.
 
 A tensor can have several grids of pieces, because readers can need disjoint parts of one axis. An example is a tensor
-with queries, keys and values. In a common grid, the cuts that the reader of the queries needs along other axes would
-also cut the keys and the values. Therefore each part gets its own grid if all these grids together have at most half as
-many pieces as one common grid.
+with queries, keys and values. In a common grid, cuts for the reader of the queries along other axes would also cut the
+keys and the values. Therefore each part gets its own grid if these grids together have at most half as many pieces as a
+common grid.
 """
 
 import math
@@ -231,8 +232,8 @@ def _add_part(
 
 
 def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | None) -> Integers:
-    """First index of each segment of one axis of a tensor. A segment begins at each index at which a tile of the
-    producer begins or ends, and at each index at which a box of `demands` begins or ends.
+    """First index of each segment of one axis of a tensor. Segments begin at two kinds of indices: where a tile of the
+    producer begins or ends, and where a box of `demands` begins or ends.
     """
     begins = np.zeros(size + 1, dtype=bool)
     begins[0] = True
@@ -254,8 +255,8 @@ class DataPieces:
     bits: Integers
     """Size of the piece in bits (one entry for each piece)"""
     producer: Integers
-    """Computation node (CN) that produces the piece (one entry for each piece); OUTSIDE if no layer produces it,
-    because it belongs to a constant or to a network input
+    """Computation node (CN) that produces the piece (one entry for each piece); OUTSIDE if the piece belongs to a
+    constant or to a network input
     """
     tensor: Integers
     """Position, in `tensors`, of the tensor to which the piece belongs (one entry for each piece). The pieces of one

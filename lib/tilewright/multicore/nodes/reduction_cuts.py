@@ -2,8 +2,8 @@
 
 An entry of the mapping file cuts a reduction with a loop of `inter_core_tiling`, such as `C, 4`, and the key
 `reduction`. The layer is then replaced by parts and additions (`partial_sums`), and the mapping gets an entry for each
-part and each addition. If the file already has an entry for a part or an addition, that entry takes precedence.
-Networks and mappings that are already cut stay as they are.
+part and each addition. If the file already has an entry for a part or an addition, the entry of the file takes
+precedence. Networks and mappings that are already cut stay as they are.
 """
 
 import math
@@ -29,7 +29,7 @@ from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 MOST_ADDITIONS = 4096
-"""Largest number of additions, each a layer of its own, for one layer whose reduction is cut."""
+"""Largest number of additions for one layer whose reduction is cut. Each addition is a separate layer."""
 _SHAPE_TEXT = {ONE_CORE: "one after the other", TREE: "in a tree", RING: "in a ring"}
 
 
@@ -60,9 +60,9 @@ def cut_reductions(
 
 
 def _too_many_parts(workload: Workload, mapping: Mapping, problems: Problems) -> set[str]:
-    """Report a problem for each loop that cuts a reduction into more parts than the reduction has indices. A loop whose
-    mapping entry selects several layers is reported only if it makes too many parts for every one of these layers.
-    Returns the names of the mapping entries with a problem.
+    """Report a problem for each loop that cuts a reduction into more parts than the reduction has indices. If the
+    mapping entry of a loop selects several layers, the loop is reported only if it makes too many parts for every one
+    of these layers. Returns the names of the mapping entries with a problem.
     """
     sizes: dict[tuple[int, int], list[int]] = {}
     for node in workload.nodes:
@@ -129,8 +129,9 @@ class _LayerCut:
         return count
 
     def parts(self) -> list[tuple[Ranges, tuple[int, ...]]]:
-        """Pair (ranges of the cut reductions, numbers of the layer's groups in the part) for each part. In the order of
-        the parts, the first cut loop changes fastest. A part with an empty range is left out."""
+        """Parts of the layer, as pairs (ranges of the cut reductions, numbers of the groups in the part). In the order
+        of the parts, the first cut loop changes fastest. A part with an empty range is left out.
+        """
         found: list[tuple[Ranges, tuple[int, ...]]] = []
         cut = self.cut_loops
         count = 1
@@ -187,7 +188,8 @@ class _Cutting:
     """Names of the mapping entries for which a problem was reported."""
     _idle: dict[int, MappingConstraints] = field(default_factory=dict)
     """Entries that have the key `reduction` and select a layer, by their position in the mapping. `tell_without_effect`
-    reports those whose loops cut no reduction."""
+    reports each of these entries whose loops cut no reduction.
+    """
 
     def __post_init__(self) -> None:
         self._next_id = max((node.node_id for node in self.workload.nodes), default=0) + 1
@@ -286,10 +288,11 @@ class _Cutting:
     def _part_entries(
         self, cut: _LayerCut, summed: SummedLayer, parts: Sequence[tuple[Ranges, tuple[int, ...]]]
     ) -> list[MappingConstraints]:
-        """Mapping entries of the parts of a layer, one for each part. The entry of a part is the entry of the layer,
-        without the loops over cores that cut reductions. If the entry of the layer fixes one core for each group, each
-        part gets only the cores of its groups. A problem is reported if the network already has a layer with the name
-        of a part."""
+        """Mapping entries of the parts of a layer, one for each part. The entry of a part is a copy of the layer's
+        entry without the loops over cores that cut reductions. If the entry of the layer fixes one core for each group,
+        each part gets only the cores of its groups. A problem is reported if the network already has a layer with the
+        name of a part.
+        """
         entry = cut.entry
         between = tuple(loop for loop, dimension in cut.between if dimension not in cut.reduced)
         found = []
@@ -303,7 +306,7 @@ class _Cutting:
         self, cut: _LayerCut, summed: SummedLayer, parts: Sequence[tuple[Ranges, tuple[int, ...]]]
     ) -> list[MappingConstraints]:
         """Mapping entry for each addition. The options for the mapping on a single core come from the entry that the
-        mapping file has for additions. The tilings are those loops of the layer's entry that cut outputs.
+        mapping file has for additions. The tilings are the loops of the layer's entry that cut outputs.
 
         An addition runs on the cores of the part `Addition.home` if four conditions are met:
 
@@ -375,8 +378,8 @@ class _Cutting:
         )
 
     def tell_without_effect(self) -> None:
-        """Add a notice for each key `reduction` without effect: the loops of its mapping entry cut no reduction of any
-        layer that the entry selects.
+        """Add a notice for each mapping entry whose key `reduction` has no effect. The key has no effect if the loops
+        of the entry cut no reduction of the layers that the entry selects.
         """
         for index, entry in self._idle.items():
             if entry.name not in self.cut_entries and entry.name not in self.failed:
@@ -402,8 +405,9 @@ def _possible(loops: Sequence[TilingEntry], node: WorkloadNode) -> tuple[TilingE
 
 def _on_cores(base: MappingConstraints, ids: Sequence[int], accelerator: MultiCoreAccelerator) -> MappingConstraints:
     """Copy of an entry for the cores `ids`. The copy keeps a spatial hint only if at least one of these cores has the
-    array dimension of the hint. It keeps the spatial mapping only if each array dimension of the mapping is on at least
-    one of these cores."""
+    array dimension of the hint. The copy keeps the spatial mapping only if every array dimension of the mapping exists
+    on at least one of these cores.
+    """
     sides = {side for core_id in ids for side in accelerator.core_of[core_id].operational_array.size_of}
     hints = tuple((side, loops) for side, loops in base.spatial_mapping_hint if side in sides)
     given = base.spatial_mapping if all(side in sides for side, _ in base.spatial_mapping) else ()
@@ -430,8 +434,8 @@ def _adding_cores(
     * Some cores of the layer's parts can run additions: these cores.
     * All other cases: all cores that can run additions.
 
-    For the shape `one_core`, only the first of these cores is returned. The result is (), with a reported problem, if
-    the named core does not exist or cannot run additions, or if no core can run additions.
+    For the shape `one_core`, only the first of these cores is returned. A problem is reported, and the result is (), in
+    two cases: the named core does not exist or cannot run additions, or no core can run additions.
     """
     given = cut.sums.core
     if given is not None:

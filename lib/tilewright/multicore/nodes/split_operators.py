@@ -190,8 +190,10 @@ channel: bias, scales, zero points.
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
 _BESIDE_OF_ROWS = {"MatMul": (), "MatMulInteger": (2,), "QLinearMatMul": (1, 2, 6, 7)}
 """Positions of the inputs of a matrix product, other than the two matrices, that can have one value for each output
-channel. `_BESIDE_OF_COLUMNS` applies if the weights are the right matrix: output channels are then columns.
-`_BESIDE_OF_ROWS` applies if the weights are the left matrix: output channels are then rows.
+channel.
+
+If the weights are the right matrix, output channels are columns, and `_BESIDE_OF_COLUMNS` applies. If the weights are
+the left matrix, output channels are rows, and `_BESIDE_OF_ROWS` applies.
 """
 
 
@@ -213,8 +215,8 @@ class OperatorForm:
     is_of_rows: bool = False
     """True if the output channels are the rows of a matrix product. If so, the weights are its left operand."""
     beside: tuple[tuple[int, int], ...] = ()
-    """Pairs (position of the input, axis of the output channels in this input), one for each further input that has one
-    value for each output channel, such as the bias. Data and weights are not listed.
+    """Further inputs that have one value for each output channel, such as the bias. An input is given by a pair:
+    (position of the input, axis of the output channels in this input). Data and weights are not listed.
     """
 
 
@@ -267,8 +269,8 @@ def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> Operato
 
 
 def channel_parts(form: OperatorForm, most_channels: int) -> tuple[ChannelPart, ...]:
-    """Parts with at most `most_channels` channels each, as few as possible. Without groups, all parts except the last
-    one have the same size.
+    """Parts with at most `most_channels` channels each, as few as possible. Without groups, all parts have the same
+    size, but the last part can be smaller.
 
     In a convolution with groups, there are two cases. If a whole group has at most `most_channels` channels, each part
     has one or several whole groups. If a group has more channels, every group is cut in the same way, and the last part
@@ -335,9 +337,9 @@ def _slice_data(
     nodes: list[onnx.NodeProto],
     inputs: list[list[str]],
 ) -> None:
-    """Replace the data input of each part of a convolution with groups by a slice. The slice has only the input
-    channels of the groups of the part. The names of the slices are written into `inputs`, which has the input names of
-    each part. Operators that make slices are added to `nodes`. Nothing is replaced if all parts have the same groups.
+    """Give each part of a grouped convolution a slice as its data input. The slice has only the input channels of the
+    groups of the part. The names of the slices are written into `inputs`, which has the input names of each part.
+    Operators that make slices are added to `nodes`. Nothing is replaced if all parts have the same groups.
     """
     spans = list(dict.fromkeys((part.first_group, part.first_group + part.group_count) for part in parts))
     if len(spans) == 1:
@@ -357,8 +359,8 @@ def _weight_place(operator_type: str) -> int:
 
 
 def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, places: Sequence[int]) -> OperatorForm:
-    """Copy of a form with a new value of the field `beside`, which lists the inputs at `places` that have one value for
-    each output channel. All parts of the operator share the other inputs at `places`.
+    """Copy of a form with a new value of the field `beside`. The new value lists the inputs at `places` that have one
+    value for each output channel. All other inputs at `places` are shared by all parts of the operator.
     """
     found = []
     for place in places:
@@ -373,9 +375,9 @@ def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) ->
     """Axis of the output channels in a bias, a scale or a zero point with shape `shape`; None if the tensor does not
     have one value for each channel.
 
-    In a vector, it is the only axis, with one exception: a vector that is the bias of a Gemm has one value for each
-    column, so the result is None if the channels are rows. In tensors with more axes, the columns are the last axis,
-    and the rows are the axis before it.
+    In a vector, the only axis is the axis of the channels. The bias of a Gemm is an exception: a vector then has one
+    value for each column, and the result is None if the channels are rows. In tensors with more axes, the columns are
+    the last axis, and the rows are the axis before it.
     """
     if len(shape) == 1:
         axis = None if is_gemm and form.is_of_rows else 0

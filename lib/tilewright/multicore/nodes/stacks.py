@@ -32,9 +32,9 @@ def layer_stacks(
     3. Otherwise, all layers form one stack.
 
     In cases 2 and 3, a stack ends early if the weights of its layers would exceed `weight_capacity_bits`, the capacity
-    of all cores together (None: no limit). No later layer is then in a stack of several layers. Every layer outside
-    these stacks becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if the mode or
-    the stacks are wrong.
+    of all cores together (None: no limit). All later layers are then separate stacks. Layers after the last cutoff are
+    separate stacks, too. Ids of nodes without a layer are left out. Raises InputError if the mode or the stacks are
+    wrong.
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])
@@ -66,8 +66,8 @@ def layer_stacks(
 
 
 def _alone(nodes: "Iterable[WorkloadNode]") -> Stacks:
-    """Stacks of a network in which no layers are fused: one stack for each layer of the network file. The parts and
-    additions that replaced such a layer form one stack.
+    """Stacks of a network in which no layers are fused: one stack for each layer of the network file. If parts and
+    additions replaced a layer, they form one stack together.
     """
     members: dict[int, list[int]] = {}
     for node in nodes:
@@ -82,8 +82,9 @@ def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
 
 def _given(workload: "Workload", stacks: Sequence[Sequence[int]], layers: "Mapping[int, WorkloadNode]") -> Stacks:
     """Stacks that the user lists, and a separate stack for every other layer. A layer can be replaced by parts and
-    additions. A part or an addition is in the stack that lists its own id or, if no stack lists this id, in the stack
-    that lists the id of the layer. Raises InputError if a listed id belongs to no node, or if an id is listed twice.
+    additions. A part or an addition belongs to the stack that lists its own id. If no stack lists this id, it belongs
+    to the stack that lists the id of the layer. Raises InputError if a listed id belongs to no node, or if an id is
+    listed twice.
     """
     known = {node.node_id for node in workload.nodes}
     problems, seen = [], set()

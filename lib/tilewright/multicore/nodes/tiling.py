@@ -1,8 +1,8 @@
 """Outer loops that cut layers into computation nodes, from `cn_define_mode` with hint loops or from mapping files.
 
-Hint loops are the notation of Stream until 2024. Since 2025, Stream uses mapping files, and layer stacks that list the
-layers to be fused. This module reads both notations, because both give the same kind of tilings and need the same
-checks of loops.
+Hint loops are the notation of Stream until 2024. Since 2025, Stream uses mapping files instead, with lists of the
+layers to be fused (layer stacks). This module reads both notations, because both give the same kind of tilings and need
+the same checks of loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -20,8 +20,8 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """Loop around computation nodes. It cuts its range into `count` tiles. The range is a whole dimension or, if
-    another loop over the same dimension is further out, one tile of that loop.
+    """Loop around computation nodes. The loop cuts its range into `count` tiles. The range is a whole dimension. If
+    another loop over this dimension is further out, the range is one tile of the outer loop.
 
     Tile v begins `v * tile_size` after the start of the range. The last tile is smaller if `tile_size` does not divide
     the range; the range is not padded.
@@ -306,9 +306,8 @@ def mapped_tiling(
     `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops. Therefore the
     CNs of one tile have consecutive numbers, one CN for each group (all CNs of a group run on one core).
 
-    A layer that is alone in its stack is cut only over cores, unless its entry has `tiles_if_alone`: it is then also
-    cut into tiles that run one after the other. The parts and additions that replaced a layer count together as one
-    layer.
+    A layer that is alone in its stack is cut only over cores. If its entry has `tiles_if_alone`, the layer is also cut
+    into tiles that run one after the other. The parts and additions that replaced a layer count together as one layer.
     """
     whole = {node.node_id: node.network_id for node in workload.nodes}
     fused = {one for stack in stacks if len({whole[member] for member in stack}) > 1 for one in stack}
@@ -344,9 +343,9 @@ def _mapped_layer_tiling(
     """Pair (tiling of a layer as its mapping entry requests, messages on loops that are left out or that differ from
     the request).
 
-    With `has_tiles`, the layer is cut over cores and into tiles that run one after the other; otherwise it is cut only
-    over cores. If the entry asks for one tile for each of its cores but lists no cores, a problem is added to
-    `problems`.
+    With `has_tiles`, the layer is cut over cores and into tiles that run one after the other. Without `has_tiles`, the
+    layer is cut only over cores. If the entry asks for one tile for each of its cores but lists no cores, a problem is
+    added to `problems`.
     """
     assert node.layer is not None
     names = dimension_names(node.layer, entry)
@@ -366,8 +365,9 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
     """Pair (loops over cores for a layer, messages on loops that are left out). The loops come from the mapping entry
     of the layer.
 
-    An entry that does not have the name of the layer can be meant for other layers. Therefore its loops that would
-    split a reduction of this layer are left out. For example, a layer that takes the maximum over K is not cut along K.
+    An entry that does not have the name of the layer can be meant for other layers. Loops of such an entry are left out
+    if they would split a reduction of this layer. For example, a layer that takes the maximum over K is not cut along
+    K.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -388,8 +388,8 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
     """Dimensions of a layer, by the names that the mapping file can use for them.
 
     If the entry has `layer_dimension_names`, these names are also accepted. Elementwise layers with a four-dimensional
-    output also accept H and D for axes 1 and 2, because Stream names the axes of every such tensor B, H, D, K. These
-    layers do not accept K for the last axis, because K means the channels in tilewright.
+    output also accept H and D for axes 1 and 2, because Stream names the axes of these tensors B, H, D, K. These layers
+    do not accept K for the last axis, because K means the channels in tilewright.
     """
     names = {name: name for name, _ in layer.loop_sizes}
     output = layer.operand_dimensions[0][1]
@@ -401,7 +401,7 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
 
 
 def _is_elementwise(layer: Layer, output: tuple[str, ...]) -> bool:
-    """True if the layer is elementwise: each loop is an axis of the output, and no operand has a further loop."""
+    """True if the layer is elementwise: each loop is an axis of the output, and no operand has another loop."""
     axes = set(output)
     return axes == set(layer.size_of) and all(axes.issuperset(operand) for _, operand in layer.operand_dimensions)
 
@@ -413,8 +413,8 @@ def _tiles(
     written: Sequence[TilingEntry],
     problems: list[Problem],
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
-    """Pair (loops, messages). Each entry of `written` whose dimension the layer has becomes a loop: a pair (dimension
-    of the layer, number of tiles). `names` is the result of `dimension_names`.
+    """Pair (loops, messages). A loop is a pair (dimension of the layer, number of tiles). There is one loop for each
+    entry of `written` that names a dimension of the layer. `names` is the result of `dimension_names`.
 
     The number `*` stands for one tile for each core that the mapping entry lists, and a message says how many tiles
     this makes. If the mapping entry lists no cores, each `*` adds a problem to `problems`.
@@ -439,7 +439,7 @@ def _tiles(
 
 def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
     """List with one loop, which makes two tiles; [] if no dimension is suitable. A suitable dimension has more than one
-    index and belongs to the output. The first suitable dimension is taken, in this order: image rows, matrix rows,
+    index and belongs to the output. The first suitable dimension in this order is taken: image rows, matrix rows,
     channels, other dimensions. B and G are never taken.
     """
     others = [dimension for dimension in layer.size_of if dimension not in ("B", "G")]

@@ -1,8 +1,8 @@
 """Options that decide how a run cuts its network into computation nodes (CNs), and the resulting tiling.
 
 Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024), and the tilings of the mapping
-file with layer stacks (2025). This module imports nothing that is slow to import, because the check of a configuration
-needs it.
+file with layer stacks (2025). This module imports only modules that are fast to import, because the check of a
+configuration needs it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -78,7 +78,7 @@ def _read_loops(value: Any, name: str) -> HintLoops | None:
         table = {_members(key): _as_tuples(loops) for key, loops in value.items()}
         problems = [
             Problem(
-                "must name layers", path=f"{name}[{key}]", value=repr(key), allowed="node ids, such as 3 or 0, 1, 2"
+                "must name layers", path=f"{name}[{key}]", value=repr(key), allowed="node ids, such as `3` or `0, 1, 2`"
             )
             for key in value
             if not _members(key)
@@ -162,9 +162,9 @@ class Cutting(Parameters):
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
     """Ids of the layers of each stack, as in [[0, 1], [2]]. Every other layer is a separate stack."""
     stack_cutoffs: NodeIds = ()
-    """Ids of the layers after which a stack ends. Each layer after the last of these is a separate stack. A stack ends
-    earlier if the weights of its next layer no longer fit on chip; every later layer of the network is then a
-    separate stack.
+    """Ids of the layers after which a stack ends. Each layer after the last of these layers is a separate stack. A
+    stack ends earlier if the weights of its next layer no longer fit on chip; every later layer of the network is then
+    a separate stack.
     """
 
 
@@ -208,7 +208,7 @@ class TilingOptions(WeightShare, Cutting):
         return HintLoopOptions(self.cn_define_mode, loops, self.layer_cutoffs, weight_capacity_bits)
 
     def stated(self) -> JsonObject:
-        """The options as plain data for provenance."""
+        """Options as plain data for provenance."""
         hints: Any = self.hint_loops
         if isinstance(hints, Table):
             hints = [[list(members), loops] for members, loops in hints.items()]
@@ -221,9 +221,9 @@ def network_tiling(
 ) -> "Tiling":
     """Tiling of every layer of a network, and the stacks of the network. Raises InputError with all problems.
 
-    With `cn_define_mode`, the tilings of the mapping file are not used, and all layers are one stack, unless
-    `layer_stacks`, `stack_cutoffs` or mode lbl gives other stacks. Mode lbl with `cn_define_mode` 1 and no loops gives
-    one CN for each layer.
+    With `cn_define_mode`, the tilings of the mapping file are not used. All layers are then one stack, but
+    `layer_stacks`, `stack_cutoffs` or mode lbl can give other stacks. Mode lbl with `cn_define_mode` 1 and no loops
+    gives one CN for each layer.
     """
     from tilewright.multicore.nodes.tiling import mapped_tiling
 
@@ -260,8 +260,8 @@ def _weight_capacities(
     """Bits that are available for the weights of a CN in mode 4, by the layer's node id; None in any other mode. Layers
     without a limit have no entry.
 
-    If the cores of a layer are fixed, the layer is split into one group for each core of its mapping entry. Therefore a
-    mapping file that fixes the cores found by a search cuts the layer as the search did.
+    If the cores of a layer are fixed, the layer is split into one group for each core of its mapping entry. Therefore,
+    if a mapping file fixes the cores that a search found, the layer is cut in the same way as in the search.
     """
     from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 

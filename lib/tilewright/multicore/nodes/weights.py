@@ -17,11 +17,11 @@ _SPLIT_FIRST = ("K", "G", "H")
 
 
 def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Operand that holds the weights of a layer: W, or else the last constant operand; None if there is no such
-    operand.
+    """Operand that holds the weights of a layer. If the layer has a constant operand W, the result is W; otherwise, it
+    is the last constant operand. None if there is no constant operand.
 
-    Operands that read inputs of the network (`network_inputs`) do not count as weights, although a workload that is a
-    list of layers marks such operands as constant, too.
+    Operands that read inputs of the network (`network_inputs`) do not count as weights. In a workload that is a list of
+    layers, they are marked as constant, too.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:
@@ -45,8 +45,8 @@ def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> i
 
 
 def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Dimension whose tiles divide both weights and outputs: K, else G, else H, else the largest such dimension; None
-    if there is none.
+    """Dimension along which a layer is cut to divide both weights and outputs: K, else G, else H, else the largest
+    dimension that divides both. None if no dimension divides both.
     """
     operand = weight_operand(layer, network_inputs)
     operands = dict(layer.operand_dimensions)
@@ -98,7 +98,7 @@ def capacity_for_tiles(layer: Layer, count: int, network_inputs: frozenset[str] 
 
 
 _WEIGHT_OPERAND = "I2"
-"""Memory operand of weights if the mapping file names none."""
+"""Memory operand of weights, used if the mapping file names no memory operand."""
 
 
 def weight_capacity_bits(

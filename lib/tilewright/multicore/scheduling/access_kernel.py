@@ -4,8 +4,7 @@
 
 Only this module computes addresses and positions in tables. If a function returns a reference to a record, the caller
 can write the fields of this record. A CELL is a record of one number. Other kernels use fixed names for references: `c`
-is a copy, `room` is the state of a memory, `where` is the state of a piece, and `state` is the state of a core or a
-link.
+is a copy, `room` a memory, `where` a piece, and `state` a core or a link. The references lead to records of the state.
 """
 
 from tilewright.base.compiled import kernel
@@ -128,7 +127,7 @@ def stack_cn(q, place):
 
 @kernel
 def need(q, number):
-    """Record of a need by its number. A need is the use of one piece by one CN for one operand."""
+    """Record of a need. A need is the use of one piece by one CN for one operand."""
     return _need(q.needs, number)
 
 
@@ -299,8 +298,9 @@ def event(s, place):
 
 @kernel
 def request(s, place):
-    """CELL (record of one number) at a position in the queue of requests. The number identifies who waits: for a core,
-    it is the number of the core; for a memory, it is the number of the memory plus the number of cores.
+    """CELL (record of one number) at a position in the queue of requests. The number identifies the core or the memory
+    that waits. For a core, it is the number of the core. For a memory, it is the number of the memory plus the number
+    of cores.
     """
     return cell(s.request, place)
 

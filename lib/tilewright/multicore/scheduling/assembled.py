@@ -41,8 +41,8 @@ class SystemNames:
 
 @dataclass(frozen=True, eq=False)
 class AssembledProblem:
-    """Scheduling problem with the names of its cores, memories, links, layers and tensors, and with the data from which
-    it was made.
+    """Scheduling problem with the names of its cores, memories, links, layers and tensors. The object also has the data
+    from which the problem was made.
     """
 
     problem: SchedulingProblem

@@ -1,16 +1,17 @@
 """Scheduling problem of a network on an accelerator: the arrays that join CN graph, cost tables, cores and links.
 
 * Pieces and needs come from `nodes.pieces`. If a reduction is cut into steps, partial sums are pieces, too.
-* The memory operand of a need comes from `memory_operand_links` of the layer's mapping entry. Data that are not an
-  operand of the layer (a bias), and operands that `memory_operand_links` does not list, belong to the operand OTHER.
-  These data are kept in the memory of the weights, are fetched, and never stream.
+* The memory operand of a need comes from `memory_operand_links` of the layer's mapping entry. Two kinds of data belong
+  to the operand OTHER: data that are not an operand of the layer (a bias), and operands that `memory_operand_links`
+  does not list. These data are fetched into the memory of the weights, and never stream.
 * CNs of a group run in the order of their numbers; the ORDERING edges of the CN graph enforce this.
 
-Partial sums: if a reduction is cut into steps, each step adds to the sums of the step before. The CN graph orders the
-steps of a group, and only the last step has outputs. The sums must be kept between two steps. Therefore each step
-except the last produces a piece of partial sums, which the next step of the same output tile needs. In the model, both
-the piece that a step reads and the piece that it produces occupy memory while the step runs, even if the hardware adds
-in place. Therefore the memory use of a step can be overestimated, but never underestimated.
+If a reduction is cut into steps, each step adds to the partial sums of the previous step. The CN graph orders the steps
+of a group, and only the last step has outputs. The sums must be kept between two steps. Therefore each step, except the
+last step, produces a piece of partial sums. The next step of the same output tile needs this piece. In the model, a
+step occupies memory for two pieces while it runs: for the piece that it reads, and for the piece that it produces. This
+holds even if the hardware adds in place. Therefore the memory use of a step can be overestimated, but never
+underestimated.
 """
 
 from collections.abc import Mapping as Table
@@ -283,8 +284,8 @@ def model_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     settings: ScheduleSettings,
 ) -> AssembledProblem:
-    """Scheduling problem in the form of the schedule model that `settings` names. The other arguments are those of
-    `scheduling_problem`, which always makes the form of the causal model.
+    """Scheduling problem in the form of the schedule model that `settings` names. All other arguments are the same as
+    for `scheduling_problem`, which always makes the form of the causal model.
     """
     assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
     if settings.schedule_model == CAUSAL:

@@ -45,8 +45,8 @@ def is_earlier(s, first, second):
 @kernel
 def pop_event(s):
     """Remove the earliest event from the heap, and return its field `what`. For the end of a CN, `what` is the number
-    of its core. For the end of a flight (a transfer in progress), it is the number of the flight plus the number of all
-    cores.
+    of its core. For the end of a flight (a transfer in progress), `what` is the number of the flight plus the number of
+    all cores.
     """
     what = at.event(s, 0).what
     last = s.events_count - 1
@@ -79,8 +79,8 @@ def add_candidate(q, s, cn):
 @kernel
 def comes_before(q, s, first, second, by_rank):
     """True if CN `first` has priority over CN `second`. With `by_rank`, the CN with the lower rank has priority.
-    Otherwise, the CN that is ready earlier has priority. If both are ready at the same time, it is the CN with the
-    smaller number.
+    Without `by_rank`, the CN that is ready earlier has priority. If both CNs are ready at the same time, the CN with
+    the smaller number has priority.
     """
     if by_rank:
         return at.node(q, first).rank < at.node(q, second).rank
@@ -91,8 +91,9 @@ def comes_before(q, s, first, second, by_rank):
 
 @kernel
 def push(q, s, heap, start, count, cn, by_rank):
-    """Insert a CN into a heap. The heap has `count` entries, which begin at position `start` of the array `heap`. They
-    are ordered by `comes_before` with `by_rank`. The caller must then raise its own count of entries.
+    """Insert a CN into a heap. The heap has `count` entries, which begin at position `start` of the array `heap`. The
+    entries are ordered by `comes_before` with `by_rank`. After the call, the caller must increase its count of entries
+    by 1.
     """
     place = count
     while place > 0:
@@ -107,8 +108,8 @@ def push(q, s, heap, start, count, cn, by_rank):
 @kernel
 def pop(q, s, heap, start, count, by_rank):
     """Remove the first CN from a heap, and return this CN. The heap has `count` entries, which begin at position
-    `start` of the array `heap`. They are ordered by `comes_before` with `by_rank`. The caller must then lower its own
-    count of entries.
+    `start` of the array `heap`. The entries are ordered by `comes_before` with `by_rank`. After the call, the caller
+    must decrease its count of entries by 1.
     """
     first = at.cell(heap, start).value
     last = count - 1
@@ -136,9 +137,10 @@ def horizon(s, core):
 
 @kernel
 def choose(q, s, core):
-    """Remove the best candidate of a core from its heap, and return it.
+    """Remove the best candidate of a core from its heap, and return this CN.
 
-    If this CN is not ready at the time at which the core can start it (`horizon`), the choice is marked as tentative.
+    The choice is marked as tentative if the CN is not ready at the earliest time at which the core can start a CN
+    (`horizon`).
     """
     state = at.core(s, core)
     start = state.heap_start

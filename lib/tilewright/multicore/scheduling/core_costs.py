@@ -26,7 +26,8 @@ class Stream:
     """Memory operand: O, I1 or I2."""
     bits: int
     """Bits that one CN reads from the off-chip memory, in whole words; at least the size of the operand. For operand O,
-    they are the bits that the CN writes to the off-chip memory, plus the bits of partial sums that it reads from there.
+    the number is a sum: bits that the CN writes to the off-chip memory, and bits of partial sums that it reads from the
+    off-chip memory.
     """
     bits_per_cycle: int
     """Smallest bandwidth in bits per cycle at which the stream does not slow down the CN."""
@@ -34,7 +35,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class CoreCostRow:
-    """Cost of one CN of a class on a core, or the reason why the core cannot run it.
+    """Cost of one CN of a class on a core, or the reason why the core cannot run the class.
 
     Cycles are whole numbers of at least 1; only `spatial_stall_cycles` and `waiting_cycles` can be 0. If the core
     cannot run the class, cycles and energies have their default values.
@@ -43,7 +44,7 @@ class CoreCostRow:
     cost_class: int
     """Position of the cost class in `CostClasses.classes`."""
     reason: str = ""
-    """Reason why the core cannot run the class; '' if it can."""
+    """Reason why the core cannot run the class; '' if the core can run the class."""
     ideal_cycles: int = 0
     """Cycles of the CN if every unit of the array works in every cycle."""
     total0_cycles: int = 0
@@ -55,8 +56,8 @@ class CoreCostRow:
     total2_cycles: int = 0
     """Sum of `total1_cycles` and the cycles to take the last outputs from the array."""
     on_core_energy_pj: float = 0.0
-    """Energy in pJ of the array and the memories of the core, without the off-chip memory. It is the sum of the next
-    three fields.
+    """Energy in pJ of the core, without the off-chip memory: the sum of `operational_energy_pj`, `memory_energy_pj` and
+    `term_energy_pj`.
     """
     operational_energy_pj: float = 0.0
     """Energy in pJ of the operational array (the units that compute), without the memories."""
@@ -71,7 +72,7 @@ class CoreCostRow:
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
     """Part of `total0_cycles` that is lost because the CN does not fill the array; None if not known."""
     waiting_cycles: int = field(default=0, metadata=LEFT_OUT)
-    """Part of `total1_cycles` that the core waits for calls, commands or requests."""
+    """Part of `total1_cycles` in which the core waits for calls, commands or requests."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
     """True if a time budget ended the mapping search for the CN, so that another run can choose another mapping."""
     mapping: Any = None

@@ -1,4 +1,4 @@
-"""Classes of computation nodes (CNs) with equal cost (docs/multi-core-model.md#cost-of-a-node-on-a-core)."""
+"""Classes of computation nodes (CNs) with equal cost (docs/multi-core-model/node-costs.md)."""
 
 from dataclasses import dataclass, replace
 
@@ -10,8 +10,8 @@ from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _STEPS = 4
-"""Number of kinds of reduction steps: a step takes partial sums of an earlier step or not, and leaves partial sums for
-a later step or not.
+"""Number of kinds of reduction steps. A step can take partial sums of an earlier step or not. It can leave partial sums
+for a later step or not.
 """
 
 
@@ -109,7 +109,7 @@ def on_one_core(entry: MappingConstraints) -> MappingConstraints:
 
 def _reduction_steps(node: WorkloadNode, grid: LayerGrid) -> Integers:
     """Kind of reduction step, as a number from 0 to 3 (one entry for each CN of the grid). The number is a sum: 1 if
-    the CN takes partial sums of an earlier CN, plus 2 if it leaves partial sums for a later CN.
+    the CN takes partial sums of an earlier CN, plus 2 if the CN leaves partial sums for a later CN.
     """
     written = {name for index_map in node.index_maps for axis in index_map.output.axes for name, _ in axis.terms}
     steps = np.zeros(grid.cn_count, np.int64)

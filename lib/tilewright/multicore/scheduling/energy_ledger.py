@@ -1,7 +1,7 @@
 """Ledger of the energy of a schedule: ordered, named terms that sum to the total, and their labels.
 
-All code that adds, checks, tabulates or draws energies iterates over the terms. The name of a term occurs only in the
-code that computes the term (`energy_terms`). `cost.ledger` is the corresponding ledger of a layer.
+Code that adds, checks, tabulates or draws energies iterates over all terms. Only the code that computes a term mentions
+the name of the term (`energy_terms`). `cost.ledger` is the corresponding ledger of a layer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ _WORDS = {
 
 
 READING_ORDER = tuple(_WORDS)
-"""Order of terms in output for users. Further terms come after these."""
+"""Order of energy terms in output for users. Terms that are not listed here come last."""
 
 
 class CauseEnergy(NamedTuple):
@@ -52,7 +52,7 @@ terms.
 
 
 def term_pj(energy: TermEnergy) -> float:
-    """Energy of a term in pJ. For a cause of movement, it is the sum of links and memories."""
+    """Energy of a term in pJ. For a cause of movement, the energies of links and memories are added."""
     return sum(energy) if isinstance(energy, CauseEnergy) else energy
 
 
@@ -68,7 +68,7 @@ def moved_pj(terms: EnergyTerms) -> float:
 
 
 def further_terms(terms: EnergyTerms) -> dict[str, float]:
-    """Further terms: all terms except ON_CORE and the causes of movement."""
+    """Further terms: all terms that are neither ON_CORE nor a cause of movement."""
     singles = {name: energy for name, energy in terms.items() if not isinstance(energy, CauseEnergy)}
     return {name: energy for name, energy in singles.items() if name != ON_CORE}
 

@@ -47,16 +47,14 @@ class PowerOfCores:
         return self.pj_a_cycle > 0
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Static energy in pJ: energy of all cores per cycle x latency in cycles. Cores count whether they work or
-        wait.
-        """
+        """Static energy in pJ: energy of all cores per cycle x latency in cycles. Cores that wait count, too."""
         return self.pj_a_cycle * schedule.latency_cycles
 
 
 def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm]:
-    """Energy terms of the schedules of a problem, by name, in addition to computation and data movement. They are the
-    static power of cores, and the registered terms whose `concerns` is true for the problem. Raises InputError if a
-    static power has the name ON_CORE or a name in CAUSES.
+    """Energy terms of the schedules of a problem, by name, in addition to computation and data movement. These terms
+    are the static power of cores, and the registered terms whose method `concerns` returns true for the problem. Raises
+    InputError if a static power has the name ON_CORE or a name in CAUSES.
     """
     known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}

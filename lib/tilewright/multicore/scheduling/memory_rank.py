@@ -9,20 +9,20 @@ from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 @dataclass(frozen=True, eq=False)
 class MemoryRank:
-    """Data from which the priority order of each allocation is computed. The order depends on the cores on which the
-    allocation runs each layer, not on the other cores that are allowed for the layer.
+    """Data from which the priority order of each allocation is computed. The order depends only on the cores on which
+    the allocation runs each layer. Further cores that are allowed for the layer have no influence.
     """
 
     by_turn: Integers
     """Position of the CN in the priority order if the groups of every layer take turns (one entry for each CN)"""
     by_group: Integers
-    """Position of the CN in the priority order if each group of a layer runs to its end before the next group begins
-    (one entry for each CN)
+    """Position of the CN in the priority order if the groups of a layer run one after another, each to its end (one
+    entry for each CN)
     """
     shared_bits: Integers
     """Total bits of the constants that several CNs of the layer need (one entry for each layer and operand)"""
     orders_prefetch = False
-    """False: constants are prefetched in the order of the CNs, whatever their priority."""
+    """False: constants are prefetched in the order of the CNs. The priority of the CNs has no influence."""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
         """Position of the CN in the priority order (one entry for each CN).

@@ -1,7 +1,7 @@
 """Options of a schedule: the schedule model, the order of candidates, prefetching, and the sharing of links.
 
-`ScheduleOptions` is for the scheduler, `ScheduleSettings` for a configuration. Nothing that this module imports is slow
-to import.
+`ScheduleOptions` is for the scheduler, `ScheduleSettings` for a configuration. All modules that this module imports are
+fast to import.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tilewright.workload.graph import Workload
 
 CAUSAL = "causal"
-"""Name of the event-driven model of docs/multi-core-model.md#scheduling. Bounds and checks are for this model."""
+"""Name of the event-driven schedule model (docs/multi-core-model/scheduling.md). Bounds and checks are for this
+model.
+"""
 
 
 class ScheduleModel(NamedTuple):
@@ -114,7 +116,7 @@ class ScheduleOptions(SchedulerParameters):
     """
     layers_by_off_chip: tuple[Count, ...] = ()
     """Layers, as in `NodeGraph.layer`, whose results reach other memories through the off-chip memory (rule 18 of
-    docs/multi-core-model.md#scheduling)."""
+    docs/multi-core-model/transfers.md)."""
     record: bool = True
     """True to record transfers and memory use over time. A search evaluates allocations faster without these logs."""
     model_repairs: tuple[str, ...] = ()
@@ -134,13 +136,13 @@ class ScheduleSettings(SchedulerParameters):
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, such as [W]")] = ()
     """Layer operands whose constants are fetched ahead, such as W."""
     cn_runtime: Runtime = "total1"
-    """Parts of the runtime of a CN that count. total0: computing and stalls; total1: total0 and the time to bring the
+    """Phases that count as runtime of a CN. total0: computing and stalls; total1: total0 and the time to bring the
     first tiles to the array; total2: total1 and the time to take the last outputs from the array.
     """
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of layer ids, such as [3, 5]")] = ()
     """Ids of layers whose results take a detour through the off-chip memory on the way to other memories. The detour
     relieves a full bus if the path to the off-chip memory has free width (rule 18 of
-    docs/multi-core-model.md#scheduling).
+    docs/multi-core-model/transfers.md).
     """
 
     def stated(self) -> JsonObject:
@@ -157,14 +159,15 @@ class ScheduleSettings(SchedulerParameters):
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def unused_properties(self, accelerator: "MultiCoreAccelerator") -> list[Unused]:
-        """Notices for multicast and forwarding, two properties of a hardware file that only the causal schedule model
-        uses: one notice for each of these properties that the file has. For the causal model, the list is empty.
+        """Notices for multicast and forwarding. Only the causal schedule model uses these two properties of a hardware
+        file. For any other model, there is one notice for each of the two properties that the file has. For the causal
+        model, the list is empty.
         """
         if self.schedule_model == CAUSAL:
             return []
         why = (
-            f"has no effect with schedule_model {self.schedule_model}: there, each transfer has one source core and"
-            " one target core"
+            f"has no effect with schedule_model {self.schedule_model}: each transfer of this model has one source core"
+            " and one target core"
         )
         given = {
             "multicast": any(link.is_multicast for link in accelerator.links),

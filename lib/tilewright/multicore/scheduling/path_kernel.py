@@ -28,7 +28,7 @@ def is_carried(q, s, link):
 @kernel
 def take_path(q, s, flight, bits):
     """Reserve the bandwidth of a starting transfer on the links of its path, and count `bits` as moved over these
-    links. Links that already carry the data for the transfer's group of transfers are left out.
+    links. Links that already carry the data for the group of the transfer are left out.
     """
     is_first = flight.shared < 0
     for hop in at.hops_of(q, flight.path):
@@ -45,15 +45,15 @@ def take_path(q, s, flight, bits):
 
 @kernel
 def free_path(q, s, flight):
-    """Release the bandwidth of a transfer that ends, on the links of its path.
+    """Release the bandwidth of an ending transfer on the links of its path.
 
-    The transfers of a broadcast are a group. They end directly after each other, in the order in which they started. On
-    a link whose bandwidth the group shares, only one transfer releases the bandwidth:
+    The transfers of a broadcast are a group. They end directly after each other, in the order in which they started. If
+    the transfers of the group share the bandwidth of a link, only one of them releases the bandwidth:
 
     * On a link with multicast, it is the first transfer of the group that uses the link.
     * On any other link of the first transfer's path, it is the first transfer.
 
-    On all other links, each transfer releases its own bandwidth.
+    On all other links, each transfer releases the bandwidth that it has reserved.
     """
     is_first = flight.shared < 0
     for hop in at.hops_of(q, flight.path):
@@ -74,8 +74,9 @@ def can_listen(q, s, own, pair, rate):
     """True if a core can listen to the first transfer of the latest group of transfers. This transfer moves `rate` bits
     per cycle over the path of `pair`. `own` is the pair of the source core and the listening core.
 
-    The paths of `own` and `pair` must share a bus or a link with multicast, or the source must send into the first
-    links of both paths at once. On each link that does not carry the data yet, `rate` bits per cycle must be free.
+    There are two conditions. First, the paths of `own` and `pair` share a bus or a link with multicast, or the source
+    can send into the first links of both paths at once. Second, `rate` bits per cycle are free on each link that does
+    not carry the data yet.
     """
     is_reached = forks_at_source(q, own, pair)
     for hop in at.hops_of(q, own):

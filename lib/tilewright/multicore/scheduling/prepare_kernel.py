@@ -17,7 +17,9 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def prepare(q, s):
-    """Write the state at time 0. If the allocation cannot run, `s.status` gets the reason; otherwise it stays DONE."""
+    """Write the state at time 0. If the allocation cannot run, `s.status` gets the reason; otherwise, `s.status` stays
+    DONE.
+    """
     for core in range(q.core_count):
         state = at.core(s, core)
         state.slot = NONE
@@ -69,7 +71,7 @@ def check_cores(q, s):
 @kernel
 def check_streams(q, s, cn, core):
     """True if the paths of all streams of a CN exist. The output operand needs a path from the core to the off-chip
-    core; the other operands need a path in the opposite direction. If a path does not exist, the reason NO_PATH is
+    core; all other operands need a path in the opposite direction. If a path does not exist, the reason NO_PATH is
     written to the state `s`.
     """
     for operand in range(q.operand_count):
@@ -137,9 +139,13 @@ def make_copies(q, s):
 def is_detour(q, piece, source, core):
     """True if a piece that core `source` produces reaches `core` by a detour through the off-chip memory.
 
-    A detour is needed in three cases: other cores may get the piece only through the off-chip memory, no path leads
-    from `source` to `core`, or no path leads from `core` to the off-chip core. A constant, or a piece that streams out,
-    never takes a detour; `source` is then the off-chip core.
+    A detour is needed in three cases:
+
+    * All cores except the producing core may get the piece only through the off-chip memory.
+    * No path leads from `source` to `core`.
+    * No path leads from `core` to the off-chip core.
+
+    If `source` is the off-chip core, the result is False: constants and pieces that stream out never take a detour.
     """
     if source == q.off_chip_core:
         return False
@@ -149,9 +155,9 @@ def is_detour(q, piece, source, core):
 
 @kernel
 def add_off_chip_use(s, piece, copy):
-    """Add one need of a CN to the off-chip uses of a piece, because the copy `copy` for this CN takes a detour through
-    the off-chip memory. The piece must then also be written off-chip. The copy where the piece was produced (its home)
-    need not stay until this CN has its copy.
+    """Count one need of a CN as an off-chip use of a piece. The copy `copy` for this CN takes a detour through the
+    off-chip memory. Therefore the piece must also be written off-chip, and the copy where the piece was produced (its
+    home) need not stay until this CN has its copy.
     """
     where = at.piece_state(s, piece)
     where.off_chip_uses += 1
@@ -192,9 +198,9 @@ def check_path(q, s, source, target):
 
 @kernel
 def check_room(q, s):
-    """True if all pieces that a CN needs and produces on its core fit together in the empty memories of the core, for
-    every CN. Pieces that stream are left out. If the pieces of a CN do not fit, the reason DOES_NOT_FIT is written to
-    the state `s`.
+    """True if, for every CN, all pieces that the CN needs and produces fit together in the empty memories of its core.
+    Pieces that stream are left out. If the pieces of a CN do not fit, the reason DOES_NOT_FIT is written to the state
+    `s`.
     """
     for cn in range(q.node_count):
         core = at.core_of(q, cn)
@@ -238,7 +244,9 @@ def place_heaps(q, s):
 
 @kernel
 def list_prefetches(q, s):
-    """List the copies of constants that each core prefetches, in the order `prefetch_order`: each copy once."""
+    """List the copies of constants that each core prefetches. Each copy is listed once. The order is the order of the
+    CNs in `prefetch_order`.
+    """
     for core in range(q.core_count + 1):
         at.core(s, core).prefetch_start = 0
     wanted = False

@@ -1,7 +1,7 @@
 """Input of the scheduler: computation nodes (CNs) with their data, a cost table, and a system of cores.
 
-All data are arrays, whose shapes, ranges and signs are checked. Lists of different lengths are in CSR form: the entries
-of item i are at the positions `start[i]` to `start[i + 1]` - 1.
+All data are arrays. The shapes, ranges and signs of the arrays are checked. Lists of different lengths are in CSR form:
+the entries of item i are at the positions `start[i]` to `start[i + 1]` - 1.
 
 A *piece* is the unit of data. CNs produce pieces and need pieces. A piece moves and is stored as a whole, and two
 pieces never share content. Data that two CNs share (a halo, a weight) are one piece that both CNs need. The data on an
@@ -55,8 +55,8 @@ class NodeGraph:
     the end)
     """
     order_predecessor: Integers
-    """CN that must end before another CN starts, even if no data flow between the two. There is one entry for each such
-    pair of CNs; the pairs are grouped by the CN that waits.
+    """CN that must end before another CN starts, even if no data flow between the two CNs (one entry for each pair of
+    CNs). The pairs are grouped by the CN that waits.
     """
 
     @property
@@ -70,8 +70,8 @@ class CostTable:
     """Cost of a CN on each core. CNs with the same cost share a row."""
 
     runtime_cycles: Integers
-    """Runtime in cycles (one entry for each row and core); -1 where the core cannot run the CN. By default, it includes
-    the time to bring the first tiles to the array
+    """Runtime in cycles (one entry for each row and core); -1 where the core cannot run the CN. By default, the runtime
+    includes the time to bring the first tiles to the array
     """
     on_core_energy_pj: Floats
     """Energy in pJ of the array and the memories of the core, without the off-chip memory and the links (one entry for
@@ -79,8 +79,8 @@ class CostTable:
     """
     stream_bits: Integers
     """Bits that the CN reads from the off-chip memory while it runs (one entry for each row, core and operand). For
-    operand 0: bits that the CN writes there, plus bits of partial sums that it reads from there. The number is 0 where
-    the operand fits the core
+    operand 0, the number is a sum: bits that the CN writes to the off-chip memory, and bits of partial sums that it
+    reads from the off-chip memory. The number is 0 where the operand fits the core
     """
     stream_bits_per_cycle: Integers
     """Bandwidth in bits per cycle that the operand's stream uses if the links carry no other data (one entry for each

@@ -28,8 +28,8 @@ def progress_rank(problem: SchedulingProblem) -> ProgressRank:
 
     CNs are sorted by stack (earliest first), then by progress. The progress of a CN is the share of the CNs of its
     layer that come before it. Ties are broken by layer (last layer first), then by CN number. If a reduction is cut
-    into steps, the steps of an output tile follow one another directly, so that the partial sums of only few tiles
-    exist at the same time.
+    into steps, the steps of an output tile follow one another directly. Then the partial sums of only few tiles exist
+    at the same time.
     """
     graph = problem.graph
     count, number = graph.node_count, np.arange(graph.node_count)
@@ -45,8 +45,8 @@ def progress_rank(problem: SchedulingProblem) -> ProgressRank:
 
 
 def _first_step(problem: SchedulingProblem) -> Integers:
-    """First step of the output tile of the CN (one entry for each CN). It is the CN itself if the CN does not add to
-    the partial sums of an earlier step.
+    """First step of the output tile of the CN (one entry for each CN). If the CN does not add to the partial sums of an
+    earlier step, the first step is the CN itself.
     """
     graph = problem.graph
     count = graph.node_count

@@ -1,7 +1,7 @@
 """Compiled functions for the residency of data in memories: claims of space, pins, and eviction.
 
-Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised; it
-does not count data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
+Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised.
+Data that are leaving do not count. `stored` counts the data that the memory physically holds. The claimed bits decide
 which copies are promised space. The stored bits decide when a copy can use its space.
 """
 
@@ -22,14 +22,14 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def wake_users(q, s, memory):
-    """Let the requests of all cores that use a memory be tried again."""
+    """Allow new attempts at the waiting requests of all cores that use a memory."""
     for place in at.users_of(q, memory):
         at.wait(s, at.user(q, place)).asleep = AWAKE
 
 
 @kernel
 def wake_readers(q, s, piece):
-    """Let the requests of all cores that need a piece be tried again."""
+    """Allow new attempts at the waiting requests of all cores that need a piece."""
     for place in at.needs_for(q, piece):
         core = at.core_of(q, at.need(q, at.piece_need(q, place)).cn)
         at.wait(s, core).asleep = AWAKE
@@ -54,9 +54,9 @@ def store(q, s, memory, bits):
 
 @kernel
 def remaining_uses(s, copy):
-    """Number of remaining uses of a copy. A use is a need of a CN that the copy must still serve in its memory. For the
-    home of a piece (the copy where the piece was produced), each other copy that must still be made from it is a use,
-    too.
+    """Number of remaining uses of a copy. A use is a need of a CN that the copy must still serve in its memory. The
+    home of a piece (the copy where the piece was produced) has further uses: one for each copy that must still be made
+    from it.
     """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
@@ -65,9 +65,9 @@ def remaining_uses(s, copy):
 
 @kernel
 def settle_copy(q, s, copy):
-    """Drop a present copy without pins if it has no remaining uses; otherwise make it evictable. A pin is a reason why
-    the copy must stay in its memory. The function must be called when a copy becomes present, when its last pin is
-    removed, and when its number of uses changes.
+    """Drop a present copy without pins, or make it evictable. The copy is dropped if it has no remaining uses. A pin is
+    a reason why the copy must stay in its memory. The function must be called when a copy becomes present, when its
+    last pin is removed, and when its number of uses changes.
     """
     uses = remaining_uses(s, copy)
     if uses == 0:
@@ -87,8 +87,8 @@ def pin(q, s, copy):
 
 @kernel
 def unpin(q, s, copy):
-    """Remove one pin of a copy. When the last pin is removed, a present copy is dropped or becomes evictable
-    (`settle_copy`), and a copy for which space is only promised loses the promise.
+    """Remove one pin of a copy. If it was the last pin, a present copy is dropped or becomes evictable (`settle_copy`).
+    A copy for which space is only promised loses the promise.
     """
     c = at.copy(s, copy)
     c.pins -= 1
@@ -158,9 +158,13 @@ def drop(q, s, copy):
 
 @kernel
 def evict(q, s, copy):
-    """Evict a present copy. Its space is free immediately in three cases: the data are off-chip, the data are being
-    written off-chip, or the home of the piece (the copy where the piece was produced) is another copy and is present.
-    Otherwise, the copy is first written off-chip.
+    """Evict a present copy. Its space is free immediately in three cases:
+
+    * The data are off-chip.
+    * The data are being written off-chip.
+    * The copy is not the home of the piece (the copy where the piece was produced), and the home is present.
+
+    In all other cases, the copy is first written off-chip.
     """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
@@ -207,9 +211,9 @@ def add_request(s, who):
 
 @kernel
 def claim(q, s, core, cn):
-    """Pin all copies that a CN needs or produces, and reserve space in the memories of its core for copies that are not
-    there yet. Other copies are evicted if their space is needed. Returns False, and reserves nothing, in two cases: a
-    memory has too little space, or a copy that the CN needs is leaving its memory at this moment.
+    """Pin all copies that a CN needs or produces. Reserve space in the memories of its core for copies that are not
+    there yet. If space is needed, other copies are evicted. In two cases, the function reserves nothing and returns
+    False: a memory has too little space, or a copy that the CN needs is leaving its memory at this moment.
     """
     for operand in range(q.operand_count):
         if at.memory_of(q, core, operand) >= 0:
@@ -246,7 +250,7 @@ def claim(q, s, core, cn):
 
 @kernel
 def reserve(q, s, copy):
-    """Pin a copy, and promise space for it if it has none."""
+    """Pin a copy. If no space is promised for the copy yet, promise space for it."""
     pin(q, s, copy)
     c = at.copy(s, copy)
     if c.state == ABSENT:
@@ -256,8 +260,8 @@ def reserve(q, s, copy):
 
 @kernel
 def release_claim(q, s, cn):
-    """Undo `claim` for a CN: remove its pin from each of its copies. If a copy loses its last pin and its space is only
-    promised, it loses its space, too. Copies that are present or arriving stay.
+    """Undo `claim` for a CN: remove its pin from each of its copies. Copies that are present or arriving stay. A copy
+    loses its space if it has no pin left and its space is only promised.
     """
     for need in at.needs_of(q, cn):
         copy = at.need_copy(s, need)
@@ -323,8 +327,9 @@ def pop_evictable(s, memory):
 
 @kernel
 def compact(s, memory):
-    """Remove the invalid entries from the heap of evictable copies of a memory, because this heap is full. The heap
-    then has free positions: it has at least two positions per copy, and each copy has at most one valid entry.
+    """Remove the invalid entries from the heap of evictable copies of a memory, because this heap is full. Some
+    positions are then free, because the heap has at least two positions per copy, and each copy has at most one valid
+    entry.
     """
     room = at.memory_state(s, memory)
     start = room.evict_start
@@ -354,8 +359,8 @@ def sift_up(s, start, place, key, copy, version):
 
 @kernel
 def sift_down(s, start, count, key, copy, version):
-    """Insert the entry (key, copy, version) into a heap of evictable copies whose first position, `start`, is free.
-    With this entry, the heap has `count` entries.
+    """Insert the entry (key, copy, version) into a heap of evictable copies. The heap begins at position `start`, which
+    must be free. With the new entry, the heap has `count` entries.
     """
     place = 0
     while 2 * place + 1 < count:

@@ -52,7 +52,7 @@ _Part = TypeVar("_Part", NodeGraph, CostTable, CoreSystem)
 
 @dataclass(frozen=True)
 class _Description:
-    """Content of the column `description` of a schedule file: all data of the artifact except arrays."""
+    """Content of the column `description` of a schedule file: all data of the artifact that are not arrays."""
 
     schema: str
     version: int
@@ -84,8 +84,8 @@ class ScheduleArtifact:
     schedule_model: str = "causal"
     provenance: Any = None
     operands_to_prefetch: tuple[int, ...] = ()
-    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were prefetched. Older files do not have
-    this field, and give ().
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were prefetched. For older files without
+    this field, the value is ().
     """
 
     def __repr__(self) -> str:
@@ -113,8 +113,8 @@ class ScheduleArtifact:
 
     @cached_property
     def piece_layer(self) -> Integers:
-        """Layer of the producer (one entry for each piece). For a constant or a network input, it is the layer of the
-        first CN that needs the piece
+        """Layer of the producer (one entry for each piece). For a constant or a network input, the value is the layer
+        of the first CN that needs the piece
         """
         reader = np.full(len(self.graph.piece_bits), self.graph.node_count, np.int64)
         np.minimum.at(reader, self.problem.fetch_order[0], self.problem.need_cn)

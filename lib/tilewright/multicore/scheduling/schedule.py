@@ -28,10 +28,10 @@ class Schedule:
     """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. The field `cause` is a position
     in CAUSES.
 
-    The field `broadcast_of` is -1 if the transfer itself uses all links of its path. Otherwise, the field has the
-    number source * core_count + target of a pair of cores, and refers to the transfer of the same piece between these
-    two cores that started in the same cycle. That transfer moves the data over all links that both paths share. A link
-    with multicast carries the data once for that transfer and for all transfers that refer to it.
+    The field `broadcast_of` is -1 if the transfer itself uses all links of its path. Otherwise, the transfer refers to
+    another transfer of the same piece that started in the same cycle. The field then has the number source * core_count
+    + target of the cores of the other transfer. The other transfer moves the data over all links that both paths share.
+    A link with multicast carries the data once for a transfer and for all transfers that refer to it.
     """
     streams: Records
     """Streams of CNs over links, as records of STREAM_LOG. A record has the bandwidth in bits per cycle that the CN
@@ -42,15 +42,15 @@ class Schedule:
     peak_bits: Integers
     """Largest amount of data in bits that the memory holds at any time (one entry for each memory)"""
     link_bits: Integers
-    """Number of bits that moved over the link for the cause: array of shape (causes, links), with the causes in the
-    order of CAUSES
+    """Number of bits that moved over each link, by cause: array of shape (causes, links), with the causes in the order
+    of CAUSES
     """
     words_read: Integers
-    """Number of words that transfers and streams read from the memory for the cause: array of shape (causes, memories),
+    """Number of words that transfers and streams read from each memory, by cause: array of shape (causes, memories),
     with the causes in the order of CAUSES
     """
     words_written: Integers
-    """Number of words that transfers and streams wrote to the memory for the cause: array of shape (causes, memories),
+    """Number of words that transfers and streams wrote to each memory, by cause: array of shape (causes, memories),
     with the causes in the order of CAUSES
     """
     energy_terms_pj: EnergyTerms = field(default_factory=dict)
@@ -69,7 +69,8 @@ class Schedule:
 
 
 def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
-    """Pairs (transfer, link) in which the transfer counts as traffic on the link, as two arrays (transfers, links).
+    """Transfers that count as traffic on links, as two arrays (transfers, links). The entries at the same position are
+    a transfer and a link on which it counts.
 
     If a link carries data once for several transfers, or twice for one transfer, the data count once:
 

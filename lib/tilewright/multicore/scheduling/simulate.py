@@ -68,8 +68,8 @@ has no fixed priority order.
 
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """Record that the compiled scheduler (the kernel) reads or changes, with the arrays to which the record points. An
-    array field of the record holds only the address of an array. `arrays` has the arrays themselves, by field name.
+    """Record that the compiled scheduler (the kernel) reads or changes, with its arrays. An array field of the record
+    holds only the address of an array. `arrays` has the arrays themselves, by field name.
     """
 
     record: np.record
@@ -230,9 +230,9 @@ def state_block(
     """State record (`STATE`) of the compiled scheduler at the beginning of a run. `room` has the number of rows of each
     log: transfers, streams, memory changes.
 
-    Only arrays that the kernel reads before it writes them are initialised. All other arrays are left as they are,
-    because initialising memory costs time. With barriers, each CN outside the first stack has one more predecessor: the
-    previous stack.
+    An array is initialised only if the kernel reads its entries before it writes them. All other arrays are left as
+    they are, because initialising memory costs time. With barriers, each CN outside the first stack has one more
+    predecessor: the previous stack.
     """
     nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
     cores, memories = problem.system.core_count, len(problem.system.memory_capacity_bits)
@@ -287,7 +287,7 @@ class Scheduler:
     """Function object that schedules allocations of one problem: call it with an allocation.
 
     Data that do not depend on the allocation are computed only once. Several threads can call one scheduler at the same
-    time: each call has a state of its own, and the kernel releases the interpreter lock.
+    time: each call uses a separate state, and the kernel releases the interpreter lock.
     """
 
     def __init__(self, problem: SchedulingProblem, options: ScheduleOptions | None = None) -> None:
@@ -349,11 +349,11 @@ class Scheduler:
 
 def simulate(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions | None = None) -> Schedule:
     """Schedule of `problem` in which CN i runs on core `allocation[i]`. The rules are in
-    docs/multi-core-model.md#scheduling.
+    docs/multi-core-model/scheduling.md.
 
-    Raises MappingError in four cases: a CN cannot run on its core, its data do not fit the memories of the core, data
-    have no path, or the off-chip memory is too small. Raises InputError if the dependences of CNs form a cycle. To
-    schedule many allocations of a problem, keep a `Scheduler`.
+    Raises MappingError in four cases: a CN cannot run on its core, the data of a CN do not fit the memories of its
+    core, a path for data is missing, or the off-chip memory is too small. Raises InputError if the dependences of CNs
+    form a cycle. To schedule many allocations of a problem, keep a `Scheduler`.
     """
     return Scheduler(problem, options)(allocation)
 

@@ -1,4 +1,4 @@
-"""Compiled event loop of the scheduler (rules: docs/multi-core-model.md#scheduling)."""
+"""Compiled event loop of the scheduler (rules: docs/multi-core-model/scheduling.md)."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -39,8 +39,8 @@ from tilewright.multicore.scheduling.transfer_kernel import (
 
 @kernel
 def run(q, s, _count):
-    """Simulate from time 0 until no event is left, and write the outcome to `s.status`. The count in the arguments is
-    ignored: every entry point of compiled code takes one.
+    """Simulate from time 0 until no event is left, and write the outcome to `s.status`. The argument `_count` is
+    ignored. Every entry point of compiled code has this argument.
     """
     prepare(q, s)
     if s.status != DONE:
@@ -64,8 +64,8 @@ def run(q, s, _count):
 
 @kernel
 def act(q, s):
-    """Perform all actions that are possible at the current time. First, cores choose CNs and claim space for them, and
-    requests are served from the oldest to the newest. This is repeated until nothing changes. Then cores start
+    """Perform all actions that are possible at the current time. Cores choose CNs and claim space for them, and
+    requests are served from the oldest to the newest. These steps are repeated until nothing changes. Then cores start
     prefetches.
     """
     changed = True
@@ -91,8 +91,8 @@ def act(q, s):
 
 @kernel
 def prepare_cores(q, s):
-    """Let each core choose the CN that it prepares, if the core got a new candidate or started its CN since its last
-    choice. Returns True if a core now prepares another CN than before.
+    """Let cores choose the CNs that they prepare. A core chooses only if it got a new candidate, or started its CN,
+    since its last choice. Returns True if a core now prepares another CN than before.
     """
     changed = False
     core = at.next_flag(s.to_prepare, 0, q.core_count)
@@ -141,7 +141,9 @@ def serve_requests(q, s):
 
 @kernel
 def serve_awake(q, s, who):
-    """Start one action for a requester as in `serve`. If the action cannot start, the requester falls asleep."""
+    """Start one action for a requester, as `serve` does. If the action cannot start, no new attempt is made until a
+    change wakes the requester.
+    """
     at.wait(s, who).asleep = UNTIL_WOKEN
     served = serve(q, s, who)
     if served:
@@ -261,10 +263,10 @@ def start_streams(q, s, core, cn):
     """Reserve bandwidth of the links for the streams of a CN that starts now. Returns the number of cycles that the CN
     takes.
 
-    On each link, the CN requests the sum of the bandwidths of its streams, but at most the bandwidth of the link. It
-    gets the smaller of two amounts: the requested bandwidth and the free bandwidth. If the free bandwidth of a link is
-    less than 1 / `share_divisor` of the requested bandwidth, the CN must wait. The function then reserves nothing and
-    returns 0.
+    On each link, the CN requests the sum of the bandwidths of its streams, but at most the bandwidth of the link. The
+    CN gets the smaller of two amounts: the requested bandwidth and the free bandwidth. If the free bandwidth of a link
+    is less than 1 / `share_divisor` of the requested bandwidth, the CN must wait. The function then reserves nothing
+    and returns 0.
     """
     cycles = at.cost(q, cn, core).runtime_cycles
     if not at.cost(q, cn, core).has_streams:
@@ -296,7 +298,7 @@ def start_streams(q, s, core, cn):
 @kernel
 def wait_for_stream(q, s, core, link, full):
     """Let the request of a core wait until a link has enough free bandwidth for the streams of the core's CN. The CN
-    requests `full` bits per cycle on this link; 1 / `share_divisor` of them is enough.
+    requests `full` bits per cycle on this link. A share of 1 / `share_divisor` of this bandwidth is enough.
     """
     wait = at.wait(s, core)
     wait.copy = NONE

@@ -1,8 +1,8 @@
 """Stacks as barriers: no CN of a stack starts before all CNs of the earlier stacks have ended.
 
-Edges from every CN of a stack to every CN of the next stack would have the same effect, but would be too many. Instead,
-the scheduler counts, for each stack, the CNs that have not started. When this count is 0, the end of the stack is
-known, and the scheduler lets the CNs of the next stack start from this end.
+Edges from every CN of a stack to every CN of the next stack would have the same effect. However, there would be too
+many edges. Instead, the scheduler counts, for each stack, the CNs that have not started. When this count is 0, the end
+of the stack is known, and the scheduler lets the CNs of the next stack start from this end.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class StackBarriers:
     """Stacks of a problem. Each stack waits for the end of the previous stacks."""
 
     of_cn: Integers
-    """Number of the stack of the CN, from 0 without gaps (one entry for each CN)"""
+    """Number of the CN's stack (one entry for each CN). The numbers begin at 0 and have no gaps"""
 
     @property
     def sizes(self) -> Integers:
@@ -41,6 +41,6 @@ def stack_barriers(problem: SchedulingProblem) -> StackBarriers:
         needed, needing = graph.layer[source[wrong[0]]], graph.layer[successor[wrong[0]]]
         message = f"layer {needing} needs layer {needed}, which is in a later stack"
         raise InputError(
-            [Problem(message, path="stack_order", value="barrier", allowed="priority, or barrier with other stacks")]
+            [Problem(message, path="stack_order", value="barrier", allowed="priority; or barrier with changed stacks")]
         )
     return StackBarriers(np.unique(graph.stack, return_inverse=True)[1].astype(np.int64))

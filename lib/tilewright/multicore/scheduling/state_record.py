@@ -1,7 +1,7 @@
 """Records that the compiled scheduler reads and writes, and the integer codes of states, causes and outcomes.
 
 A field with a plural name, such as `nodes`, holds the address of an array of records. A CELL is a record of one number.
-docs/multi-core-model.md#scheduling defines the terms of the scheduler, such as copy, need, piece and detour.
+docs/multi-core-model/scheduling.md defines the terms of the scheduler, such as copy, need, piece and detour.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ FLAG = _record("value", np.int8)
 NODE = _record("cost_row rank need_start output_start successor_start")
 NEED = _record("piece cn operand")
 PIECE = _record("bits producer need_start is_output goes_off_chip")
-"""Record of a piece. goes_off_chip: not 0 if the cores that do not produce the piece can get it only through the
+"""Record of a piece. goes_off_chip: not 0 if all cores except the producing core can get the piece only through the
 off-chip memory.
 """
 MEMORY = _record("capacity_bits read_bits write_bits")
@@ -76,8 +76,8 @@ COPY = _record("piece memory core pins uses version mark write_next state:i1 wri
 * uses: number of reads from the copy by CNs that have not ended.
 * version: number of the newest entry of the copy in the heap of evictable copies. Entries with older numbers are
   invalid.
-* mark: last CN for which a loop over needs has counted the copy; NONE if no loop has. Because of this field, the copy
-  counts only once for each CN.
+* mark: last CN for which the copy was counted in a loop over needs, so that the copy counts only once for each CN; NONE
+  if the copy was never counted.
 * write_next: next copy that the same memory writes off-chip.
 * takes_detour: True if the copy takes a detour for at least one CN that needs it.
 """
@@ -121,13 +121,13 @@ The other fields are numbers of groups. The transfers of a broadcast are a group
 
 * group: latest group with a transfer over the link.
 * first_group: latest group with its first transfer over the link.
-* released: latest group of which a transfer over the link has ended.
-* first_released: latest group of which the first transfer went over the link and has ended.
+* released: latest group with an ended transfer over the link.
+* first_released: latest group whose first transfer used the link and has ended.
 """
 WAIT = _record("copy pair link needed_bits_per_cycle asleep")
 """Record of an action that waits for a link: `needed_bits_per_cycle` must be free on `link` before the transfer of
-`copy` over the path of `pair` can start. If the streams of a CN wait for the link, `copy` is NONE. asleep: state of a
-request (AWAKE, UNTIL_WOKEN or UNTIL_WIDTH).
+`copy` over the path of `pair` can start. If the streams of a CN wait for the link, `copy` is NONE. The field `asleep`
+is the state of a request (AWAKE, UNTIL_WOKEN or UNTIL_WIDTH).
 
 `waits` has three parts: one record for each requester (cores, then memories), one record for the constant that each
 core prefetches, and one record for the result that each core prefetches.
@@ -183,7 +183,7 @@ These fields are numbers:
 
 * stack_count: number of stacks if each stack waits for the previous stack, else 0.
 * prefetches_results: not 0 if cores prefetch the results of CNs, in addition to constants.
-* forwards_constants: not 0 if cores send constants that they hold to other cores.
+* forwards_constants: not 0 if a core can send its constants to other cores.
 * stream_width: largest number of links that the streams of a CN use.
 """
 STATE = _record(

@@ -19,9 +19,9 @@ from tilewright.hardware.system_paths import path_table
 from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Integers
 
 OTHER = "other"
-"""Memory operand of data that are not an operand of the layer, such as a bias. A core keeps these data in its memory
-for I2 (normally the weights). If it has no such memory, it uses its memory for I1, or else its memory for O. These data
-never stream.
+"""Memory operand of data that are not an operand of the layer, such as a bias. These data never stream. A core keeps
+them in its memory for I2 (normally the weights). A core without a memory for I2 uses its memory for I1, or, if this is
+also missing, its memory for O.
 """
 MEMORY_OPERANDS = ("O", "I1", "I2", OTHER)
 """Names of the memory operands. The position of a name is the operand number in a scheduling problem."""
@@ -38,8 +38,8 @@ class AssembledSystem:
 
 
 KNOWN_SYSTEMS = 4
-"""Number of accelerators whose systems are cached. A search schedules thousands of plans on the same accelerator, and
-it takes longer to find the paths between all pairs of cores than to compute a schedule.
+"""Number of accelerators whose systems are cached. A search schedules thousands of plans on the same accelerator.
+Finding the paths between all pairs of cores takes longer than computing a schedule.
 """
 _known: list[tuple[MultiCoreAccelerator, AssembledSystem]] = []
 """Pairs (accelerator, system of the accelerator), the most recently added pair first."""
@@ -64,8 +64,8 @@ def _core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
 
     A memory reads and writes one word per cycle. When it reads, the word is as wide as the widest access of the port
     that sends outputs to other memories. When it writes, the word is as wide as the widest access of the port that
-    receives inputs. A port that several cores share is also a link of the paths. A core keeps data of the operand OTHER
-    in its memory for I2, or else in its memory for I1, or else in its memory for O.
+    receives inputs. A port that several cores share is also a link of the paths. Data of the operand OTHER are in the
+    first memory that the core has for one of these operands: I2, I1, O.
     """
     off_chip_id = accelerator.offchip_core_id
     if off_chip_id is None:

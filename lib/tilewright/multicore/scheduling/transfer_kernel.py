@@ -35,8 +35,8 @@ from tilewright.multicore.scheduling.state_record import (
 def start_flight(q, s, copy, source, cause, pair, shared, rate):
     """Start the transfer of a piece at `rate` bits per cycle over the path of `pair`.
 
-    A fetch writes the copy, and reads the copy `source`, or the off-chip memory if `source` is NONE. A write to the
-    off-chip memory reads the copy.
+    A fetch writes the copy `copy`. It reads the copy `source`, or the off-chip memory if `source` is NONE. A write to
+    the off-chip memory reads the copy `copy`.
 
     If `shared` is a pair of cores, the transfer joins the latest group of transfers. The first transfer of this group
     moves the same data over the path of the pair `shared`. The source is then not read again, and links that both paths
@@ -182,8 +182,8 @@ def has_room(q, s, copy):
 
 @kernel
 def fetch(q, s, copy, core, action):
-    """Start the transfer of a copy to a core. If the transfer goes over a bus or a link with multicast, the other cores
-    that can listen get the piece from it too. Returns False if the transfer cannot start now.
+    """Start the transfer of a copy to a core. If the transfer goes over a bus or a link with multicast, other cores
+    that can listen get the piece from this transfer, too. Returns False if the transfer cannot start now.
 
     `action` is the position of a record in `waits`. If the transfer must wait for a link, this record remembers the
     link.
@@ -229,11 +229,11 @@ def spread(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def overhear(q, s, piece, source, cause, pair, rate):
-    """Let other cores receive a piece that is being sent to one core. These are all cores that can listen to the
-    transfer and still need the piece, even if they must fetch other pieces before it.
+    """Let other cores receive a piece that is being sent to one core. All cores that can listen to the transfer and
+    still need the piece receive it, even if they must first fetch other pieces.
 
-    The memory of such a core must support the rate of the transfer and have space for the piece. This space must be
-    reserved for the piece, or must not be reserved at all.
+    There are two conditions for the memory of the core. It must support the rate of the transfer. It must also have
+    space for the piece: space that is reserved for the piece, or space that is not reserved.
     """
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
@@ -289,7 +289,8 @@ def broadcast(q, s, piece, source, cause, pair, rate):
     """Let further cores receive the piece of a transfer that starts now. A core receives the piece under three
     conditions:
 
-    * The piece is the next one that the core must fetch, and the core can get it from the source core of the transfer.
+    * The next piece that the core must fetch is this piece, and the core can get it from the source core of the
+      transfer.
     * The core can listen to the transfer (`can_listen`).
     * The memory of the core has space for the piece, and supports the rate of the transfer.
     """
@@ -318,8 +319,8 @@ def broadcast(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def skip_served(q, s, core):
-    """Advance the field `issued` of a core to the next need of its prepared CN for which a fetch must still start.
-    Without such a need, `issued` becomes the end of the CN's needs.
+    """Advance the field `issued` of a core to the next need of its prepared CN for which a fetch must still start. If
+    no such need is left, `issued` becomes the end of the CN's needs.
     """
     state = at.core(s, core)
     end = at.needs_of(q, state.slot).stop
@@ -468,8 +469,8 @@ def waits_for_constant(s, action):
 
 @kernel
 def offer(q, s, piece):
-    """Add a produced piece to the prefetch list of each core that needs the piece in another memory than the memory in
-    which it was produced (its home).
+    """Add a produced piece to the prefetch lists of cores. The list of a core gets the piece if the core needs the
+    piece in a memory other than the memory where the piece was produced.
     """
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):

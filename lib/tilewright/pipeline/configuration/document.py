@@ -18,8 +18,8 @@ HEADS = {SINGLE: "key of a run", MULTI: "key of a run with `flow: multi`"}
 
 
 def table_of_keys(flow: str) -> str:
-    """Table of the keys of a flow. For SINGLE, these are the keys of runs on one core; for MULTI, the keys that only
-    runs on several cores have.
+    """Table of the keys of a flow. The table of SINGLE has the keys of runs on one core. The table of MULTI has only
+    the keys that runs on one core do not have.
     """
     own = [KEYS[key] for key in (KEYS_OF[SINGLE] if flow == SINGLE else SETTINGS)]
     rows = [f"| `{one.name}` | {_cell(one.sentence)} | {_default(one)} |" for one in own]

@@ -53,15 +53,16 @@ class FusionFixed(Parameters):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlanEffort(Parameters):
-    """Effort of a search for a plan, in numbers that are the same on every machine."""
+    """Effort of a search for a plan, given as counts that do not depend on the speed of the machine."""
 
     nb_plans: PositiveCount = 4000
     """Number of plans after which the search for a plan ends. A plan for a part of the network counts as a plan. The
     initial plans (layer by layer; all layers cut in the same way) are always evaluated.
     """
     nb_schedules: PositiveCount | None = None
-    """Number of schedules after which the search for a plan ends; the last plan can exceed this number. null: no limit.
-    With a number, the result is the same on any machine, except if a limit of seconds is also given.
+    """Number of schedules after which the search for a plan ends. The search completes its last plan, and can exceed
+    this number by the schedules of this plan. null: no limit. With a number, the result is the same on any machine,
+    except if a limit of seconds is also given.
     """
     islands: PositiveCount = 1
     """Number of islands: searches with different seeds that continue from the same initial plans. `nb_plans` and
@@ -112,8 +113,8 @@ class PlanSchedule(Parameters):
     """Settings of the schedules that a search makes for plans. These settings are not part of a plan."""
 
     share_divisor: PositiveCount = 4
-    """Divisor of the full width of a transfer. The quotient is the smallest free width with which the transfer starts:
-    with 4, it starts if a quarter of its full width is free. With 1, it waits until its full width is free.
+    """Divisor of the full width of a transfer. A transfer starts when the free width is at least (full width /
+    divisor). With 4, a quarter of the full width must be free; with 1, the full width must be free.
     """
     stack_order: StackOrder = "priority"
     """Effect of stacks on the order of nodes. `priority`: with the rule `memory`, a core prefers nodes of the earliest
@@ -130,10 +131,10 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
     """Options of the search for plans, and of the mapping of computation nodes on cores."""
 
     fusion_time_budget_s: PositiveNumber | None = 120.0
-    """Time limit of the whole call in seconds, from reading the first file to writing the last file. The call does not
-    end before one plan has a schedule; if this takes longer than the limit, the call reports it. null: no limit; if
-    there is no CPU limit either, the result depends only on the seed. If this option is not given, but `nb_schedules`
-    or `fusion_cpu_budget_s` is given, there is no time limit.
+    """Time limit of the whole call in seconds, from reading the first file to writing the last file. The call ends only
+    after one plan has a schedule; if this takes longer than the limit, the call says so. null: no limit. If there is no
+    CPU limit either, the result depends only on the seed. The default limit does not apply if `nb_schedules` or
+    `fusion_cpu_budget_s` is given.
     """
     fusion_cpu_budget_s: PositiveNumber | None = None
     """Limit of the CPU seconds of the whole call, in this process and its worker processes. Other work on the machine
@@ -161,9 +162,9 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
         return {**super().implied(given), **({"fusion_time_budget_s": None} if is_limited else {})}
 
     def without_effect(self) -> dict[str, str]:
-        """Reason for each option without effect, by name of the option. These are the options without effect that the
-        base classes report, and `stack_cutoffs` if it names no layer. `seed` is never listed, because the search for
-        plans always uses it.
+        """Reason for each option without effect, by name of the option. The base classes give most of these reasons.
+        `stack_cutoffs` has no effect if it names no layer. `seed` is never listed, because the search for plans always
+        uses it.
         """
         found = super().without_effect()
         found.pop("seed", None)

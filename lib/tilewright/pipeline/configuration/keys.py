@@ -35,8 +35,9 @@ class Strictness(Parameters):
     """Checks that a run of any flow can request."""
 
     strict: bool = False
-    """Report an error if the cost of a part of the network is not computed, because no core can run this part or
-    because it has no cost model. Also report an error if an option or a key of an input file has no effect."""
+    """Report an error if a part of the network has no costs, because no core can run the part or because there is no
+    cost model for it. Also report an error if an option or a key of an input file has no effect.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +90,9 @@ class Group:
     kind: type[Parameters]
     flow: str
     verbs: tuple[str, ...] = ()
-    """Verbs that take the parameters of the class as options; () if only `make run` uses them."""
+    """Verbs (commands) that take the parameters of the class as options. The tuple is empty if only `make run` uses the
+    parameters.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,8 +134,7 @@ KEYS_OF: dict[str, dict[str, Parameter]] = {flow: _keys_of(flow) for flow in FLO
 class is used.
 """
 KEYS: dict[str, Parameter] = KEYS_OF[MULTI] | KEYS_OF[SINGLE]
-"""Parameter of each key of a run, by key, for both flows. If both flows have a key, the parameter of the single-core
-flow is used.
+"""Parameters of the keys of a run, by key. If both flows have a key, the parameter of the single-core flow is used.
 """
 SETTINGS = tuple(key for key in KEYS_OF[MULTI] if key not in KEYS_OF[SINGLE])
 """Keys that only runs on several cores have. The value null stands for the default of the key."""
@@ -156,14 +158,14 @@ _LAYER_BY_LAYER = {"mode": "lbl"}
 layer is still split between cores.
 """
 _WHOLE_LAYERS = _LAYER_BY_LAYER | {"cn_define_mode": 1}
-"""Settings of a baseline with one computation node per layer. They are for runs whose `hint_loops` replace the tiling
-of the mapping file.
+"""Settings of a baseline with one computation node per layer. These settings are for runs whose `hint_loops` replace
+the tiling of the mapping file.
 """
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Pipeline of a run. If all fields have their default values, it is the default pipeline."""
+    """Pipeline of a run. The default values of all fields together stand for the default pipeline."""
 
     pipeline: str = ""
     """Value of the key `pipeline` as JSON; '' for the default pipeline."""

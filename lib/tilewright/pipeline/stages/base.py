@@ -28,8 +28,8 @@ STAGES = Path(__file__).resolve().parent
 
 
 class WrongTypeError(TypeError):
-    """Error for an object of a wrong type: a stage handed on an item, or yielded a result, of a type that it does not
-    declare.
+    """Error for an object of a wrong type. A stage passed on an item, or yielded a result, although the stage does not
+    declare the type of this object.
     """
 
 
@@ -57,9 +57,9 @@ def _is_told_by_tilewright(error: Exception) -> bool:
 
 
 def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: str = "") -> Problem:
-    """Problem that reports an error in code of the user. Its line is the innermost line of the traceback that is in
-    `file` or in another file of the user. If the error is in `file` itself, the problem gives `shown` as the name of
-    the file. `path` is the path of the problem in the input.
+    """Problem that reports an error in code of the user. The problem has the line of the innermost call in the
+    traceback that is in `file` or in another file of the user. If the error is in `file` itself, the problem gives
+    `shown` as the name of the file. `path` is the path of the problem in the input.
     """
     if isinstance(error, SyntaxError) and error.filename:
         name = shown if file is not None and Path(error.filename) == file else _short(error.filename)
@@ -262,8 +262,8 @@ class _CheckedRest(Rest):
     expected: type = object
 
     def __call__(self, item: Any) -> Iterator[Any]:
-        """Yield the results for `item` of the stages after the user's stage. Raises WrongTypeError if `item` does not
-        have the type that the user's stage declares in `gives`.
+        """Yield the results that the stages after the user's stage give for `item`. Raises WrongTypeError if `item`
+        does not have the type that the user's stage declares in `gives`.
         """
         if not isinstance(item, self.expected):
             raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")

@@ -27,7 +27,9 @@ _ELSEWHERE = {
     },
     CORE: {SINGLE: "is for whole networks, but this pipeline maps single computation nodes"},
 }
-"""Messages on stages of another flow. The keys are the flow of the pipeline, then the flow that has the stage."""
+"""Messages on stages of another flow. The first key is the flow of the pipeline; the second key is the flow that has
+the stage.
+"""
 _REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
 
 

@@ -96,7 +96,7 @@ class RemoveUnusedMemory(Change):
 
 
 def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
-    """Part of the summary about data that stay on the chip between layers; {} if these data are not known.
+    """Part of the summary about data that stay on the chip between layers; {} if it is not known which data stay there.
 
     `layers_below_top` is the number of layers with an operand that never uses the outermost memory of the core. For a
     run without `exploit_data_locality`, it is the number that the run would have with this option.
@@ -120,8 +120,8 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """Values for the layers in execution order: True if, with `exploit_data_locality`, an operand of the layer
-    would stay in a memory below the top memory. None if this is not known.
+    """List with one truth value for each layer, in execution order. A value is True if, with `exploit_data_locality`,
+    an operand of the layer would stay in a memory below the top memory. None if the values are not known.
     """
     from tilewright.mapping.locality import find_memory_reach
 

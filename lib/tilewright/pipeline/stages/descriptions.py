@@ -58,7 +58,7 @@ class Descriptions:
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the inputs."""
     problems: tuple[Problem, ...] = ()
-    """Errors found so far. They are reported together after all inputs are read."""
+    """Errors found so far, which are reported together after all inputs are read."""
 
     @property
     def hardware_file(self) -> str:
@@ -76,7 +76,7 @@ class Descriptions:
         return file_of(self.workload)
 
     def checked(self) -> "Descriptions":
-        """Unchanged descriptions, if they have no errors. Otherwise, InputError with all errors is raised."""
+        """Unchanged descriptions. Raises InputError with all errors if the descriptions have errors."""
         if self.problems:
             raise InputError(self.problems)
         return self
@@ -97,8 +97,8 @@ class NetworkProblem:
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Operators without costs: first the layers that the core cannot run, then the operators that the constructor gets
-    as `uncosted` (if it gets None, the operators without a cost model).
+    """Operators without costs: first the layers that the core cannot run, then the operators without a cost model. The
+    constructor takes only the operators without a cost model; by default, they are found in `workload`.
     """
     whole: Workload | None = None
     """Network as it was read, including the layers that the core cannot run. The default is the network given as

@@ -60,8 +60,8 @@ class CandidateTally:
         return self.candidate, self.unrolling
 
     def plus(self, other: "CandidateTally") -> "CandidateTally":
-        """Sum of this tally and `other`. The chosen mapping of the sum is that of this tally, or of `other` if this
-        tally has no chosen mapping.
+        """Sum of this tally and `other`. The sum has the chosen mapping of this tally. If this tally has no chosen
+        mapping, the sum has that of `other`.
         """
         feasible = self.feasible + other.feasible
         closest = other if not self.reason or (other.reason and other.missed_by < self.missed_by) else self
@@ -109,8 +109,8 @@ class Tally:
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Set the reason of each spatial mapping for which no loop order was chosen, although at least one of its loop
-        orders is feasible.
+        """Set the field `reason` of each spatial mapping that has a feasible loop order, but for which no loop order
+        was chosen.
         """
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:
@@ -209,8 +209,8 @@ class TemporalProblem(PreparedProblem):
     """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Level boundaries that the mapping file gives for a complete ordering, as pairs (operand, numbers); () if the file
-    gives none. There is one number for each memory level of the operand, innermost level first: the number of entries
-    of `ordering` in this level and in the levels further inside.
+    gives none. `numbers` has a number for each memory level of the operand, innermost level first. The number counts
+    the entries of `ordering` in this level and in all levels further inside.
     """
     names: tuple[str, ...] = ()
     """Names of all layers of the network that have this mapping problem."""
@@ -247,4 +247,4 @@ class MappedWorkload(OneCoreTables):
     records: tuple[LayerRecord, ...]
     """Records with the mapping of each distinct layer problem, in the order in which the problems first occur."""
     summary: dict[str, Any]
-    """Totals of the network; see docs/artifacts.md."""
+    """Totals of the network; see docs/artifacts/records.md."""

@@ -45,7 +45,8 @@ MISS = (1 + MOST_MISSED) / (1 + THINNED) - 1
 MISS. Later, some points of the network's front are dropped, which increases the miss by at most THINNED. The miss of
 the network's front is then at most MOST_MISSED.
 
-The miss is an upper limit of the distance between the front found and the true front (docs/proofs.md#sweeps).
+The miss is an upper limit of the distance between the front found and the true front
+(docs/proofs/network-front.md#sweeps).
 """
 MOST_SEARCHES = 24
 """Limit on the number of searches between the two ends of a front."""
@@ -90,16 +91,17 @@ class NewSource(Protocol):
 
     def __call__(self, objective: str, pj_a_cycle: float, known: Staircase | None = None, /) -> FrontSource:
         """Spatial mappings for one search that minimises `objective`. Each cycle of latency counts as `pj_a_cycle` pJ
-        of additional energy. `known` has the known points of a front, for a sweep. In this case, the bounds of the
-        spatial mappings hold for every objective, and the spatial mappings that can be furthest from the points come
-        first.
+        of additional energy.
+
+        For a sweep, `known` has the known points of a front. The bounds of the spatial mappings then hold for every
+        objective. First come the spatial mappings whose bounds are furthest from the points.
         """
 
 
 @dataclass(frozen=True)
 class Met:
-    """Mapping that a search has evaluated. The energy can have a rounding error, because it is a difference: a search
-    computes energy + weight x latency, and weight x latency is subtracted from this sum.
+    """Mapping that a search has evaluated. The energy can have a rounding error: the search computes energy + weight x
+    latency, and the energy is this sum minus weight x latency.
     """
 
     energy_pj: float
@@ -233,10 +235,10 @@ class FrontSearch:
     def _next_weight(self) -> float | None:
         """Weight of the latency, in pJ per cycle, for the next search; None if no further search is useful.
 
-        The weight is the slope between two neighbouring points of the front. The miss of two neighbours is the largest
-        possible distance, as a fraction, of a mapping between them from the nearer neighbour. Two kinds of pairs are
-        left out: pairs with a miss of at most MISS, and pairs whose slope already has a supporting line. Of the
-        remaining pairs, the pair with the largest miss is chosen.
+        The weight is the slope between two neighbouring points of the front. For every mapping between such a pair of
+        points, one of the two points exceeds energy and latency of the mapping by at most the miss of the pair, a
+        fraction (`misses`). Two kinds of pairs are left out: pairs with a miss of at most MISS, and pairs whose slope
+        already has a supporting line. Of the remaining pairs, the pair with the largest miss is chosen.
         """
         points = [FrontPoint(one.energy_pj, one.latency_cycles) for one in self.met]
         gaps = misses(points, self.lines, self.least_latency_cycles)[1:-1]

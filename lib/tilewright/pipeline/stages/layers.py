@@ -93,8 +93,8 @@ def _best_of(found: Sequence[Evaluations], rank: Rank) -> tuple[CostedBatch, int
     """Pair (batch, index of the loop order in the batch) of the best mapping; the first mapping if several are best.
     None if no mapping fits.
 
-    If `rank` accepts none of the mappings, the result is the first mapping that fits: the stages returned it, so it is
-    acceptable.
+    If `rank` accepts none of the mappings, the result is the first mapping that fits, because the stages return only
+    mappings that are valid results.
     """
     best, best_rank = next(_fitting(found), None), None
     for one in found:
@@ -128,8 +128,8 @@ PROOF_NOTES = ("proven", "value", "lower_bound", "gap", "covers", "spatial_mappi
 
 
 def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """Notes of a search. If reductions and temporal mapper have different objectives, the notes on the proof are left
-    out, because an optimum by one objective proves nothing about another objective.
+    """Notes of a search. The notes on the proof are left out if reductions and temporal mapper have different
+    objectives: an optimum by one objective proves nothing about another objective.
     """
     goals = {str(goal) for stage in stages for key in ("minimises", "objective") if (goal := getattr(stage, key, ""))}
     if "proven" not in notes or len(goals) <= 1:

@@ -25,7 +25,7 @@ class MappingParser(Change):
     """Reads the mapping file, and checks it against the core and the network that other parsers have read.
 
     If a pipeline does not have this stage, the stage is added after the other parsers. Pipelines for zigzag-dse do not
-    have it, because in zigzag-dse the other parsers read the mapping file.
+    have this stage, because in zigzag-dse the other parsers read the mapping file.
 
     Example: [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
     TemporalOrderingConversion, CostModel]

@@ -19,9 +19,9 @@ GAP_SHARE = 0.02
 """Factor in the stop criterion of the search for a mapping near the optimum: the search may end if its relative gap is
 at most GAP_SHARE x (accepted loss of the objective, as a fraction).
 
-This search minimises a weighted sum of energy and latency. With the chosen weight, such a gap of the sum corresponds to
-a gap of about GAP_SHARE in the other measure: the latency if the objective is energy, the energy if the objective is
-latency.
+The search minimises a weighted sum of energy and latency. In this sum, the other measure has a small weight (latency if
+the objective is energy, energy if the objective is latency). At the stop criterion, the gap of the sum is as large as
+a gap of about GAP_SHARE in the other measure alone.
 """
 EFFORT_SHARE = 8
 """Divisor of the layer's effort: the search for a mapping near the optimum gets the effort divided by this number."""
@@ -42,13 +42,13 @@ class NearOptimum:
 
 
 def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource, share: float) -> NearOptimum | None:
-    """Mapping near the optimum with the least other measure: latency if the objective is energy, energy if the
-    objective is latency.
+    """Mapping near the optimum that has the smallest value of the other measure: latency if the objective is energy,
+    energy if the objective is latency.
 
-    The mapping has at most 1 + `share` times the objective of `found`, the result of the search for the objective. It
-    is chosen from the mappings of up to three searches: the search for the objective, the search for the Pareto front,
-    and a search for the least weighted sum of energy and latency. The result is None unless such a mapping has less of
-    the other measure than `found`.
+    The objective of the mapping is at most 1 + `share` times the objective of `found`, the result of the search for the
+    objective. The mapping comes from one of up to three searches: the search for the objective, the search for the
+    Pareto front, and a search for the least weighted sum of energy and latency. None if no such mapping has less of the
+    other measure than `found`.
     """
     objective = search.mapper.objective
     by_energy = bool(OBJECTIVES[objective].energy)

@@ -1,4 +1,4 @@
-"""Second search of layers for the EDP of their network, after each layer was searched for its own EDP."""
+"""Second search for the mappings of layers: it minimises the EDP of the network instead of the EDP of each layer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -109,8 +109,8 @@ def layers_for_network(
 def found_for_network(
     result: Result, energy_pj: float, latency_cycles: float, search: Mapping[str, Any], weight: NetworkWeight
 ) -> Found[Result]:
-    """Mapping that a search for the least weighted sum found, with the supporting line that the notes `search`
-    prove.
+    """Mapping that a search for the least weighted sum of energy and latency found, with the proven line: the lower
+    bound of this sum in `search`, the notes of the search. The line is None if the notes have no lower bound.
     """
     level = search.get("lower_bound")
     line = None if level is None else Line(weight.pj_a_cycle, level * (1 - ROUNDING))
@@ -118,8 +118,9 @@ def found_for_network(
 
 
 def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
-    """Record of the chosen mapping of a layer. Its notes have the bound of the layer's own EDP and the proven lines. If
-    the chosen mapping does not have the least EDP, the notes also have the weighted sum for which it was chosen.
+    """Record of the chosen mapping of a layer. Its notes have the bound of the layer's own EDP, and the proven lines:
+    lower bounds of weighted sums of energy and latency. If the chosen mapping does not have the least EDP, the notes
+    also have the weighted sum for which it was chosen.
     """
     first, chosen = layer.found[0].result, layer.chosen
     if len(layer.found) == 1:

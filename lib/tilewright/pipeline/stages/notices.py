@@ -50,8 +50,8 @@ def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> lis
 
 
 def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
-    """Pair (paths of the hardware file and of the mapping file, notices on unusual content of all files). A path is ''
-    if no such file can be read.
+    """Pair (paths of the hardware file and of the mapping file, notices on unusual content of all files). The path of
+    the hardware file is '' if no hardware file can be read; likewise for the mapping file.
 
     A file with errors is skipped without a message. The step that makes an artifact from the file reports these errors.
     """

@@ -259,8 +259,9 @@ class Pipeline:
         return next((i for i, stage in enumerate(self.stages) if stage.takes is not Descriptions), len(self.stages))
 
     def unused(self, given: Mapping[str, Any], options: CoreSearchOptions) -> list[Unused]:
-        """Notices of options that the user gives but that have no effect: the pipeline has no stage for the option, or
-        it sets the parameter of this stage itself. Options with their default values are not reported.
+        """Notices of options that the user gives but that have no effect. There are two reasons: the pipeline has no
+        stage for the option, or the pipeline sets the parameter to another value. Options with their default values are
+        not reported.
         """
         stages = [each for stage in self.stages for each in (stage, *stage.inner())]
         names = {base.__name__ for stage in stages for base in type(stage).__mro__}

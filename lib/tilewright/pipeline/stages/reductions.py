@@ -103,7 +103,7 @@ class OfObjective(Reduction):
 @dataclass(frozen=True)
 class MinimalLatency(OfObjective):
     """Keeps the mapping with the fewest cycles. If several mappings have the fewest cycles, the mapping with the least
-    energy is kept. If several mappings are equal in both, the mapping that was found first is kept.
+    energy is kept. If several mappings are equal in cycles and energy, the mapping that was found first is kept.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -115,7 +115,7 @@ class MinimalLatency(OfObjective):
 @dataclass(frozen=True)
 class MinimalEnergy(OfObjective):
     """Keeps the mapping with the least energy. If several mappings have the least energy, the mapping with the fewest
-    cycles is kept. If several mappings are equal in both, the mapping that was found first is kept.
+    cycles is kept. If several mappings are equal in energy and cycles, the mapping that was found first is kept.
 
     Example: {replace: MinimalLatency, stage: MinimalEnergy}
     """

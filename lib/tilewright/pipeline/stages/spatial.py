@@ -90,7 +90,7 @@ def results_of(
     `covered` names.
 
     If the temporal mapper proves optima, one search covers all spatial mappings (section 7 of
-    docs/proofs.md#exact-search). The tally then has rows only for spatial mappings that gave the best known mapping at
+    docs/proofs/exact-search.md). The tally then has rows only for spatial mappings that gave the best known mapping at
     some time of the search. If no mapping fits, it has rows with the reasons.
     """
     mapper = mapper_of(rest)
@@ -148,9 +148,10 @@ class _Ranked:
                 yield unrolling, float(bounds[place])
 
     def by_distance(self, known: "Staircase") -> "Iterator[tuple[Unrolling, tuple[Values, Values], float]]":
-        """Triples (spatial mapping, lower bounds of its energy and its latency, upper limit of its distance). The
-        distance is that of its mappings from the known points of a front, as a fraction. The spatial mapping with the
-        largest upper limit comes first. Spatial mappings whose data certainly do not fit are left out.
+        """Triples (spatial mapping, lower bounds of its energy and its latency, upper limit of a distance). The
+        distance is that between the mappings with this spatial mapping and the known points of a front, as a fraction.
+        The spatial mapping with the largest upper limit comes first. Spatial mappings whose data certainly do not fit
+        are left out.
         """
         misses = self.floors.misses(known)
         for place in np.argsort(-misses, kind="stable").tolist():
@@ -159,8 +160,8 @@ class _Ranked:
 
 
 _kept: dict[SpatialSpace, tuple[_Ranked | None]] = {}
-"""Cache: the spatial mappings of each space, with their bounds; (None,) for a space without bounds. A layer that is
-searched again for the EDP of its network (`network_choice`) uses them again.
+"""Cache: the spatial mappings of each space, with their bounds; (None,) for a space without bounds. A second search of
+a layer, for the EDP of its network (`network_choice`), uses the cached spatial mappings.
 """
 
 
@@ -292,7 +293,7 @@ class _Separately(_Spatial):
 
     def results(self) -> Iterator[Evaluations]:
         """Results of the temporal mapper, unchanged. If at least one of them has a mapping that fits, an additional
-        result comes last. It has no costs, but tallies with notes on the lower bound of the layer.
+        result comes last. The additional result has no costs, but tallies with notes on the lower bound of the layer.
         """
         objective = what_is_minimised(self.rest.stages)
         powers = OBJECTIVES[objective]
@@ -371,9 +372,8 @@ class _Together(_Spatial):
                 yield from self.rest(replace(self.made[index], index=index))
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """Results of one search over all spatial mappings. First come the tallies of spatial mappings that gave the
-        best known mapping at some time of the search, but not the final one. Then comes the final mapping, with its
-        tally.
+        """Yield the results of one search over all spatial mappings. The last result is the final mapping with its
+        tally. Before it, there is a tally for each other spatial mapping that gave the best known mapping for a while.
         """
         search = self._front_search(self.mapper) if isinstance(self.mapper, Best) else None
         weight = self.mapper.pj_a_cycle if isinstance(self.mapper, BestForNetwork) else 0.0
@@ -403,9 +403,10 @@ class _Together(_Spatial):
     def _trade_off(self, found: "ExactResult", search: "FrontSearch") -> Iterator[tuple[str, object]]:
         """Notes on the trade-off between energy and latency, as pairs (name, JSON value).
 
-        `ends` has the mapping with the least energy and the mapping with the least latency. If the Pareto front was
-        searched, the two mappings are its ends. `front` has the Pareto front. A note is left out if the temporal mapper
-        does not search for its mappings. `ends` is also left out if the objective is energy alone or latency alone.
+        The note `front` has the Pareto front, if the temporal mapper searches the front. The note `ends` has two
+        mappings, if the temporal mapper searches them: the mapping with the least energy, and the mapping with the
+        least latency. These two mappings are the ends of a searched Pareto front. The note `ends` is also left out if
+        the objective is energy alone or latency alone.
         """
         mapper = search.mapper
         front = search.run(found, self._own_source()) if mapper.front else None
@@ -460,8 +461,9 @@ class _Together(_Spatial):
         return FrontSource((), self.made.__getitem__, self._prepared)
 
     def _near_optimum(self, found: "ExactResult", search: "FrontSearch") -> "ExactResult":
-        """Result with a mapping near the optimum in place of the best mapping: with a lower latency if the objective is
-        energy, with a lower energy if the objective is latency. If there is no such mapping, the result is `found`.
+        """Result in which a mapping near the optimum replaces the best mapping. The new mapping has a lower latency if
+        the objective is energy, and a lower energy if the objective is latency. If there is no such mapping, the result
+        is `found`.
         """
         from tilewright.pipeline.stages.near_optimum import near_optimum
 

@@ -37,7 +37,7 @@ NO_PROOF_OF_WINDOWS = (
 
 
 def reason_without_proof(layer: Layer, core: Core) -> str:
-    """Reason why the exact search gives no proof for a layer on a core; '' if it gives one."""
+    """Reason why the exact search gives no proof for a layer on a core; '' if the exact search gives a proof."""
     if outputs_have_windows(layer):
         return NO_PROOF_OF_WINDOWS
     if core.waits:
@@ -173,7 +173,7 @@ class Exact(ExactParameters, TemporalMapper):
     budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to this bound.
     The field `search` of the record says whether the result is proven. If the pipeline does not set `objective`, this
     stage has the objective of the nearest reduction above it. There is no proof in two cases: a sliding window
-    addresses the outputs of a layer, or calls, commands or requests of the core take time (docs/model.md#waiting). In
+    addresses the outputs of a layer, or calls, commands or requests of the core take time (docs/model/waiting.md). In
     these two cases, Loma searches the layer.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
@@ -339,9 +339,9 @@ class TemporalOrderingConversion(TemporalMapper):
 
 @dataclass(frozen=True)
 class CostModel(Stage):
-    """Computes energy and latency of batches of loop orders with the compiled cost model, and whether each order fits
-    the core. If no order fits, the tally has the reason for the order that is closest to fitting. Every pipeline ends
-    with this stage.
+    """Computes energy and latency of batches of loop orders with the compiled cost model, and checks whether each order
+    fits the core. If no order fits, the tally has the reason for the order that is closest to fitting. Every pipeline
+    ends with this stage.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]
     """

@@ -5,8 +5,7 @@ For example, `config.stages.bound.MinimalEnergyUnderLatency` is the class `Minim
 `sys.path` is changed only during an import.
 
 The identity of a stage is JSON data. Two searches of the same layer problem give equal results if they use the same
-tilewright code, and if their stages have equal identities. A stored result of one search can then be used for the other
-search.
+tilewright code and stages with equal identities. A stored result of one search can then be used for the other search.
 """
 
 import ast
@@ -165,8 +164,8 @@ def _imports_in(source: bytes) -> tuple[tuple[int, tuple[str, ...]], ...]:
 
 
 def _files_of_module(bases: tuple[Path, ...], parts: Sequence[str]) -> list[Path]:
-    """Source files of a module and of the packages that contain it, from the first of the folders `bases` that has such
-    a file.
+    """Source files of a module and of the packages that contain the module. The files are in the first of the folders
+    `bases` that has such a file.
     """
     for base in bases:
         found = []
@@ -259,7 +258,7 @@ class SearchIdentity:
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
         self.digest = content_digest([*(identity_of(stage) for stage in stages), search_code(stages)])
-        """Digest of the stages with their parameters, and of their code"""
+        """Digest of the stages, of their parameters, and of their code."""
         self.is_own = all(is_own(type(stage)) for stage in stages)
 
     def key_of(self, problem: LayerProblem) -> str:

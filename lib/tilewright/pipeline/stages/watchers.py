@@ -30,10 +30,10 @@ from tilewright.peers.zigzag.exports.results import (
 from tilewright.pipeline.stages.base import Rest, Stage, Writer
 from tilewright.pipeline.stages.descriptions import NetworkProblem
 from tilewright.pipeline.stages.items import Evaluations, LayerProblem, MappedWorkload, TemporalProblem
+from tilewright.pipeline.stages.layer_file_names import check_file_names, file_name_of
 from tilewright.pipeline.stages.layers import records_of
 from tilewright.pipeline.stages.reductions import Sum
 from tilewright.results.records import OVERALL, layers_in_order
-from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 
@@ -91,11 +91,6 @@ class PipelinePlace:
         return [f"{self.stem(name)}_{file_name}" for name in self.names] or [file_name]
 
 
-def file_name_of(layer: str) -> str:
-    """Name of a layer in the form that is used in file names."""
-    return layer.replace("/", "_")
-
-
 class NamedMapping(NamedTuple):
     """Mapping that passed a stage, with the name of the layer and the beginning of the file names."""
 
@@ -151,25 +146,6 @@ class Passed:
             counts[name] += 1
             result.append(NamedMapping(name, self.place.stem(name, counts[name]), record))
         return result
-
-
-def check_file_names(workload: Workload, numbered: bool) -> None:
-    """Raise InputError if files of two layers would have the same name. If `numbered` is true, a layer can have several
-    files, whose names end with a number.
-    """
-    names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
-    counts = Counter(map(file_name_of, names))
-    problems = []
-    for name in names:
-        stem, _, number = file_name_of(name).rpartition("-")
-        if counts[file_name_of(name)] > 1 or name == OVERALL:
-            what = "the whole network" if name == OVERALL else "another layer"
-            problems.append(Problem(f"the files of {what} would have the same names", path=workload.name, value=name))
-        elif numbered and stem in counts and number.replace(".", "").isdigit():
-            message = f"the files of mapping {number} of layer '{stem}' could have the same names"
-            problems.append(Problem(message, path=workload.name, value=name))
-    if problems:
-        raise InputError(problems)
 
 
 def _wrong_name(parameter: str, name: str) -> list[Problem]:
@@ -418,7 +394,7 @@ class PlotTemporalMappings(Save):
     stands_for = "PlotTemporalMappingsStage and VisualizationStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the file names: one figure for each layer."""
+        """Pattern of the file names. There is one figure for each layer."""
         return f"{LAYER}_loop_nest.svg"
 
     def write(self, passed: Passed, folder: Path) -> None:

@@ -30,12 +30,12 @@ from tilewright.pipeline.stages.base import Change, Rest, Same, Stage
 from tilewright.pipeline.stages.data_locality import RemoveUnusedMemory
 from tilewright.pipeline.stages.descriptions import NetworkProblem
 from tilewright.pipeline.stages.items import Evaluations, LayerProblem
+from tilewright.pipeline.stages.layer_file_names import check_file_names
 from tilewright.pipeline.stages.layer_search import LayerSearch, LayerTask
 from tilewright.pipeline.stages.layers import what_is_minimised
 from tilewright.pipeline.stages.network_choice import chooses_for_network, records_for_network, stages_of
 from tilewright.pipeline.stages.temporal import Best
 from tilewright.pipeline.stages.user_stages import SearchIdentity
-from tilewright.pipeline.stages.watchers import check_file_names
 from tilewright.search.evaluate import with_reach
 from tilewright.search.network_choice import NetworkWeight
 from tilewright.workload import graph
@@ -165,9 +165,9 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[La
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """Pair (leading stages, search), made from the stages below Workload. The leading stages are those before the first
-    stage that neither observes results nor changes the layer problem. The search has all stages below Workload, except
-    the leading stages that observe results.
+    """Pair (leading stages, search), made from the stages below Workload. The leading stages are those at the beginning
+    that observe results or change the layer problem. The search has all stages below Workload, except the leading
+    stages that observe results.
     """
     stages = rest.stages
     count = next(

@@ -114,8 +114,8 @@ def summed_dimensions(problem: SystemProblem) -> list[frozenset[str]]:
 
 
 def _at_additions(problem: SystemProblem, moves: LayerMoves, summed: Sequence[frozenset[str]]) -> Booleans:
-    """Array with one entry for each reason to move a piece of data. An entry is true if the data can be sent or
-    received by the cores that add the partial sums of a layer, in place of the cores of this layer.
+    """Array with one entry for each reason to move a piece of data. An entry is true if the move may begin or end at
+    the cores that add the partial sums of a layer, instead of the cores that run this layer.
 
     This is possible only if a plan can cut the reduction of the layer (`summed`, the result of `summed_dimensions`).
     The output of the layer then leaves the core of the last addition. Inputs of the layer that are not operands, such
@@ -148,7 +148,7 @@ def _reduced(problem: SystemProblem, summed: Sequence[frozenset[str]]) -> tuple[
 
 
 def any_plan_fields(bounds: TilingBounds, latency_cycles: int, energy_pj: float) -> JsonObject:
-    """Fields of `fusion.json` with the lower bounds over every plan, and the gap of a schedule to each of them."""
+    """Fields of `fusion.json` with the lower bounds over every plan, and the gap of a schedule to each bound."""
     least_edp = energy_delay_product(bounds.energy_pj, bounds.latency_cycles)
     return {
         LATENCY_CYCLES: bounds.latency_cycles,
@@ -168,8 +168,8 @@ def _whole(cycles: float) -> int:
 def layer_works(
     problem: SystemProblem, model: str, settings: ScheduleSettings, summed: Sequence[frozenset[str]] | None = None
 ) -> list[dict[str, LayerWork]]:
-    """Lower bounds of the work of each layer: one dictionary for each layer, with the name of a core file -> bounds for
-    a core with this file. The file of the off-chip core is left out.
+    """Lower bounds of the work of each layer, as one dictionary for each layer: name of a core file -> bounds for a
+    core with this file. The file of the off-chip core is left out.
 
     `summed` has, for each layer, the reduction dimensions that a plan can cut between cores or into steps. If `summed`
     is None, a plan can cut only the reduction dimensions that the mapping file cuts.
@@ -196,8 +196,8 @@ def layer_works(
 
 
 def cut_dimensions(layer: Layer, given: Sequence[str]) -> frozenset[str]:
-    """Dimensions along which a plan can cut a layer: the dimensions of the output, and those in `given` (the dimensions
-    of the loops in the mapping file).
+    """Dimensions along which a plan can cut a layer: the dimensions of the output, and the dimensions in `given`.
+    `given` has the dimensions of the loops in the mapping file.
 
     All dimensions of the layer are returned in two cases: the output has a sliding window, or `given` has a name that
     the layer does not have.
@@ -239,8 +239,8 @@ def _energy_pj(
     problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[str, LayerWork]], off_chip: tuple[int, int]
 ) -> float:
     """Lower bound in pJ of the energy of every plan. Each layer runs on its cheapest core. Each move that every plan
-    makes takes its cheapest path. `off_chip` has two numbers of bits: what every plan reads from the off-chip memory,
-    and what every plan writes there.
+    makes takes its cheapest path. `off_chip` has two numbers of bits that every plan moves: from the off-chip memory,
+    and to the off-chip memory.
     """
     files = [place.file_name for place in problem.accelerator.places]
     cores = sum(

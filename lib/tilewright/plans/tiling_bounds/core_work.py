@@ -1,8 +1,8 @@
 """Lower bounds of the cycles and the energy of a layer on a core, for every choice of tiles, spatial mappings and loop
 orders.
 
-The bounds follow from the latency model and the energy model of a core. They hold for the sum over all tiles of the
-layer, if the layer is cut only along the dimensions that the caller names (`cut`).
+The bounds follow from the latency model and the energy model of a core. The bounds hold for the sum over all tiles of
+the layer, if the layer is cut only along the dimensions that the caller names (`cut`).
 """
 
 import math
@@ -19,8 +19,8 @@ from tilewright.workload.relevancy import operand_relevancy, outputs_have_window
 
 @dataclass(frozen=True)
 class ArrayLanes:
-    """Spatial mapping of a layer on an array. If some sides of the array are open (can take any loops), it stands for a
-    set of spatial mappings.
+    """Spatial mapping of a layer on an array. A side of the array is open if it can take any loops. If some sides are
+    open, the object stands for a set of spatial mappings.
     """
 
     factors: tuple[tuple[str, int], ...]
@@ -44,13 +44,13 @@ class LayerWork:
     its tiles have the same lanes, the value can be larger.
     """
     shared_cycles: float
-    """Least cycles of the complete layer, valid also in proportion: a core that runs a share of the layer needs at
+    """Least cycles of the complete layer. If a core runs a share of the layer, such as one half, the core needs at
     least the same share of these cycles.
     """
     energy_pj: float
     lanes: tuple[ArrayLanes, ...]
-    """Possible spatial mappings of the layer, without those that another one covers. A mapping covers another one if it
-    has at least as many lanes along every dimension, and at least as many open units.
+    """Possible spatial mappings of the layer. Mappings that another mapping covers are left out. Mapping A covers
+    mapping B if A has at least as many lanes as B along every dimension, and at least as many open units.
     """
 
 
@@ -94,7 +94,7 @@ def layer_work(
 
 
 def _lanes(layer: Layer, entry: MappingConstraints, core: Core) -> Iterator[ArrayLanes]:
-    """Sets of spatial mappings that together contain the spatial mapping of every tile of a layer."""
+    """Sets of spatial mappings. Together, the sets contain the spatial mapping of every tile of a layer."""
     array = core.operational_array
     given = entry.spatial_mapping
     is_given = bool(given) and all(name in array.size_of for name, _ in given)
@@ -121,8 +121,8 @@ def _lanes(layer: Layer, entry: MappingConstraints, core: Core) -> Iterator[Arra
 
 
 def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
-    """Spatial mappings without dominated ones and without duplicates. A spatial mapping is dominated if another one has
-    at least as many lanes along every dimension, and at least as many open units.
+    """Spatial mappings that no other mapping dominates, without duplicates. Mapping A dominates mapping B if A has at
+    least as many lanes as B along every dimension, and at least as many open units.
     """
     distinct = list(dict.fromkeys(found))
     for one in distinct:
@@ -134,8 +134,8 @@ def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
 @dataclass(frozen=True)
 class _Link:
     """Data movement of one operand, in one direction, between the array (or its registers) and a memory. For loop
-    orders in which the link must move data in each pass, the bounds count its transfers. For all other loop orders, the
-    bound of the cycles counts none of its transfers, and the bound of the energy counts at most one move of each
+    orders in which the link must move data in each pass, the bounds count the transfers of the link. For all other loop
+    orders, the bound of the cycles ignores the link. The bound of the energy then counts at most one move of each
     element.
     """
 

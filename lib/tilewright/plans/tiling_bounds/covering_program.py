@@ -42,8 +42,8 @@ class CoveringProgram:
         return len(self._is_length) - 1
 
     def row(self, limit: float) -> int:
-        """Add a row without variables, and return its index. The row requires that the weighted sum of its variables,
-        which `add` adds, is at least `limit`.
+        """Add a row without variables, and return its index. The weighted sum of the variables of the row must be at
+        least `limit`. The method `add` adds variables to the row.
         """
         self._limits.append(limit)
         return len(self._limits) - 1

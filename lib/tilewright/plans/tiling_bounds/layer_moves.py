@@ -49,9 +49,9 @@ class LayerMoves:
     """Names of tensors, one for each entry of `moves`: the tensor to which the moved piece of data belongs."""
 
     def room_bits(self, kinds: set[int]) -> int:
-        """Total capacity, in bits, of the on-chip memories in which data can wait until a layer reads them. The data
-        are those with a kind of move in `kinds` (numbers as in `PossibleMoves.kind`). If cores forward constants, all
-        on-chip memories count.
+        """Total capacity, in bits, of the on-chip memories in which data can wait until a layer reads them. Only data
+        with a kind of move in `kinds` (numbers as in `PossibleMoves.kind`) are considered. If cores forward constants,
+        all on-chip memories count.
         """
         system, moves = self.problem.system, self.moves
         if system.forwards_constants:
@@ -109,9 +109,9 @@ def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling
 
 
 def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: PossibleMoves) -> Booleans:
-    """Array with one entry for each reason to move a piece of data. An entry is false if the data come from outside the
-    network, and reach their reader only through operators that move data. After these operators, it is not always known
-    which elements a part of the reader needs. All other entries are true.
+    """Array with one entry for each reason to move a piece of data. An entry is false for data from outside the network
+    that reach their reader only through operators that move data. After these operators, it is not always known which
+    elements a part of the reader needs. All other entries are true.
     """
     tensor = pieces.tensor[moves.piece]
     inputs = [set(node.inputs) for node in nodes]

@@ -1,8 +1,8 @@
 """Lower bound of the latency from the order of layers: cores limit some phases of a plan, links limit others.
 
-A pivot is a layer; the start of its first tile divides the schedule. Every tile of the pivot depends on parts of
-earlier layers, which must be complete by then. Layers that need the pivot do all their work later. A chain of pivots
-divides the schedule into phases.
+A pivot is a layer whose first tile divides the schedule when it starts. Every tile of the pivot depends on parts of
+earlier layers. These parts must be complete before the start. Layers that need the pivot do all their work later. A
+chain of pivots divides the schedule into phases.
 """
 
 import math
@@ -45,7 +45,7 @@ class LayerLoads:
 
     def boxes(self, pivot: int) -> dict[str, Sides]:
         """Size of a block of elements along each axis, by tensor. Every tile of the layer `pivot` depends on at least a
-        block of this size. A tensor is left out if a tile may depend on none of its elements.
+        block of this size. A tensor is left out if a tile can be independent of the tensor.
         """
         if pivot not in self._boxes:
             self._boxes[pivot] = needed_boxes(self.workload, self.nodes[pivot].node_id, self.reduced[pivot])
@@ -92,8 +92,8 @@ class _Event:
     work: Floats
     """Share of each layer's work that must be complete before the event, as an array of shape (layers,)."""
     arrived: Floats
-    """Share of a piece of data that must have arrived before the event: one entry for each reason to move a piece (see
-    `PossibleMoves`).
+    """Share of each moved piece of data that must arrive before the first tile of the pivot starts. The array has one
+    entry for each reason to move a piece (see `PossibleMoves`).
     """
     later: Booleans
     """True for each layer that does all its work after the event, as an array of shape (layers,)."""
@@ -225,8 +225,8 @@ def _cover(program: CoveringProgram, parts: Sequence[tuple[int, int]], shares: S
 
 @dataclass(frozen=True)
 class _Bulk:
-    """Group of bits that the bound treats alike: they can take the same paths over links, and have equal values of the
-    fields below.
+    """Group of bits that the bound treats alike: they can take the same paths over links, and have equal values of all
+    fields.
     """
 
     kind: int
@@ -234,10 +234,10 @@ class _Bulk:
     """First phase in which the bits can move."""
     held: tuple[int, ...]
     """Indices of the events at which the layer that reads these bits has done no work yet. Bits that have moved before
-    such an event are still needed, and occupy on-chip memory. () for bits that a layer produces.
+    one of these events are still needed, and occupy on-chip memory. The value is () for bits that a layer produces.
     """
     shares: tuple[float, ...]
-    """Share of these bits that must have moved before each event (one entry for each event)."""
+    """Share of the bits of the group that must have moved before each event (one entry for each event)."""
 
 
 def _add_moves(program: CoveringProgram, loads: LayerLoads, events: Sequence[_Event], lengths: Sequence[int]) -> None:
@@ -298,9 +298,9 @@ def _bulks(loads: LayerLoads, events: Sequence[_Event]) -> dict[_Bulk, int]:
 
 
 def _distinct_ways(ways: Floats) -> list[Floats]:
-    """Paths of data without redundant ones. A path is an array of shape (legs, links) with the cycles that one bit
-    takes on each link; a path through the off-chip memory has two legs. A path is redundant if another path can always
-    replace it (`_replaces`). Of equal paths, one is kept.
+    """Paths of data that no other path can replace. A path is an array of shape (legs, links) with the cycles that one
+    bit takes on each link; a path through the off-chip memory has two legs. A path is left out if another path can
+    always replace it (`_replaces`). Of several equal paths, one path is kept.
     """
     found: list[Floats] = []
     for way in sorted(ways, key=lambda way: (float(way.sum()), way.tobytes())):
@@ -310,8 +310,8 @@ def _distinct_ways(ways: Floats) -> list[Floats]:
 
 
 def _replaces(one: Floats, other: Floats) -> bool:
-    """True if the path `one` can always replace the path `other`: whatever the phases of the legs of `other` are, `one`
-    takes at most as many cycles as `other` on every link and in every phase.
+    """True if the path `one` can always replace the path `other`. For any phases of the legs of `other`, `one` must
+    take at most as many cycles as `other` on every link and in every phase.
 
     If `one` has a single leg, this leg can take place in the phase of either leg of `other`, or half in each. Both
     paths are arrays of shape (legs, links), as in `_distinct_ways`.

@@ -2,7 +2,7 @@
 
 A tile makes at least one element of an output. Each element of the output depends on a block of elements (a box) of an
 earlier tensor. The size of the box depends on the position of the element. Therefore the functions of this module
-compute lower bounds of the size, which hold for every element. If the element depends on a tensor over several paths of
+compute lower bounds of the size that hold for every position. If the element depends on a tensor over several paths of
 the network, the path with the largest box counts.
 """
 
@@ -18,7 +18,7 @@ Sides = tuple[int, ...]
 
 def needed_boxes(workload: Workload, node_id: int, cut: Collection[str] = ()) -> dict[str, Sides]:
     """Size of a box (a block of elements of a tensor), by tensor. Each element of the outputs of the node depends on at
-    least one box of this size. A tensor is left out if an output element may depend on none of its elements.
+    least one box of this size. A tensor is left out if an output element can be independent of the tensor.
 
     `cut` has the reduction loops along which tiles of this node can be cut. An output element of a tile can then be a
     partial sum. A partial sum uses at least one value of each of these loops. It uses only operands, not other inputs
@@ -40,8 +40,8 @@ def _pass_on(
     workload: Workload, node: WorkloadNode, boxes: dict[str, Sides], outputs: set[str], cut: Collection[str] = ()
 ) -> None:
     """Add to `boxes` the boxes of a node's inputs, computed from the boxes of its outputs. `outputs` has the names of
-    the outputs to use; `boxes` must contain them. If an input already has a larger box, this box is kept. `cut` has the
-    names of loops that tiles can cut (`box_of_input`).
+    the outputs to use. `boxes` must have the boxes of these outputs. If an input already has a larger box, this box is
+    kept. `cut` has the names of loops that tiles can cut (`box_of_input`).
     """
     for index_map in node.index_maps:
         if index_map.output.tensor not in outputs or not index_map.is_exact:
@@ -63,10 +63,10 @@ def _pass_on(
 def box_of_input(
     index_map: IndexMap, box: Sides, output: Sequence[int], source: Sequence[int], cut: Collection[str] = ()
 ) -> Sides | None:
-    """Least size of the box (block of elements) that a box of the output needs of an input. The size is valid for every
-    position of the output box. None if no bound is known, or if the output box may depend on no element of the input.
-    `output` and `source` are the shapes of the output and of the input. `cut` has the names of loops that tiles can
-    cut: only one value of each of these loops counts as needed.
+    """Least size of the box of an input that a box of the output needs. A box is a block of elements. The size is valid
+    for every position of the output box. None if no bound is known, or if it is possible that the output box depends on
+    no element of the input. `output` and `source` are the shapes of the output and of the input. `cut` has the names of
+    loops that tiles can cut: only one value of each of these loops counts as needed.
     """
     full, reach = index_map.size_of, reach_of_box(index_map, box, output)
     if reach is None:

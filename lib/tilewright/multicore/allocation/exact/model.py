@@ -1,7 +1,7 @@
 """Constraint program of the relaxation for CP-SAT of OR-Tools (Perron, Didier and Gay, "The CP-SAT-LP solver", 2023).
 
-The program has only integers, but it is never stricter than the relaxation. Cycles and bits are integers in the
-relaxation, too. Energies are counted in quanta (small units of energy), and each energy term is rounded down.
+The program has only integers, but it is never stricter than the relaxation. In the relaxation, cycles and bits are
+integers already. Energies are counted in quanta (small units of energy), and each energy term is rounded down.
 """
 
 import math
@@ -19,7 +19,7 @@ from tilewright.multicore.allocation.exact.moves import Condition, ConditionalSu
 from tilewright.multicore.allocation.exact.relaxation import LinkLoad, Relaxation
 
 TOLERANCE = 1e-9
-"""Smallest relative difference of two energies at which the lower one counts as better."""
+"""Smallest relative difference at which the lower of two energies counts as better."""
 _ROUNDING = 1e-11
 """Margin for rounding errors of sums of floating-point numbers, relative to the sum."""
 _QUANTA = 2**43
@@ -41,8 +41,8 @@ ENERGY: Quantity = "energy"
 
 
 class Wanted(NamedTuple):
-    """Requirement that a schedule is better than the best known one: its objective is below `value`. The bounds of
-    latency and energy follow from this requirement.
+    """Requirement that a schedule is better than the best known schedule: the objective must be below `value`. The
+    bounds of latency and energy follow from this requirement.
     """
 
     powers: Powers
@@ -71,8 +71,8 @@ _HORIZON = 2**40
 
 def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float) -> Wanted:
     """Requirement that the objective is below `value`. `latency_bound` and `energy_bound` are lower bounds over all
-    allocations. If the latency of a schedule is above the field `most_latency_cycles` of the result, no possible energy
-    makes the schedule better.
+    allocations. The field `most_latency_cycles` of the result is an upper limit: a schedule with a larger latency does
+    not meet the requirement, whatever its energy is.
     """
     most = _HORIZON
     if powers.latency:
@@ -90,14 +90,14 @@ class _Literals:
 
     model: Any
     of_core: dict[OnCore, Any]
-    """(part, core) -> Boolean variable that is 1 if the part runs on the core. If the part has only this core, the
-    constant 1 replaces the variable
+    """(part, core) -> Boolean variable that is 1 if the part runs on the core. If no other core is allowed for the
+    part, the constant 1 replaces the variable
     """
     of_condition: dict[Condition, Any]
 
     def holds(self, condition: Condition) -> Any:
         """Expression with the value 0 or 1. If the condition holds, the constraints force the value to 1. Otherwise,
-        they also allow the value 0.
+        the value 0 is allowed, too.
         """
         if condition not in self.of_condition:
             self.of_condition[condition] = self._made(condition)
@@ -126,7 +126,7 @@ class _Literals:
 
 class RelaxationProgram:
     """Constraint program of a search step: the constraints of a relaxation, the requirement that a schedule is better
-    than the best known one, and the excluded allocations.
+    than the best known schedule, and the excluded allocations.
     """
 
     def __init__(self, relaxation: Relaxation, aim: Wanted) -> None:
@@ -151,8 +151,8 @@ class RelaxationProgram:
             self._energy(relaxation, latency, aim)
 
     def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
-        """Break the symmetry of interchangeable cores. A core may run a part only if the previous core of its class
-        runs an earlier part.
+        """Break the symmetry of interchangeable cores. A class has cores that can be interchanged. A core of a class
+        may run a part only if the previous core of the class runs an earlier part.
         """
         for one in classes:
             for first, second in pairwise(one):
@@ -163,7 +163,7 @@ class RelaxationProgram:
                         earlier.append(self.literals.of_core[OnCore(part, first)])
 
     def exclude(self, part_cores: dict[int, int]) -> None:
-        """Exclude all allocations in which each part in `part_cores` runs on the given core (part -> core). The other
+        """Exclude all allocations in which each part in `part_cores` runs on the given core (part -> core). All other
         parts can run on any core.
         """
         self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
@@ -187,9 +187,9 @@ class RelaxationProgram:
     def least(
         self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
     ) -> float:
-        """Lower bound of the quantity `what`, in cycles or pJ, over all allocations that satisfy the constraints. The
-        bound is infinite if the solver proves that there is no such allocation. Afterwards, the program still has the
-        quantity as its objective.
+        """Lower bound of latency or energy over all allocations that satisfy the constraints. `what` names the
+        quantity; the unit is cycles or pJ. The bound is infinite if the solver proves that there is no such allocation.
+        After the call, the quantity stays the objective of the constraint program.
         """
         self.model.minimize(self._latency if what == LATENCY else self._quanta)
         solver, status, _ = self._solved(effort, seed, seconds, stop)
@@ -310,7 +310,7 @@ a solver that has not yet begun.
 
 
 class Stop:
-    """Signal by which one thread ends the solver that runs in another thread."""
+    """Signal with which one thread ends a solver that runs in another thread."""
 
     def __init__(self) -> None:
         self._solver: Any = None
@@ -325,7 +325,7 @@ class Stop:
             wait([running], timeout=ASK_AGAIN_S)
 
     def watching(self, solver: Any) -> "Stop":
-        """Context in which `solver` runs and in which the method `end` can end it."""
+        """Context in which `solver` runs, and in which the method `end` can end the solver."""
         self._next = solver
         return self
 

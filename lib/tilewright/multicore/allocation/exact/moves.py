@@ -1,10 +1,11 @@
 """Lower bounds of the data movement that an allocation causes: bits over links, and energy.
 
-Pieces are of one kind if they have the same producer and the same readers, and if all or none of them are outputs of
-the network. If a move has several possible paths, only the links that all these paths share are certain to carry it.
+Pieces of one kind have the same producer and the same readers. Either all of them are outputs of the network, or none
+of them is. If data can move over several paths, only the links that all these paths share are certain to carry the
+data.
 
 The bounds are sums of conditional terms: whether a term counts depends on the cores of some parts. The relaxation
-limits links and energy by these sums. docs/proofs.md#exact-allocation proves each rule in this module.
+limits links and energy by these sums. docs/proofs/exact-allocation.md proves each rule in this module.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ class Ways:
     @cached_property
     def fetchers(self) -> tuple[tuple[int, ...], ...]:
         """Cores that have the memory, one tuple for each memory. Each of these cores can fetch a piece into the memory
-        (rule 10 of docs/multi-core-model.md#scheduling).
+        (rule 10 of docs/multi-core-model/transfers.md).
         """
         memories = range(len(self.system.memory_capacity_bits))
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
@@ -48,7 +49,7 @@ class Ways:
         return self.path(core, self.system.off_chip_core) or _NONE
 
     def home(self, core: int) -> int:
-        """Memory in which a core stores its results."""
+        """Memory in which a core stores the results of its CNs."""
         return int(self.system.core_memory[core, OUTPUT_OPERAND])
 
     def into(self, source: int, memory: int) -> list[Links]:
@@ -61,9 +62,10 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """True if one transfer from a core can serve several memories. There are two cases: some path from the core has
-        a bus or a link with multicast (rule 13 of docs/multi-core-model.md#scheduling), or the core is the off-chip
-        core and cores forward constants.
+        """True if one transfer from a core can serve several memories. There are two cases:
+
+        * Some path from the core has a bus or a link with multicast (rule 13 of docs/multi-core-model/transfers.md).
+        * The core is the off-chip core, and cores forward constants.
         """
         if self.system.forwards_constants and core == self.system.off_chip_core:
             return True
@@ -112,7 +114,7 @@ class ConditionalSum:
     terms: dict[Condition, float] = field(default_factory=dict)
 
     def add(self, amount: float, owner: OnCore | None = None, any_of: Iterable[OnCore] | None = None) -> None:
-        """Add a term. The term is left out if `any_of` is empty, because its condition then never holds."""
+        """Add a term. If `any_of` is empty, nothing is added, because the condition of the term would never hold."""
         found = None if any_of is None else frozenset(any_of)
         if amount and (found is None or found):
             condition = Condition(owner, found)
@@ -140,8 +142,8 @@ class ConditionalSum:
 
 
 def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
-    """True if `owner` implies `any_of`: in every allocation of the space in which the literal `owner` is true, at least
-    one literal of `any_of` is true, too.
+    """True if `owner` implies `any_of`: whenever the literal `owner` is true in an allocation of the space, at least
+    one literal of `any_of` is true.
     """
     if owner in any_of:
         return True
@@ -191,8 +193,8 @@ def moves_of(
 
     * `needs`, with one entry for each need in fetch order, selects needs.
     * `results`, with one entry for each piece, selects outputs of the network.
-    * `made`, with one entry for each piece, selects pieces that CNs produce. Moves of produced pieces that `made` does
-      not select are not counted.
+    * `made`, with one entry for each piece, selects pieces that CNs produce. Moves of all other
+      pieces that CNs produce are not counted.
     """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():
@@ -275,8 +277,8 @@ class _Builder:
         self._direct(owner, core, arrivals, written, bits, shared)
 
     def _readers(self, kind: _Kind) -> Iterable[tuple[OnCore, int, bool]]:
-        """Triples (condition that a reading part runs on a core, operand, true if the operand streams on this core).
-        There is one triple for each reader of a kind of pieces and each allowed core of this reader.
+        """Triples (condition, operand, whether the operand streams). The condition is that a part that reads pieces of
+        the kind `kind` runs on a core. There is one triple for each such reader and each core that is allowed for it.
         """
         for part, row, operand in sorted(kind.readers):
             for core in self.space.choices[part]:

@@ -1,7 +1,7 @@
-"""Relaxation of all schedules of a problem: lower bounds of makespan and energy (docs/proofs.md#exact-allocation).
+"""Relaxation of all schedules of a problem: lower bounds of makespan and energy (docs/proofs/relaxation.md).
 
-If an allocation has a schedule, the times of its CNs satisfy all constraints of the relaxation. If no times satisfy
-them, the allocation has no schedule.
+If an allocation has a schedule, the times of its CNs satisfy all constraints of the relaxation. If no times satisfy the
+constraints, the allocation has no schedule.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ MOST_SPLITS = 6
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """Bits that a link must carry, and the width of the link. The bits are those of the whole schedule, or of its part
-    before or after a CN.
+    """Bits that a link must carry, and the width of the link. The bits are counted over the whole schedule, or over the
+    part of the schedule before or after a CN.
     """
 
     bits_per_cycle: int
@@ -33,17 +33,17 @@ class LinkLoad:
 
 @dataclass(frozen=True)
 class Split:
-    """Division of a schedule at one CN into work that must be done before the CN starts and work that can only begin
-    after the CN ends.
+    """Division of a schedule at one CN. The fields describe the work that must be done before the CN starts, and the
+    work that can only begin after the CN ends.
     """
 
     cn: int
     before: tuple[LinkLoad, ...]
     after: tuple[LinkLoad, ...]
     work_before: tuple[ConditionalSum, ...]
-    """Lower bound on the cycle in which CN `cn` starts, from the work of the core (one entry for each core). It is the
-    total runtime of the CNs that run on the core and must end before `cn` starts, plus the smallest possible idle time
-    before the first of these CNs.
+    """Lower bound on the start of CN `cn`, in cycles, from the work of the core (one entry for each core). The work is
+    done by the CNs that run on the core and must end before `cn` starts. The bound is the sum of their runtimes, plus
+    the smallest possible idle time of the core before the first of these CNs.
     """
     work_after: tuple[ConditionalSum, ...]
 
@@ -68,16 +68,19 @@ class Relaxation:
 
     space: AllocationSpace
     runtime_cycles: tuple[dict[int, int], ...]
-    """Core -> smallest runtime in cycles (one entry for each CN)"""
+    """Smallest runtime of the CN in cycles, by core (one entry for each CN)"""
     release_cycles: tuple[dict[int, int], ...]
-    """Core -> earliest start time in cycles (one entry for each CN)"""
+    """Earliest start of the CN in cycles, by core (one entry for each CN)"""
     tail_cycles: tuple[dict[int, int], ...]
-    """Core -> smallest number of cycles from the end of the CN to the end of the schedule (one entry for each CN)"""
+    """Smallest number of cycles from the end of the CN to the end of the schedule, by the core of the CN (one entry for
+    each CN)
+    """
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
-    """Lower bound on the latency in cycles, from the work of the core (one entry for each core). It is the total
-    runtime of the CNs on the core, plus the smallest possible idle time before its first CN and after its last CN.
+    """Lower bound on the latency in cycles, from the work of the core (one entry for each core). The bound is the total
+    runtime of the CNs on the core, plus the smallest possible idle time of the core before its first CN and after its
+    last CN.
     """
     splits: tuple[Split, ...]
     energy_pj: ConditionalSum
@@ -125,9 +128,10 @@ def _runtime(classes: CnClasses) -> tuple[dict[int, int], ...]:
 def _ends(
     problem: SchedulingProblem, space: AllocationSpace, limits: SystemLimits
 ) -> tuple[tuple[dict[int, int], ...], tuple[dict[int, int], ...]]:
-    """Pair of tuples with one entry for each CN. First tuple: core -> earliest start of the CN in cycles. Second tuple:
-    core -> smallest number of cycles from the end of the CN to the end of the schedule. The bounds consider only the
-    constants and network inputs that the CN reads, and the network outputs that it writes.
+    """Bounds of the times of CNs: a pair of tuples with one entry for each CN. An entry of the first tuple has the
+    earliest start of the CN in cycles, by core. An entry of the second tuple has the smallest number of cycles from the
+    end of the CN to the end of the schedule, by core. The bounds consider only the constants and network inputs that
+    the CN reads, and the network outputs that the CN writes.
     """
     graph, ways, costs = problem.graph, Ways(problem.system), problem.costs
     release: list[dict[int, int]] = []
@@ -162,7 +166,8 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Lower bound of the cycles that some transfers take: the largest of the bounds below, or 0 if there are none.
+    """Lower bound of the cycles that some transfers take: the largest of the bounds below. The result is 0 if there are
+    no bounds.
 
     `loads` has pairs (bits, links). Each link gives a bound: the sum of the bits of all pairs with this link, divided
     by the width of the link. `single` has pairs (bits, bits per cycle). Each pair gives a bound: its bits divided by
@@ -229,9 +234,9 @@ def _work(
     release: tuple[dict[int, int], ...] | None,
     tail: tuple[dict[int, int], ...] | None,
 ) -> ConditionalSum:
-    """Cycles of the selected CNs on a core, plus the smallest possible idle time of this core before the first and
-    after the last of these CNs. The idle time before is left out if `release` is None; the idle time after is left out
-    if `tail` is None.
+    """Cycles of the selected CNs on a core, plus the smallest possible idle time of the core. The idle time has two
+    parts: the time before the first selected CN, and the time after the last selected CN. The first part is left out if
+    `release` is None. The second part is left out if `tail` is None.
     """
     found = ConditionalSum()
     able = [cn for cn in np.flatnonzero(cns).tolist() if core in space.choices[int(space.part_of_cn[cn])]]
@@ -243,8 +248,9 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs at which the relaxation splits a schedule (see `Split`), at most MOST_SPLITS. There is at most one CN for
-    each layer: the CN with the largest lower bound of the start time. The layers are spread evenly over the network.
+    """CNs at which the relaxation splits a schedule (see `Split`), at most MOST_SPLITS. At most one CN of each layer is
+    chosen: the CN with the largest lower bound of the start time. The layers of the chosen CNs are spread evenly over
+    the network.
     """
     last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:

@@ -1,12 +1,13 @@
-"""Exact search over allocations: allocations that the relaxation does not exclude are scheduled, until none is left.
+"""Exact search over allocations: allocations that the relaxation does not exclude are scheduled, until no allocation is
+left.
 
 The method is a logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition",
 Mathematical Programming 96, 2003). The constraint program proposes an allocation that could be better than the best
-known allocation. The scheduler evaluates a block of allocations, which contains the proposed one. All allocations of
-the block are equal except for the cores of the parts with the shortest runtimes. The block is then excluded.
+known allocation. The scheduler evaluates a block of allocations, which contains the proposed one. The allocations of
+the block differ only in the cores of the parts with the shortest runtimes. The block is then excluded.
 
-Two cores are interchangeable if the system, the costs and the allowed cores stay the same when the two cores are
-exchanged, with their memories and links (docs/proofs.md#exact-allocation).
+Two cores are interchangeable if an exchange of the two cores, with their memories and links, changes neither the system
+nor the costs nor the allowed cores (docs/proofs/exact-allocation.md).
 """
 
 import itertools
@@ -77,7 +78,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """Copy of `classes` with cores left out, so that all classes together have at most `most` renamings."""
+    """Copy of `classes` with fewer cores, so that all classes together have at most `most` renamings."""
     found, count = [], 1
     for one in classes:
         size = 1
@@ -130,8 +131,9 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """True if `pairs` (number, new number) are a one-to-one renaming that changes no column. In every column, a number
-    and its new number must have the same values."""
+    """True if `pairs` (number, new number) are a one-to-one renaming that changes no column. A column stays the same if
+    the values at each number and at its new number are equal.
+    """
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:
@@ -146,8 +148,8 @@ def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) ->
 Found = TypeVar("Found")
 SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
 """Largest effort of the solver for one lower bound of latency or energy over all schedules, as a share of
-`proof_effort`. SHARE_WHERE_PROVEN applies if the best allocation is proven optimal, because the bounds then matter
-less. Otherwise SHARE_OF_BOUNDS applies.
+`proof_effort`. If the best allocation is proven optimal, SHARE_WHERE_PROVEN applies, because the bounds then matter
+less. Otherwise, SHARE_OF_BOUNDS applies.
 """
 PROVEN = "proven"
 """Reason why a search ends: a proof that no other allocation is better."""
@@ -168,10 +170,10 @@ def search_exactly(
     """Search for the allocation with the best value of the objective. The result has a proof of optimality or lower
     bounds. `judge` gives the latency and energy of an allocation.
 
-    `bounds` are lower bounds of the problem over the space. A block has at most `block` allocations, which are excluded
-    together. The result does not depend on the number of threads, but it depends on the speed of the machine if the
-    time budget or Ctrl-C ends the search early. Raises MappingError if no evaluated allocation has a schedule, and
-    KeyboardInterrupt for Ctrl-C before the first schedule.
+    `bounds` are lower bounds of the problem over the space. The search excludes allocations in blocks, and `block` is
+    the largest number of allocations in a block. The result does not depend on the number of threads. If the time
+    budget or Ctrl-C ends the search early, the result depends on the speed of the machine. Raises MappingError if no
+    evaluated allocation has a schedule, and KeyboardInterrupt for Ctrl-C before the first schedule.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
@@ -212,22 +214,22 @@ class _ExactSearch:
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
         self.excluded: list[tuple[dict[int, int], float | None]] = []
-        """Excluded blocks of allocations, as pairs (fixed cores, best objective value in the block). A block has all
-        allocations that run certain parts on certain cores: `fixed cores` is a dict from each of these parts to its
-        core, without parts that have only one allowed core. The value is None if no allocation of the block has a
-        schedule.
+        """Excluded blocks of allocations, as pairs (fixed cores, best objective value in the block). `fixed cores` is a
+        dict: part -> core. The block has all allocations that run these parts on these cores. Parts with only one
+        allowed core are not in the dict. The value is None if no allocation of the block has a schedule.
         """
         self.rule = ""
         self.tightened = 0.0
-        """Lower bound of the objective from the relaxation, for all schedules that are better than the best known one;
-        0 until `tighten` computes it."""
+        """Lower bound of the objective for all schedules that are better than the best known schedule. The bound
+        follows from the relaxation, and is 0 until `tighten` computes it.
+        """
         self.effort = 0.0
         """Deterministic time that the solver has used. It can differ in the last digit between two runs of the same
         search, and is therefore used only to decide when the search ends.
         """
 
     def run(self) -> None:
-        """Propose and exclude allocations until none is left, or a limit is reached."""
+        """Propose and exclude allocations until no allocation is left, or a limit is reached."""
         evaluator = self.evaluator
         if evaluator.count == self.space.size:
             self.rule = EXHAUSTION
@@ -255,9 +257,10 @@ class _ExactSearch:
                 newest = self._exclude(program, self.space.genome(answer.part_cores))
 
     def tighten(self) -> None:
-        """Compute `tightened`, a lower bound of the objective from the relaxation. The bound is for all schedules that
-        are better than the best known one, in any allocation. Nothing is computed if all allocations were evaluated, if
-        it is proven that no schedule is better than the best one, or if the search was stopped."""
+        """Compute `tightened`, a lower bound of the objective from the relaxation. The bound covers all allocations and
+        all schedules that are better than the best known schedule. Nothing is computed in three cases: all allocations
+        were evaluated, no schedule can be better than the best one (this is proven), or the search was stopped.
+        """
         if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
             return
         best = choose(self.evaluator.points.values(), self.options.objective)

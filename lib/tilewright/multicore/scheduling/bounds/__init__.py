@@ -1,1 +1,1 @@
-"""Lower bounds on latency and energy of the schedules of a problem (docs/proofs.md#bounds)."""
+"""Lower bounds on latency and energy of the schedules of a problem (docs/proofs/bounds.md)."""

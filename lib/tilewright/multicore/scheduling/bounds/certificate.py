@@ -1,5 +1,7 @@
-"""Certificate of lower bounds: the values of up to five bounds and, for two of them, the weights of cores, traffic and
-links that prove the values.
+"""Certificate of lower bounds.
+
+A certificate has the values of up to five bounds. For two of these bounds, it also has the weights of cores, traffic
+and links that prove the values.
 
 `scheduling.check.bound_certificate` checks certificates.
 """

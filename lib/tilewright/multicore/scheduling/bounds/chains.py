@@ -1,7 +1,7 @@
-"""Chains of CNs that divide a schedule into phases (docs/proofs.md#bounds, "Phases").
+"""Chains of CNs that divide a schedule into phases (docs/proofs/bounds-phases.md, "Phases").
 
-Each CN of a chain waits for the previous CN of the chain. Phases are the runs of these CNs and the times between the
-runs.
+Each CN of a chain waits for the previous CN of the chain. The phases of the schedule are the runs of these CNs, and the
+times before, between and after the runs.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 _ALL_OF = 64
-"""Largest number of CNs of a graph in which every CN is a candidate for the chain (the CNs that divide the schedule
-into phases). In larger graphs, only some CNs are candidates.
+"""Largest number of CNs of a graph in which every CN is a candidate for the chain. In larger graphs, only some CNs are
+candidates. The runs of the CNs of a chain divide the schedule into phases.
 """
 _PARTS_OF_LAYER = 8
-"""Number of sections into which the candidates divide each layer if the graph has more than `_ALL_OF` CNs. The
-candidates of a layer are the CN with the earliest possible start, the CN with the latest possible start, and CNs at
-equal distances between these two.
+"""Number of sections into which the candidates divide each layer if the graph has more than `_ALL_OF` CNs. Two
+candidates of a layer are the CN with the earliest possible start and the CN with the latest possible start. All other
+candidates are CNs at equal distances between these two.
 """
 _MOST_LOOKED_AT = 1000
 """Largest number of CNs that are candidates for a chain."""
@@ -27,8 +27,8 @@ _MOST_EDGES = 2 * 10**7
 """Upper limit for (number of edges of a graph) x (number of candidates). Large graphs therefore get fewer candidates.
 """
 _WORTH_OF_CN = 1 / 32
-"""Substitute for the runtime of a CN of the chain, as a share of the total runtime of all CNs. It is used in the
-weights of the pairs that this CN forms with the CNs before and after it (`_best_row`). The value was found by
+"""Substitute for the runtime of a CN of the chain, as a share of the total runtime of all CNs. The substitute is used
+in the weights of the pairs that this CN forms with CNs before and after it (`_best_row`). The value was found by
 experiments.
 """
 
@@ -47,15 +47,16 @@ class NodeChain:
     """Last phase in which the CN can end (one entry for each CN)"""
     arrives: Integers
     """Last phase in which the inputs of the CN can arrive (one entry for each CN). For a CN outside the chain, this
-    phase is `last`. For a CN of the chain, it is the phase before the run of the CN or, if data that fit a core may
-    stream (`LongestPaths.may_stream`), the phase of the run
+    phase is `last`. For a CN of the chain, it is the phase before the run of the CN. If data that fit a core may stream
+    (`LongestPaths.may_stream`), it is the phase of the run
     """
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """Chain of up to `count` candidates. It is the chain that separates the pairs of CNs with the largest total weight.
-    A CN of the chain separates two CNs if one of them must end before this CN starts, and the other can start only
-    after this CN ends. The weight of a pair follows from the runtimes of both CNs (`_best_row`).
+    """Chain of up to `count` candidates. The pairs of CNs that it separates have the largest total weight.
+
+    A CN c of the chain separates the pair (a, b) if a must end before c starts, and b can start only after c ends. The
+    weight of a pair follows from the runtimes of its two CNs (`_best_row`).
     """
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
@@ -73,19 +74,18 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
-    """Chain of up to `count` candidates (`_looked_at`). It is the chain that separates the pairs of CNs with the
-    largest total weight.
+    """Chain of up to `count` candidates (`_looked_at`). The pairs of CNs that the chain separates have the largest
+    total weight.
 
-    A CN c of the chain separates two other CNs if one of them must end before c starts, and the other can start only
-    after c ends. The weight of this pair is the product of the runtimes of the two CNs. All predecessors of c are also
-    predecessors of the next CN of the chain. To count each pair once, the next CN adds only pairs whose first CN is not
-    a predecessor of c.
+    A CN c of the chain separates the pair (a, b) if a must end before c starts, and b can start only after c ends. The
+    weight of (a, b) is the product of the runtimes of a and b. All predecessors of c are also predecessors of the next
+    CN of the chain. To count each pair once, the next CN adds only pairs (a, b) in which a is not a predecessor of c.
 
     CN c also forms pairs with the CNs before and after it. In the weight of these pairs, `_WORTH_OF_CN` replaces the
     runtime of c. Therefore c adds value even if it is next to another CN of the chain.
 
-    If several chains have the largest weight, the chain whose last CN has the fewest predecessors is chosen. If there
-    is still a tie, the chain whose last CN has the lowest CN number is chosen, and of these chains the shortest.
+    Ties between chains are broken in three steps: fewest predecessors of the last CN, then lowest number of the last
+    CN, then fewest CNs.
     """
     looked_at = _looked_at(problem, paths)
     before = np.zeros((len(looked_at), len(looked_at)), np.bool_)

@@ -1,4 +1,4 @@
-"""Classes of CNs with equal rows of the cost table and equal allowed cores (docs/proofs.md#bounds)."""
+"""Classes of CNs with equal rows of the cost table and equal allowed cores (docs/proofs/bounds.md)."""
 
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ class CnClasses:
     stream_bits: Integers
     """Bits that a CN of the class streams (one entry for each class, core and operand)"""
     never_streams: Booleans
-    """True if the operand streams on no allowed core (one entry for each class and operand). With `may_stream`, the
-    condition is another one: on every allowed core, each piece of the operand must move as a whole.
+    """One entry for each class and operand. Without `may_stream`: True if the operand streams on no allowed core. With
+    `may_stream`: True if every allowed core moves each piece of the operand as a whole.
     """
     always_streams: Booleans
     """True if the operand streams on every allowed core (one entry for each class and operand). With `may_stream`, all
@@ -39,13 +39,12 @@ class CnClasses:
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream: bool = False) -> CnClasses:
     """Classes of the CNs of a problem. Raises MappingError if a CN has no allowed core.
 
-    `allowed` says for each CN and core whether the core is allowed. If `allowed` is None, a core is allowed if the cost
-    table has a runtime for it.
+    `allowed` says for each CN and core whether the core is allowed. If `allowed` is None, every core with a runtime in
+    the cost table is allowed.
 
     Without `may_stream`, bounds from the classes assume that data that fit a core are copied before use. With
-    `may_stream`, the bounds also hold for models in which such data can stream. They then assume only that a CN takes
-    the runtime of the cost table, and that each of its pieces moves at least once, at any time before the end of the
-    CN.
+    `may_stream`, the bounds also hold for models in which such data can stream. These bounds make only two assumptions:
+    a CN takes the runtime of the cost table, and each of its pieces moves at least once before the end of the CN.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -98,8 +97,8 @@ def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:
-    """Runtime in cycles if each stream of the CN gets the full width of its links (one entry for each row of the cost
-    table and core).
+    """Runtime in cycles if every stream of the CN gets the full width of all links that it uses (one entry for each row
+    of the cost table and core).
     """
     costs, system = problem.costs, problem.system
     runtime = costs.runtime_cycles.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Lower bound of the latency from the work of cores and the off-chip traffic together (docs/proofs.md#bounds, "Work per
+"""Lower bound of the latency from the work of cores and the off-chip traffic together (docs/proofs/bounds.md, "Work per
 core").
 """
 
@@ -59,9 +59,9 @@ def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends:
     """Largest lower bound that a search over the weights of resources finds, and the weights that give this bound. The
     resources are the cores and the off-chip traffic (`bounds.weights`). The problem must have CNs.
 
-    The first weights belong to those cores that are allowed for some CN, by core number. The other weights belong to
-    the entries of `traffic`. `ends` is the number of cycles before the first CN plus the number of cycles after the
-    last CN. `rounds` is the number of steps of the search.
+    The first weights belong to the cores that are allowed for at least one CN, in the order of their numbers. The
+    following weights belong to the entries of `traffic`. `ends` is the number of cycles before the first CN plus the
+    number of cycles after the last CN. `rounds` is the number of steps of the search.
     """
     return _work_of(classes, traffic, ends).weighted(rounds)
 
@@ -93,9 +93,9 @@ class _Work:
     each pair (class, core)
     """
     fixed: Floats
-    """Cycles of the resource that are taken in every schedule, whatever the cores of the CNs are (one entry for each
-    core, then one for each kind of traffic). For a core, they are the cycles before its first CN and after its last CN.
-    For a kind of traffic, they are the cycles of the fetches and writes that no schedule can avoid.
+    """Cycles of the resource that every schedule takes, on whatever cores the CNs run (one entry for each core, then
+    one for each kind of traffic). For a core, these cycles are before its first CN and after its last CN. For a kind of
+    traffic, these are the cycles of the fetches and writes that no schedule can avoid.
     """
 
     def weighted(self, rounds: int, cycles_only: bool = False, known: int = 0) -> Weighted:
@@ -106,9 +106,7 @@ class _Work:
         classes, cores = runtime.shape
         closed = np.where(self.allowed, 0.0, np.inf)
         cells = np.arange(classes) * cores
-        """Position of the first core of the class in a flattened array of shape (classes, cores); there is one entry
-        for each class
-        """
+        """Start of the row of the class in a flattened array of shape (classes, cores) (one entry for each class)"""
 
         def bound(weight: Floats) -> tuple[float, Floats]:
             on_cores, on_traffic = weight[:cores], weight[cores:]
@@ -127,8 +125,8 @@ class _Work:
 def traffic_loads(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: int, written_bits: int
 ) -> list[TrafficLoad]:
-    """Loads of three kinds of off-chip traffic: reads, writes, and both together. In addition to streams, every
-    schedule must fetch `fetched_bits` and write `written_bits`.
+    """Loads of three kinds of off-chip traffic: reads, writes, and both together. Each load consists of streams and of
+    further traffic that every schedule has: `fetched_bits` are read, and `written_bits` are written.
     """
     bits = classes.stream_bits.astype(np.float64)
     inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]

@@ -1,5 +1,6 @@
-"""Replacement of a scheduling problem for the computation of lower bounds, so that the bounds also hold if cores
-forward constants (docs/proofs.md#forwarding).
+"""Lower bounds for systems in which cores forward constants (docs/proofs/bounds-traffic.md#forwarding).
+
+The module replaces the scheduling problem by a problem whose lower bounds are also valid for such a system.
 """
 
 from dataclasses import replace
@@ -10,12 +11,12 @@ from tilewright.multicore.scheduling.problem import CoreSystem, SchedulingProble
 
 
 def bounded_problem(problem: SchedulingProblem) -> SchedulingProblem:
-    """Problem whose lower bounds are also valid for `problem`. If cores do not forward constants, it is `problem`
-    itself.
+    """Problem whose lower bounds are also valid for `problem`. If cores do not forward constants, the result is
+    `problem`.
 
-    If cores forward constants, a core can get a constant from any core that holds it, not only from the off-chip core.
-    Then only the links that are part of every path from the off-chip core are certain to carry the constant. In the
-    returned problem, each path from the off-chip core therefore has only these links.
+    If cores forward constants, a core can get a constant from any core that holds the constant, not only from the
+    off-chip core. Then only the links that are part of every path from the off-chip core are certain to carry the
+    constant. In the result, each path from the off-chip core therefore has only these links.
     """
     if not problem.system.forwards_constants:
         return problem

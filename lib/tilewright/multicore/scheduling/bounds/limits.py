@@ -10,8 +10,8 @@ from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Floats
 
 @dataclass(frozen=True, eq=False)
 class SystemLimits:
-    """Largest rates in bits per cycle, and smallest energies in pJ. A rate is infinite if no link and no memory limits
-    it, and 0 if there is no path.
+    """Largest rates in bits per cycle, and smallest energies in pJ. A rate is 0 if there is no path. A rate is infinite
+    if neither a link nor a memory limits it.
     """
 
     read_bits_per_cycle: float
@@ -21,16 +21,14 @@ class SystemLimits:
     both_bits_per_cycle: float
     """Largest total rate of data from and to the off-chip memory together, in bits per cycle"""
     fetch_rate: Floats
-    """Largest rate in bits per cycle at which one piece moves from the off-chip memory to the memory (one entry for
-    each memory)
-    """
+    """Largest rate in bits per cycle of one piece from the off-chip memory to the memory (one entry for each memory)"""
     direct_rate: Floats
-    """Largest rate in bits per cycle at which one piece moves from the output memory of the core to the memory (one
-    entry for each core and memory)
+    """Largest rate in bits per cycle of one piece from the output memory of the core to the memory (one entry for each
+    core and memory)
     """
     write_rate: Floats
-    """Largest rate in bits per cycle at which one piece moves from the output memory of the core to the off-chip memory
-    (one entry for each core)
+    """Largest rate in bits per cycle of one piece from the output memory of the core to the off-chip memory (one entry
+    for each core)
     """
     read_link_pj: Floats
     """Energy in pJ to move one bit over the path from the off-chip core to the core (one entry for each core)"""
@@ -38,9 +36,9 @@ class SystemLimits:
     """Energy in pJ to move one bit over the path from the core to the off-chip core (one entry for each core)"""
 
     def detour_rate(self, core: int, memory: int) -> float:
-        """Largest rate in bits per cycle of a piece that is written from the output memory of a core to the off-chip
-        memory, and then fetched into a memory. The rate is the number of bits divided by the time of both transfers
-        together; 0 if one of the transfers has no path.
+        """Largest rate in bits per cycle of a piece on a detour: the piece is written from the output memory of a core
+        to the off-chip memory, and then fetched into a memory. The rate is the number of bits divided by the time of
+        both transfers together. The rate is 0 if one of the transfers has no path.
         """
         rates = self.write_rate[core], self.fetch_rate[memory]
         return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
@@ -78,9 +76,9 @@ class SystemLimits:
         return found
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
-        """Energy in pJ to move each piece of data over the links between the off-chip core and the core for which this
-        takes least energy: array [piece]. `link_pj` has the energy per bit (one entry for each core). If `bits` is
-        empty, the result is empty, even if there is no other core.
+        """Energy in pJ to move each piece of data over the links of the cheapest path between the off-chip core and
+        another core: array [piece]. `link_pj` has the energy per bit (one entry for each core). If `bits` is empty, the
+        result is empty, even if there is no other core.
         """
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
@@ -90,7 +88,7 @@ class SystemLimits:
 
 
 def _compute(system: CoreSystem, values: Floats) -> Floats:
-    """Entries of `values` for all cores except the off-chip core. `values` has one entry for each core."""
+    """Entries of `values` without the entry of the off-chip core. `values` has one entry for each core."""
     compute: Floats = values[np.arange(len(values)) != system.off_chip_core]
     return compute
 
@@ -142,7 +140,7 @@ def _reaches(system: CoreSystem, source: int, target: int) -> bool:
 
 def _rate(system: CoreSystem, source: int, target: int, read: int, written: int) -> float:
     """Full rate in bits per cycle of a transfer from memory `read` to memory `written` over the path between two cores
-    (rule 11 of docs/multi-core-model.md#scheduling).
+    (rule 11 of docs/multi-core-model/transfers.md).
     """
     widths = system.link_bits_per_cycle[system.path(source, target)].tolist()
     return float(min([*widths, system.memory_read_bits[read], system.memory_write_bits[written]]))
@@ -155,10 +153,11 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
 
     * the width of the narrowest link that all paths share;
     * the total width of the links at the off-chip end of the paths;
-    * the total width of the links at the other end of the paths.
+    * the total width of the links at the opposite end of the paths.
 
-    `directions` has one or two lists of paths. Of two lists, the first has the paths from the off-chip core, and the
-    second has the paths to it. A single list has the paths of only one direction, which can be either.
+    `directions` has one or two lists of paths. If there are two lists, the first has the paths from the off-chip core,
+    and the second has the paths to the off-chip core. If there is only one list, it has the paths of one of the two
+    directions.
     """
     paths = [path for direction in directions for path in direction]
     if not paths or any(len(path) == 0 for path in paths):
@@ -172,8 +171,8 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
 
 
 SLACK = 1e-9
-"""Share by which a sum of floating-point numbers is lowered before it is used as a lower bound, because such sums are
-not exact.
+"""Share by which a sum of floating-point numbers is lowered before the sum is used as a lower bound. Such sums are not
+exact.
 """
 
 

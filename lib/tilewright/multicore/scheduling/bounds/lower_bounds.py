@@ -1,4 +1,4 @@
-"""Lower bounds on latency and energy of all schedules of a problem (docs/proofs.md#bounds)."""
+"""Lower bounds on latency and energy of all schedules of a problem (docs/proofs/bounds.md)."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from tilewright.multicore.scheduling.problem import Booleans, SchedulingProblem
 
 @dataclass(frozen=True)
 class LatencyBounds:
-    """Lower bounds of the latency in cycles, each by a different argument. The largest one is the bound of the
+    """Lower bounds of the latency in cycles. Each bound has a different proof. The largest bound is the bound of the
     problem.
     """
 
@@ -32,11 +32,11 @@ class LatencyBounds:
     must end before the CN starts, the runtime of the CN, and the cycles of the work after its end.
     """
     phases_cycles: int
-    """Bound from phases: a chain of CNs that wait for each other divides the schedule into phases. The work of a phase
-    must fit its length, and the stored data must fit the memories.
+    """Bound from phases: a chain of CNs, each of which waits for the previous CN, divides the schedule into phases. The
+    work of a phase must fit its length, and the stored data must fit the memories.
     """
     ordered_phases_cycles: int
-    """Bound like `phases_cycles`, with the order of dependent work as well; 0 if it was not computed."""
+    """Bound like `phases_cycles` that also considers the order of dependent work; 0 if this bound was not computed."""
 
     @property
     def latency_cycles(self) -> int:
@@ -62,7 +62,7 @@ class LowerBounds(LatencyBounds):
 
     If data fit a core, a schedule can either copy the data before use or stream them. The bounds in `if_copied` hold
     only for schedules that copy such data. All other bounds on latency hold for both kinds of schedules, and do not
-    grow if memories become larger, with one exception (docs/proofs.md#if-data-that-fit-may-stream).
+    grow if memories become larger, with one exception (docs/proofs/bounds-traffic.md#if-data-that-fit-may-stream).
     """
 
     energy_pj: float
@@ -74,8 +74,8 @@ class LowerBounds(LatencyBounds):
 
 
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:
-    """Lower bounds over all allocations that the array `allowed` (an entry for each CN and core) permits. Without
-    `allowed`, all cores for which the cost table has a runtime are permitted.
+    """Lower bounds over all allocations that the array `allowed` (one entry for each CN and core) permits. Without
+    `allowed`, all cores with a runtime in the cost table are permitted.
 
     For the bounds of one allocation, permit only one core for each CN. Raises MappingError if a CN has no core, and
     InputError if the dependences of CNs form a cycle.
@@ -113,8 +113,8 @@ def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: Syst
 def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
     """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
 
-    * energy of each CN, on the allowed core with the smallest energy. It includes the streams of the CN, and the
-      fetches and writes that only some allowed cores require (`StreamedOrMoved`);
+    * energy of each CN, on the allowed core with the smallest energy. This energy includes the streams of the CN, and
+      the fetches and writes that only some allowed cores require (`StreamedOrMoved`);
     * energy of each move that every schedule must make, over the cheapest way for this move.
     """
     moves, fetched = possible_moves(problem, classes), fetched_pieces(problem, classes)

@@ -1,8 +1,9 @@
-"""Lower bound by phases that also follows the order of dependent work (docs/proofs.md#bounds, "Phases in order").
+"""Lower bound by phases that also follows the order of dependent work (docs/proofs/bounds-ordered-phases.md, "Phases in
+order").
 
 CNs of a layer form one item if they have the same cost, the same phases and the same position in their groups. Pieces
 form one item if they move in the same way between the same items. If item B waits for item A, there is a constraint for
-the end of each phase: the share of B that has started is at most the share of A that is finished.
+the end of each phase: the started share of B is at most the finished share of A.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,8 +47,8 @@ Pairs = list[tuple[int, int]]
 
 @dataclass(eq=False)
 class Members:
-    """Members of items, with their weights. A member is the run of a CN or a piece of data. A CN has weight 1. The
-    weight of a piece is its size in bits. The members of an item have an order.
+    """Members of items, with their weights. A member is a piece of data, or the run of a CN. The weight of a piece is
+    its size in bits, and the weight of a run is 1. The members of an item have an order.
     """
 
     item_of: dict[int, int] = field(default_factory=dict)
@@ -88,7 +89,8 @@ def ordered_phase_problem(
 
 class OrderedPhases:
     """Work that must be done in the phases of a chain of CNs. The work is divided into items. An item has units of work
-    of equal size: runs of CNs, or bits that move. The fields also say which items wait for which other items.
+    of equal size: runs of CNs, or bits that move. The fields also list pairs of items in which one item waits for the
+    other item.
     """
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
@@ -104,8 +106,8 @@ class OrderedPhases:
         waits for the first member.
         """
         self.reader_of: dict[int, tuple[int, int]] = {}
-        """Fetched piece -> pair (CN, operand) that reads the piece. If several pairs read it, the pair for which the
-        piece stays in memory longest is listed.
+        """Fetched piece -> pair (CN, operand) that reads the piece. If several pairs read the piece, the listed pair is
+        the one that keeps the piece in memory longest.
         """
         self.kind_of: dict[int, int] = {}
         """Piece -> kind of move, for pieces that are produced on chip and must move. All pieces of an item have the
@@ -118,7 +120,7 @@ class OrderedPhases:
         """Data of the linear program for the phases: items, orders, stays, and the limits of phases and memories. An
         order is a pair of items in which the second item waits for the first. A stay says that fetched data occupy
         memories until their readers run. If the program has more than MOST_CHOICES variables, orders and stays are left
-        out: finding them takes long, and `longest_program` does not use such a program.
+        out. They take long to find, and `longest_program` does not use a program of this size.
         """
         self._add_runs()
         self._add_fetches(paths)
@@ -162,8 +164,8 @@ class OrderedPhases:
             self.items.append(Item(float(len(members)), loads[number], first, last, free))
 
     def _add_fetches(self, paths: LongestPaths) -> None:
-        """Add items for pieces from the off-chip memory. A piece is assigned to the reader for which the piece stays in
-        memory longest.
+        """Add items for pieces from the off-chip memory. If a piece has several readers, it is assigned to the reader
+        that keeps the piece in memory longest.
         """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(moves.fetched)
@@ -273,8 +275,9 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """True if two items match evenly: each member of `after` divides its weight among the members of `before` for
-        which it waits, and the weight that each member of `before` receives is then proportional to its own weight.
+        """True if two items match evenly. To test this, each member of `after` divides its weight among the members of
+        `before` for which it waits. The match is even if the members of `before` then receive weights in proportion to
+        their own weights.
 
         `pairs` has pairs (member of `before`, member of `after` that waits for it). Two divisions of the weights are
         tried. In the first, the members of both items lie side by side in their order (`_spread`). In the second, each
@@ -299,8 +302,8 @@ def _is_even_by_shares(
     weight) of the two items. `pairs` has pairs (member of `first`, member of `second` that waits for it).
 
     Each member of `second` divides its weight among all members of `first` for which it waits, in proportion to the
-    weights of these members. The match is even if the weight that each member of `first` receives is proportional to
-    its own weight. If a member of `second` waits for no member of `first`, the result is False.
+    weights of these members. The match is even if the members of `first` then receive weights in proportion to their
+    own weights. If a member of `second` waits for no member of `first`, the result is False.
     """
     of_second: dict[int, list[int]] = {}
     for one, other in pairs:

@@ -1,6 +1,6 @@
 """Lower bounds on latency from longest paths through the CN graph, and from the work before and after one CN.
 
-On a path, each CN runs on its fastest core. The proofs are in docs/proofs.md#bounds.
+On a path, each CN runs on its fastest core. The proofs are in docs/proofs/bounds.md.
 """
 
 import math
@@ -36,13 +36,13 @@ class LongestPaths:
     """Smallest number of cycles from the end of the CN to the end of the schedule (one entry for each CN)"""
     release: Integers
     """Smallest number of cycles from the start of the schedule until the constants of the CN have left the off-chip
-    memory (one entry for each CN). Only constants that the CN never streams count. If data that fit a core may stream,
+    memory (one entry for each CN). Constants that the CN may stream are left out. If data that fit a core may stream,
     the number is 0
     """
     writing: Integers
     """Smallest number of cycles from the end of the CN until its results are in the off-chip memory (one entry for each
-    CN). Only results of the network count, and only those that the CN never streams. If data that fit a core may
-    stream, the number is 0
+    CN). Only results of the network are included, and none that the CN may stream. If data that fit a core may stream,
+    the number is 0
     """
     may_stream: bool
     """True if the bounds also hold for schedules that stream data although the data fit a core"""
@@ -105,7 +105,7 @@ def _first_of_piece(problem: SchedulingProblem) -> Booleans:
 
 def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
     """Smallest number of cycles from the start of the schedule until the constants of the CN have left the off-chip
-    memory (one entry for each CN). Only constants that the CN never streams count.
+    memory (one entry for each CN). Constants that the CN may stream are left out.
     """
     piece, operand = problem.fetch_order
     counts = (problem.graph.piece_producer[piece] < 0) & classes.never_streams[classes.of_cn[problem.need_cn], operand]
@@ -116,7 +116,7 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
     """Smallest number of cycles from the end of the CN until its results are in the off-chip memory (one entry for each
-    CN). Only results of the network count, and only those that the CN never streams.
+    CN). Only results of the network that the CN never streams count.
     """
     pieces = np.flatnonzero(problem.graph.piece_is_output)
     pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], OUTPUT_OPERAND]]
@@ -157,8 +157,8 @@ def _best_rate(
     """Largest rate at which a piece of data moves from a CN of class `source` to a CN of class `target`, in bits per
     cycle. All pairs of allowed cores are compared. The second CN reads the piece as its operand `operand`.
 
-    The rate is infinite in two cases: the piece need not move for at least one pair of cores, or it cannot move for any
-    pair of cores.
+    The rate is infinite if the piece need not move for at least one pair of cores. The rate is also infinite if there
+    is no pair of cores for which the piece can move.
     """
     rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
@@ -200,7 +200,7 @@ of them are tried. In a graph with at most `_MOST_TRIED` CNs, all CNs are candid
 """
 _MOST_NEEDS = 10**7
 """Limit for the product of two numbers: the number of needs of a graph, and the number of CNs that a round tries. In a
-graph with many needs, a round therefore tries fewer CNs, but at least `_LEAST_TRIED`.
+graph with many needs, a round therefore tries fewer CNs, but never fewer than `_LEAST_TRIED`.
 """
 _FEW_ROUNDS = 40
 """Number of steps of the search for weights of cores and links, for each CN that is tried. For the best CN, the bound
@@ -211,11 +211,11 @@ is then computed again with ROUNDS steps.
 def split_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """Best lower bound of the latency in cycles that follows from a single CN: work before the CN starts, its runtime,
-    and work after its end.
+    """Best lower bound of the latency in cycles that follows from a single CN: the work before the start of the CN, the
+    runtime of the CN, and the work after its end.
 
     In a large graph, only the last CN of each layer is a candidate, because it waits for almost all earlier layers.
-    First, candidates at equal distances over the network are tried, then candidates near the best of these.
+    First, candidates at equal distances over the network are tried. Then, candidates near the best candidate are tried.
     """
     if not len(paths.head):
         return 0
@@ -246,8 +246,8 @@ class SplitBounds:
     moves: PossibleMoves
 
     def latency_cycles(self, cn: int, rounds: int, known: int = 0) -> int:
-        """Lower bound of the latency in cycles that follows from CN `cn`: cycles before its start, its runtime, and
-        cycles after its end.
+        """Lower bound of the latency in cycles that follows from CN `cn`: the cycles before its start, its runtime, and
+        the cycles after its end.
 
         The bound depends on weights of cores and links, and a search finds good weights. If the bound cannot exceed
         `known`, the search can end early. The result is then valid, but not the best bound.
@@ -261,7 +261,7 @@ class SplitBounds:
     def cycles_before(self, cn: int, before: Booleans, rounds: int, known: int = 0) -> int:
         """Lower bound of the cycles from the start of the schedule to the start of a CN. In this time, all its
         predecessors (the mask `before`) must run, and the data that the predecessors read must arrive. The data that
-        the CN itself reads must also arrive; they do not count if they may move while the CN runs.
+        the CN itself reads must also arrive. They count only if they cannot move while the CN runs.
 
         The bound depends on weights of cores and links, and a search finds good weights. If no weights give more than
         `known` cycles, the search can end early. The result is then valid, but not the best bound.
@@ -273,15 +273,15 @@ class SplitBounds:
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds, max(work, known)))
 
     def _with_own_data(self, cn: int) -> int:
-        """Number `cn` if a bound must count the data of this CN, because all of them move before or after its run; -1
-        if the data may move during its run.
+        """The argument `cn` if a bound must include the data of this CN; otherwise -1. A bound includes the data if all
+        of them move before or after the run of the CN. It leaves out data that may move during the run.
         """
         return -1 if self.classes.may_stream else cn
 
     def cycles_after(self, cn: int, after: Booleans, rounds: int, known: int = 0) -> int:
         """Lower bound of the cycles from the end of a CN to the end of the schedule. In this time, all its successors
         (the mask `after`) must run, and the results of the successors must move to their memories. The results of the
-        CN itself must also move; they do not count if they may move while the CN runs.
+        CN itself must also move. They count only if they cannot move while the CN runs.
 
         The successors also need constants. At the end of the CN, the on-chip memories hold at most as many bits of
         these constants as their capacity; all other bits are fetched later.
@@ -321,8 +321,8 @@ class SplitBounds:
 
 
 def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
-    """True if the CN is in the mask `chosen`, or is the CN `more` (one value for each entry of `cns`). The value is
-    False for an entry of -1, which stands for no CN.
+    """True if the CN is selected by the mask `chosen`, or is the CN `more` (one value for each entry of `cns`). An
+    entry of -1 stands for no CN; its value is False.
     """
     among: Booleans = (cns >= 0) & (chosen[np.maximum(cns, 0)] | (cns == more))
     return among

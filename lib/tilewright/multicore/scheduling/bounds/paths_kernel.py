@@ -6,11 +6,11 @@ from tilewright.multicore.scheduling.access_kernel import cell
 
 @kernel
 def longest_paths(g, _count):
-    """Compute three kinds of lower bounds in cycles: from the start of the schedule to the start of each CN (`head`),
-    from the end of each CN to the end of the schedule (`tail`), and of the latency.
+    """Compute lower bounds, in cycles, of three times: the time from the start of the schedule to the start of each CN
+    (`head`), the time from the end of each CN to the end of the schedule (`tail`), and the latency.
 
     `g.queue` receives the CNs in topological order, and `g.finished` receives their number. If the graph has a cycle,
-    CNs on the cycle and behind it are left out, so `g.finished` is smaller than the number of CNs.
+    CNs on the cycle and after the cycle are left out. `g.finished` is then smaller than the number of CNs.
     """
     last = 0
     for cn in range(g.node_count):

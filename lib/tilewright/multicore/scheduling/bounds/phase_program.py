@@ -2,10 +2,10 @@
 
 The dual of the program gives a lower bound of the latency.
 
-The program divides all work among phases and ways so that the latency is smallest (docs/proofs.md#bounds, "Phases"). A
-way is a core on which a CN can run, or the links over which data can move. OR-Tools solves the program. The dual values
-of the solution are the weights of the constraints, from which the bound is computed. Any weights give a valid bound, so
-an inaccurate solution cannot make the bound wrong.
+The program divides all work among phases and ways so that the latency is smallest (docs/proofs/bounds-phases.md,
+"Phases"). A way is a core on which a CN can run, or the links over which data can move. OR-Tools solves the program.
+The dual values of the solution are the weights of the constraints, from which the bound is computed. Any weights give a
+valid bound, so an inaccurate solution cannot make the bound wrong.
 """
 
 import math
@@ -45,16 +45,16 @@ class Item:
     memory.
     """
     since: int | None = None
-    """First phase at whose beginning the units occupy memory. None: the phase after the one in which the units are
-    done.
+    """First phase at whose beginning the units occupy memory. None stands for the phase directly after the phase in
+    which the units are done.
     """
     until: int = 0
     """Last phase at whose beginning the units still occupy memory."""
 
     @cached_property
     def legs(self) -> tuple[tuple[int, int], ...]:
-        """Legs of the item, as pairs (index of the way, index of the leg): the first leg of every way, and the second
-        leg of each way on which it occupies some resource.
+        """Legs of the item, as pairs (index of the way, index of the leg). The first leg of every way is included. A
+        second leg is included only if it occupies some resource.
         """
         used = self.loads.any(axis=2)
         first = np.zeros(used.shape, np.bool_)
@@ -74,9 +74,7 @@ class PhaseProblem:
     least_cycles: Integers
     """Smallest length of the phase in cycles (one entry for each phase)"""
     idle_cycles: Floats
-    """Number of cycles in the phase during which the resource cannot work on any item (one entry for each phase and
-    resource)
-    """
+    """Cycles of a phase in which the resource cannot work on any item (one entry for each phase and resource)"""
     room_bits: Floats
     """Total capacity in bits of a set of memories (one entry for each set)"""
     inside: Booleans
@@ -98,12 +96,14 @@ class PhaseProblem:
 
     @cached_property
     def choices(self) -> int:
-        """Number of variables of the program that are shares of items: legs times phases, summed over all items."""
+        """Number of variables of the program that stand for shares of items. There is one variable for each leg of an
+        item in each phase of the item.
+        """
         return sum(len(item.legs) * (item.last - item.first + 1) for item in self.items)
 
     def order_phases(self, order: int) -> range:
-        """Phases after which the program compares the two items of a pair (before, after). `order` is the position of
-        the pair in `orders`.
+        """Phases after which the linear program compares the finished shares of the items `before` and `after`. They
+        are the pair (before, after) at position `order` of `orders`.
         """
         before, after = self.orders[order].tolist()
         return range(self.items[after].first, self.items[before].last)
@@ -126,8 +126,8 @@ class PhaseWeights:
     room: Floats
     """Weight of one bit in the memories at the beginning of the phase (one entry for each set of memories and phase)"""
     order: Floats
-    """Weight of the constraint that compares, at the end of the phase, the two items of a pair in `orders` (one entry
-    for each pair and phase). The weight is for whole items, not for units of work
+    """Weight of the constraint that compares the two items of a pair in `orders` at the end of the phase (one entry for
+    each pair and phase). The weight is for whole items, not for units of work
     """
     stay: Floats
     """Weight of one bit that the stay keeps in memory at the beginning of the phase (one entry for each stay and phase)
@@ -155,9 +155,9 @@ def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
 
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
-    """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is the
-    prices of the smallest lengths and of the idle cycles of all phases, plus the lowest possible price of each item,
-    minus the price of the memory capacity.
+    """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is a
+    sum of three terms: the prices of the smallest lengths and of the idle cycles of all phases; the lowest possible
+    price of each item; and the negative price of the memory capacity.
     """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))
@@ -182,9 +182,9 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
 
 
 def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floats, Floats]:
-    """Amounts that the constraints on orders and stays add to the price of a unit of work. The result is two arrays of
-    shape (items, phases): the first for a unit that begins in the phase, the second for a unit that ends in the phase.
-    An amount can be negative.
+    """Amounts that two kinds of constraints add to the price of a unit of work: constraints on the order of two items,
+    and constraints on data that stay in memory. The result is a pair of arrays of shape (items, phases). The first
+    array is for units that begin in the phase, the second for units that end in the phase. An amount can be negative.
     """
     begun, done = (np.zeros((len(program.items), program.phases)) for _ in range(2))
     counts = np.array([item.count for item in program.items])
@@ -201,8 +201,8 @@ def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floa
 
 
 MANY_VARIABLES = 15_000
-"""Number of variables above which HiGHS solves a program, and not GLOP. For a program of 43,762 variables and 28,598
-rows, GLOP takes 7.5 CPU s and HiGHS 1.9 CPU s. GLOP is faster for small programs.
+"""Number of variables above which HiGHS replaces GLOP as the solver of a program. For a program of 43,762 variables and
+28,598 rows, GLOP takes 7.5 CPU s and HiGHS 1.9 CPU s. GLOP is faster for small programs.
 """
 MOST_REMEMBERED = 64
 """Largest number of programs whose bounds are cached."""
@@ -327,9 +327,9 @@ class _Primal:
             self.done[number] = self.begun[number] if is_one else self._sums(ends)
 
     def _sums(self, ways: list[list[int]]) -> list[int]:
-        """Variables for the share of an item that is done by the end of a phase. There is one variable for each phase
-        of the item except its last phase, after which the share is always 1. `ways` has one list for each way, with a
-        variable for the share that is done in each phase.
+        """Variables for the share of an item that is done by the end of a phase. Each phase of the item has one
+        variable, except the last phase, after which the share is always 1. `ways` has a list for each way to do the
+        item. The list has a variable for each phase: the share that is done in this phase and in this way.
         """
         sums: list[int] = []
         for parts in list(zip(*ways, strict=True))[:-1]:

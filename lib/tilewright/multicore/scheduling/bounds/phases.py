@@ -1,4 +1,4 @@
-"""Lower bound of the latency from the phases of a schedule (docs/proofs.md#bounds, "Phases").
+"""Lower bound of the latency from the phases of a schedule (docs/proofs/bounds-phases.md, "Phases").
 
 In a chain of CNs, each CN waits for the previous one. The phases are the runs of these CNs, and the times before,
 between and after the runs. The work that a core or link must do in a phase takes at most the length of the phase. Data
@@ -18,7 +18,7 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
 
 MOST_CNS = 32
-"""Largest number of CNs in a chain (the CNs that divide the schedule into phases)."""
+"""Largest number of CNs in a chain. The runs of these CNs divide the schedule into phases."""
 MOST_CHOICES = 40_000
 """Largest number of variables of the linear program, as `PhaseProblem.choices` counts them. If a program would have
 more variables, a shorter chain with fewer phases is used.
@@ -42,8 +42,8 @@ def phases_latency_cycles(
 def longest_program(
     make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
-    """Program that `make` returns for a chain with at most `cns` CNs. While the program has more than `choices`
-    variables and the chain more than one CN, `cns` is halved.
+    """Program that `make` returns for a chain with at most `cns` CNs. If the program has too many variables, `cns` is
+    halved until the program has at most `choices` variables or the chain has only one CN.
     """
     while True:
         program = make(chain_of(problem, paths, cns))
@@ -67,9 +67,9 @@ def phase_problem(
 def limits_of_phases(
     problem: SchedulingProblem, paths: LongestPaths, chain: NodeChain, cores: int
 ) -> tuple[Integers, Floats]:
-    """Pair (smallest length in cycles of each phase, idle cycles). The idle cycles are an array of shape (phases,
-    resources): number of cycles in the phase during which the resource cannot work on any item. The resources are the
-    on-chip cores, then the links.
+    """Pair (smallest length in cycles of each phase, idle cycles). The idle cycles of a resource in a phase are the
+    cycles in which it cannot work on any item: array of shape (phases, resources). The resources are the on-chip cores,
+    then the links.
     """
     last = 2 * len(chain.cns)
     least = np.zeros(last + 1, np.int64)
@@ -123,8 +123,8 @@ class MemorySets:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, producer: int, reader: int, operand: int) -> int:
-        """Index of the set of on-chip memories in which a piece (part of a tensor that moves as a whole) can be stored
-        before a CN reads the piece.
+        """Index of the set of on-chip memories in which a piece can be stored before a CN reads the piece. A piece is a
+        part of a tensor that moves as a whole.
 
         `producer` is the CN that makes the piece, or -1 if the piece comes from the off-chip memory. `reader` is the CN
         that reads the piece, and `operand` is its operand that contains the piece.
@@ -200,8 +200,8 @@ def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Fl
     """Pair of arrays for the ways to move data of the kind `kind`. A way has one or two moves, its legs.
 
     The first array, of shape (ways, legs, resources), has the cycles for which a bit occupies a resource. The resources
-    are the `cores` on-chip cores, followed by the `links` links. The second array has one entry for
-    each way: True if a bit that takes the way stays on chip.
+    are the `cores` on-chip cores, followed by the `links` links. The second array has one entry for each way. The entry
+    is True if a bit that takes the way stays on chip.
     """
     evicting = moves.evicting[kind]
     legs = evicting.shape[1]

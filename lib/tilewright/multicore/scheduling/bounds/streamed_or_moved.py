@@ -1,6 +1,6 @@
 """Lower bounds for data that a CN streams on some of its allowed cores.
 
-On the other allowed cores of the CN, the data must move before or after the run (docs/proofs.md#bounds).
+On the other allowed cores of the CN, the data must move before or after the run (docs/proofs/bounds-traffic.md).
 """
 
 import math
@@ -31,11 +31,12 @@ class StreamedOrMoved:
     def more(
         self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans
     ) -> float:
-        """Amount by which the entries in the mask `own` raise a lower bound. An entry is a pair of a piece and its CN.
+        """Amount by which some entries raise a lower bound. The mask `own` selects these entries. An entry is a pair of
+        a piece and its CN.
 
         The lower bound is a sum over CNs, each on its cheapest allowed core. `of_class` has the value of a CN without
-        the entries: array of shape (classes, cores). `amount` has one value for each entry. On each core on which the
-        piece does not stream, this value is added to the value of the CN, because the piece must move.
+        the entries: array of shape (classes, cores). `amount` has one value for each entry. If the piece does not
+        stream on a core, the piece must move, and this value is added to the value of the CN on this core.
         """
         cns, place = np.unique(self.cn[own], return_inverse=True)
         if not len(cns):
@@ -102,8 +103,8 @@ def off_chip_traffic(
     either: StreamedOrMoved,
 ) -> int:
     """Lower bound in cycles from the off-chip traffic that every schedule needs. It is the largest of three bounds:
-    from reads, from writes, and from both together. In each bound, each CN counts with the core that causes the least
-    traffic.
+    from reads, from writes, and from both together. In each bound, every CN runs on the allowed core that causes the
+    least traffic.
     """
     if len(classes.count) == 0:
         return 0

@@ -1,8 +1,8 @@
 """Search for the weights of resources, such as cores and links, that give the largest lower bound of the latency.
 
 The load of a resource is the number of cycles in which it is busy. Loads depend on a choice, such as the core of each
-CN. A schedule takes at least the load of its busiest resource, which is at least the weighted mean of the loads of all
-resources. For any weights, the smallest weighted mean over all choices is therefore a lower bound of the latency.
+CN. A schedule takes at least the load of its busiest resource. This load is at least the weighted mean of the loads of
+all resources. For any weights, the smallest weighted mean over all choices is therefore a lower bound of the latency.
 """
 
 import math
@@ -58,7 +58,7 @@ def best_by_weights(
     The search makes `rounds` steps. Each step raises the weights of the most loaded resources. With `cycles_only`, the
     search can end earlier:
 
-    * If no weights can give one more cycle, the search ends. The cycles are the same as after all steps, but the
+    * If no weights can give one more cycle, the search ends. The bound is then the same as after all steps, but the
       weights can differ.
     * If no weights can give more than `known` cycles, the search ends. The result can be too small, but it is at most
       `known`.
@@ -82,13 +82,14 @@ def best_by_weights(
 
 
 class _Ceiling:
-    """Upper limit of the lower bounds that any weights of the resources can give. The limit is computed from the loads
-    that some choices put on the resources. A choice fixes how all work is done, such as the core of each CN.
+    """Limit of a lower bound: whatever weights the resources have, the bound that follows does not exceed this limit.
+    The limit is computed from the loads that some choices put on the resources. A choice fixes how all work is done,
+    such as the core of each CN.
 
-    For given weights, the bound is the smallest weighted mean of loads over all choices. Therefore the bound is at most
-    the weighted mean of the loads of any choice. It is also at most the weighted mean of the loads of any mix of
-    choices. In a mix, the load of a resource is the mean of its loads under several choices. The weights sum to 1, so a
-    weighted mean is at most the largest load. The bound is therefore at most the largest load in a choice or in a mix.
+    For given weights, each choice has a weighted mean of its loads, and the bound is the smallest of these means. A mix
+    of choices has mean loads: the load of a resource is the mean of its loads under several choices. The bound is at
+    most the weighted mean of the loads of any choice or mix. The weights sum to 1, so this mean is at most the largest
+    load. The bound is therefore at most the largest load of any choice or mix.
     """
 
     def __init__(self, resources: int) -> None:
@@ -103,9 +104,8 @@ class _Ceiling:
         self._least = math.inf
 
     def cycles_with(self, loads: Floats) -> int:
-        """Upper limit in cycles of the lower bounds that any weights can give. The limit follows from `loads`, the
-        loads of a new choice, and from the loads of all earlier choices. It is rounded in the same way as the lower
-        bounds.
+        """Limit in cycles that no lower bound exceeds, whatever the weights are. The limit follows from the loads of
+        all choices so far, to which the new choice with the loads `loads` is added. It is rounded as lower bounds are.
         """
         share = np.array([[1.0], [float(self._shares[0, 0]) + 1]])
         self._mixes += share * loads

@@ -1,4 +1,4 @@
-"""Lower bounds on the traffic of links, from the pieces that must move (docs/proofs.md#bounds)."""
+"""Lower bounds on the traffic of links, from the pieces that must move (docs/proofs/bounds-traffic.md)."""
 
 import math
 from dataclasses import dataclass
@@ -21,8 +21,9 @@ from tilewright.multicore.scheduling.problem import (
 
 
 def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """True if the piece is a constant that must be fetched, because some CN never streams it (one entry for each
-    piece)."""
+    """True if the piece is a constant that must be fetched (one entry for each piece). This is the case if at least one
+    CN never streams the piece.
+    """
     piece, operand = problem.fetch_order
     fetched = np.zeros(len(problem.graph.piece_bits), np.bool_)
     fetched[piece[classes.never_streams[classes.of_cn[problem.need_cn], operand]]] = True
@@ -30,8 +31,9 @@ def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 
 def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """True if the piece is a result that must be written off-chip from an on-chip memory, because its producer never
-    streams it (one entry for each piece)."""
+    """True if the piece is a result that must be written from an on-chip memory to the off-chip memory (one entry for
+    each piece). This is the case if the producer never streams the piece.
+    """
     graph = problem.graph
     written = graph.piece_is_output.copy()
     results = np.flatnonzero(written)
@@ -100,9 +102,9 @@ class PossibleMoves:
     for each kind of move."""
 
     piece: Integers
-    """Number of the piece, in ascending order (one entry for each reason to move a piece). The reasons of one piece are
-    sorted by the cost of their cheapest way, the highest cost first. The cost of a way is the sum, over its links, of
-    the cycles for which one bit occupies the link.
+    """Number of the piece (one entry for each reason to move a piece). The numbers are in ascending order. The reasons
+    of one piece are sorted by the cost of the cheapest way to move the piece, the highest cost first. The cost of a way
+    is the sum of its cycles per bit: for each link, the cycles for which one bit occupies the link.
     """
     piece_bits: Integers
     """Size of the piece in bits (one entry for each piece)"""
@@ -125,11 +127,12 @@ class PossibleMoves:
     the first leg. If data of this kind need not move over a link, or if there is no path, the array has 0 ways.
     """
     evicting: tuple[Floats, ...]
-    """Ways through the off-chip memory, in the form of `ways`: one array for each kind of move. Data that need not move
-    over a link also have these ways, although `ways` has no ways for them."""
+    """Ways through the off-chip memory, in the form of `ways`: one array for each kind of move. This field also has
+    ways for data that need not move over a link, whereas `ways` has none for such data."""
     stays: Booleans
-    """True if data need not move over a link, because the piece can be read where it was produced, or over a path
-    without links (one entry for each kind)"""
+    """True if the data need not move over a link (one entry for each kind of move). There are two cases: the piece can
+    be read where it was produced, or the path has no links
+    """
     energy_pj: Floats
     """Smallest energy in pJ to move one bit (one entry for each kind of move). It includes the links, the memories at
     both ends, and the off-chip memory if the way goes through it. The energy is 0 for fetches, for results, and for
@@ -146,8 +149,8 @@ class PossibleMoves:
         return int(self.piece_bits[self.piece[self.once(kept)]].sum())
 
     def compulsory(self, kept: Booleans) -> CompulsoryMoves:
-        """Necessary moves for the selected reasons to move pieces, grouped by kind of move. The mask `kept` selects
-        reasons. For each piece, only its first selected reason counts."""
+        """Moves that are necessary for selected reasons, grouped by kind of move. The mask `kept` selects the reasons.
+        For each piece, only its first selected reason counts."""
         chosen = self.once(kept)
         bits = np.zeros(len(self.ways), np.int64)
         np.add.at(bits, self.kind[chosen], self.piece_bits[self.piece[chosen]])
@@ -170,12 +173,13 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
     """Moves that can be necessary in a schedule of a problem.
 
     A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
-    between two CNs must move if no allowed cores of the two CNs share the memory. Data that stream on some allowed core
-    of the CN that reads or produces them are left out.
+    between two CNs must move if no allowed cores of the two CNs share the memory. Data are left out if their reader or
+    their producer streams them on at least one allowed core.
 
-    With `with_streamed`, streamed data between CNs are included in two cases. If the producer streams the data out on
-    every allowed core, and the reader streams them on none, the data must be fetched. If the reader streams the data on
-    every allowed core, and the producer streams them out on none, the data must be written off-chip.
+    With `with_streamed`, streamed data between CNs are included in two cases. In the first case, the producer streams
+    the data out on every allowed core, and the reader streams them on no allowed core; the data must then be fetched.
+    In the second case, the reader streams the data on every allowed core, and the producer streams them out on no
+    allowed core; the data must then be written off-chip.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
     sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
@@ -237,7 +241,8 @@ than the write."""
 
 def _load(way: Way, widths: Integers) -> Floats:
     """Cycles for which a bit occupies a link: array of shape (2 legs, links). If both legs have the same links, the
-    first leg has the sum of both, and the second leg has 0."""
+    first row has the cycles of both legs, and the second row is 0.
+    """
     loads = np.zeros((_LEGS, len(widths)))
     for load, links in zip(loads, way, strict=False):
         load[list(links)] = 1.0 / widths[list(links)]
@@ -294,8 +299,8 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
 
 
 def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
-    """Ways on which a piece is written to the off-chip memory and then fetched again, as keys of a dict whose values
-    are None. Data that need not move can also take such a way.
+    """Ways on which a piece is written to the off-chip memory and then fetched again. The ways are the keys of a dict;
+    all values are None. A piece can take such a way even if it could stay in its memory.
     """
     ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
     return dict.fromkeys(way for way in ways if way is not None)
@@ -303,7 +308,7 @@ def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
 
 def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
     """Ways from a sender to a receiver, as pairs (way, energy). The energy, in pJ per bit, is the energy to write the
-    data to the off-chip memory and to read them back. For a direct way, it is 0.
+    data to the off-chip memory and to read them back. For a direct way, the energy is 0.
 
     The ways are the direct path and the way through the off-chip memory. If the sender is the receiver, a way without
     links is added.
@@ -339,8 +344,8 @@ def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
 
 
 def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
-    """Smallest energy in pJ to move a bit: the energy of the links, plus, for the memory at each end, the energy of a
-    word divided by the bits of a word.
+    """Smallest energy in pJ to move a bit: the energy of the links, plus the energy of the two memories at the ends of
+    the path. The energy of a memory is the energy of a word divided by the bits of a word.
     """
     links = float(system.link_energy_pj_per_bit[path].sum())
     read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])

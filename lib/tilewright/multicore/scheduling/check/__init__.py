@@ -1,5 +1,5 @@
 """Check of results by a second computation.
 
-The results of a schedule are computed again from the problem and the logs. Lower bounds are computed again from the
-problem and the weights of a certificate.
+The check of a schedule computes the results again from the problem and the logs. The check of lower bounds computes the
+bounds again from the problem and the weights of a certificate.
 """

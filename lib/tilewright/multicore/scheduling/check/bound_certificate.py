@@ -1,6 +1,6 @@
 """Check of a certificate: lower bounds computed again from a problem and weights, in exact fractions and plain Python.
 
-The check shares no code with the computation of the bounds. docs/proofs.md#bounds proves that the numbers are lower
+The check shares no code with the computation of the bounds. docs/proofs/bounds.md proves that the numbers are lower
 bounds.
 """
 
@@ -130,8 +130,8 @@ class _Exact:
 
     @cached_property
     def rates(self) -> list[Fraction | None]:
-        """Largest rates in bits per cycle: from the off-chip memory, to it, and both together. A rate is None if no
-        link and no memory limits it.
+        """Largest rates in bits per cycle of three kinds of traffic: from the off-chip memory, to the off-chip memory,
+        and both together. A rate is None if neither a link nor a memory limits it.
         """
         others = [core for core in range(self.system.core_count) if core != self.off]
         reading = [path for core in others if (path := self.path(self.off, core)) is not None]
@@ -166,8 +166,8 @@ class _Exact:
 
     @cached_property
     def results(self) -> list[int]:
-        """Pieces that are results of the network and that every schedule moves off-chip after the end of their
-        producer, because the producer streams its output on no allowed core.
+        """Results of the network (pieces) that every schedule moves off-chip after the end of their producer. The
+        producer of such a piece streams its output on no allowed core.
         """
         outputs = [piece for piece, is_one in enumerate(self.graph.piece_is_output.tolist()) if is_one]
         return [piece for piece in outputs if self.never_streams(self.producer[piece], OUTPUT_OPERAND)]
@@ -180,9 +180,10 @@ class _Exact:
 
     @cached_property
     def either(self) -> dict[int, list[tuple[int, int]]]:
-        """CN -> pairs (piece, operand): constants that the CN reads, and results of the network that it produces, if
-        the operand streams on at least one allowed core of the CN. On the other allowed cores, the piece must move. A
-        constant is listed only for the first CN that can fetch it.
+        """CN -> pairs (piece, operand) for pieces whose moves can depend on the core of the CN. The pieces are
+        constants that the CN reads, and results of the network that the CN produces. At least one allowed core of the
+        CN streams the operand. If the CN runs on a core that does not stream the operand, the piece must move. A
+        constant is listed only for the first CN that can fetch the constant.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         seen = set(self.fetched)
@@ -199,8 +200,8 @@ class _Exact:
         return found
 
     def _moved(self, cn: int, core: int) -> list[tuple[int, int]]:
-        """Pairs (piece, operand) of `either` that must move if the CN runs on this core, because the operand does not
-        stream there.
+        """Pairs (piece, operand) of `either` that must move if the CN runs on this core. These operands do not stream
+        on this core.
         """
         streams = self.streamed(cn, core)
         return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
@@ -240,7 +241,8 @@ class _Exact:
 
     def _cycles(self, bits: int, source: int, wanted: int) -> Fraction | None:
         """Least cycles in which `bits` can move from the output memory of core `source` into memory `wanted`. If
-        several cores have this memory, any of them can fetch. None if no path leads from `source` to such a core.
+        several cores have this memory, any of them can fetch. None if no path leads from `source` to a core with this
+        memory.
         """
         home = self.memory[source][OUTPUT_OPERAND]
         targets = [core for core, row in enumerate(self.memory) if wanted in row]
@@ -299,8 +301,8 @@ class _Exact:
         return sum((self.bits[p] * price for p, price in least.items()), Fraction(0)) / total if total else Fraction(0)
 
     def _reasons(self) -> Iterator[tuple[int, list[int], set[int]]]:
-        """Triples (piece, cores that can send it, memories of which at least one must receive it), one for each reason
-        why a piece must move.
+        """Reasons why pieces must move, as triples (piece, cores that can send the piece, memories). At least one of
+        the memories must receive the piece.
         """
         for piece in self.results:
             yield piece, self.cores_of[self.producer[piece]], {self.system.off_chip_memory}
@@ -333,9 +335,9 @@ class _Exact:
     def energy_pj(self) -> Fraction:
         """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
 
-        * for each CN, the least energy over its allowed cores. This energy includes the streams of the CN, and the
-          fetches and writes that only some of its allowed cores require (`either`);
-        * for each move that every schedule must make, the energy over the cheapest way.
+        * For each CN: the least energy over its allowed cores. The energy on a core includes the streams of the CN. It
+          also includes fetches and writes that this core requires, but other allowed cores do not (`either`).
+        * For each move that every schedule must make: the energy over the cheapest way.
         """
         off = self.system.off_chip_memory
         found = Fraction(0)
@@ -346,8 +348,9 @@ class _Exact:
         return found + self._between_pj()
 
     def _off_chip_pj(self, bits: int, reading: bool) -> Fraction:
-        """Smallest energy in pJ to fetch a piece of `bits` bits from the off-chip memory (`reading` is true) or to
-        write it there, with the cheapest links and the cheapest on-chip memory.
+        """Smallest energy in pJ to move a piece of `bits` bits between the off-chip memory and an on-chip memory. If
+        `reading` is true, the piece is fetched; otherwise, it is written to the off-chip memory. The cheapest links and
+        the cheapest on-chip memory are used.
         """
         off = self.system.off_chip_memory
         cores = [core for core in range(self.system.core_count) if core != self.off]

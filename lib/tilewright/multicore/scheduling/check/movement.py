@@ -26,8 +26,8 @@ class _Events:
 
 
 def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of reads that take place before the data have arrived. Three kinds of reads are checked: by transfers, by
-    CNs, and of the results of the network at the end of the schedule.
+    """Faults of reads that take place before the data have arrived. Three kinds of reads are checked: reads by
+    transfers, reads by CNs, and reads of the results of the network at the end of the schedule.
     """
     faults = []
     lookup = _Lookup(problem, _arrivals(problem, schedule))
@@ -62,9 +62,12 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
 
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of memories. There are four rules. A memory never holds more than its capacity. It never holds less than
-    the data in use. Its content grows only when data arrive, and only by their size. An on-chip memory is empty at the
-    end.
+    """Faults of memories. There are four rules:
+
+    * A memory never holds more data than its capacity.
+    * A memory never holds less data than the data in use.
+    * The content of a memory grows only when data arrive, and only by the size of these data.
+    * An on-chip memory is empty at the end.
     """
     faults: list[str] = []
     stays = _stays(problem, schedule)
@@ -73,7 +76,7 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         over = np.flatnonzero((stored > capacity) | (stored < 0))
         if len(over):
             faults.append(
-                f"memory {memory} holds {stored[over[0]]} bits at cycle {times[over[0]]}; possible are 0 to"
+                f"memory {memory} holds {stored[over[0]]} bits at cycle {times[over[0]]}; it can hold 0 to"
                 f" {capacity} bits"
             )
         if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
@@ -86,7 +89,7 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         rows = rows[rows["change_bits"] > 0]
         gained, arrived = _totals(rows["time_cycles"], rows["change_bits"]), _totals(stays.start[here], bits)
         if not all(np.array_equal(one, other) for one, other in zip(gained, arrived, strict=True)):
-            faults.append(f"memory {memory} stores bits at times or in amounts that differ from the arrivals of data")
+            faults.append(f"memory {memory}: the stored bits differ in time or amount from the data that arrive")
         both = np.concatenate((stays.start[here], stays.end[here], times))
         moments, changes = _totals(both, np.concatenate((bits, -bits, np.zeros_like(times))))
         used = np.cumsum(changes)
@@ -156,7 +159,7 @@ def _results(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 class _Lookup:
-    """Lookup of the arrival that a read uses."""
+    """Lookup of arrivals: for each read, the arrival that brought the data."""
 
     def __init__(self, problem: SchedulingProblem, arrivals: _Events) -> None:
         self._memories = len(problem.system.memory_capacity_bits)
@@ -210,8 +213,8 @@ def _totals(times: Integers, bits: Integers) -> tuple[Integers, Integers]:
 
 
 def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of transfers, each checked alone and, if it is part of a broadcast, together with the transfer to which it
-    refers.
+    """Faults of transfers. Each transfer is checked alone. A transfer that is part of a broadcast is also checked
+    together with the transfer to which it refers.
     """
     moves = schedule.transfers
     wrong = {

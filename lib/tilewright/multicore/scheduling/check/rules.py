@@ -3,7 +3,7 @@
 The checks use the problem and the logs, but not the compiled scheduler.
 
 First, the shapes and the ranges of values of all arrays and logs are checked (`log_faults`). If this check finds
-faults, only these are reported, because the other checks cannot read such logs.
+faults, only these faults are reported, because the other checks cannot read such logs.
 """
 
 from collections import defaultdict
@@ -70,8 +70,9 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of counts and energy. The numbers of bits over links, and of words read from and written to memories, must
-    be those of the logs. The energy terms must follow from these counts. The total energy must be the sum of the terms.
+    """Faults of counts and energy. The numbers of bits over links must equal the numbers in the logs. The numbers of
+    words that memories read and write must also equal the numbers in the logs. The energy terms must follow from these
+    counts. The total energy must be the sum of the terms.
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
@@ -98,8 +99,8 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _counts(problem: SchedulingProblem, schedule: Schedule) -> tuple[Integers, Integers, Integers]:
-    """Counts that follow from the logs of transfers and streams, as triple: bits moved (array of shape (causes,
-    links)), words read, and words written (arrays of shape (causes, memories)).
+    """Counts that follow from the logs of transfers and streams, as a triple of arrays: bits moved, words read, words
+    written. The first array has the shape (causes, links), the other two have the shape (causes, memories).
     """
     system, moves = problem.system, schedule.transfers
     link_bits = np.zeros((len(CAUSES), len(system.link_bits_per_cycle)), np.int64)
@@ -149,7 +150,8 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
       constant comes from the off-chip memory. A transfer moves at most one word per cycle. Its duration is its number
       of bits divided by its rate, rounded up.
     * A transfer that is part of a broadcast refers to a transfer that exists. Both transfers move the same data from
-      the same source memory, with the same start and the same rate. One broadcast can serve both of their paths.
+      the same source memory, with the same start and the same rate. One broadcast can serve the paths of both
+      transfers.
     * All inputs of a CN have arrived when the CN starts. Operands that stream are in the off-chip memory. Results of
       the network end in the off-chip memory.
     * No link ever moves more bits per cycle than its width.
@@ -204,7 +206,7 @@ def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of barriers. No CN of a stack may start before all earlier stacks have ended."""
+    """Faults of barriers. A CN may start only after all earlier stacks have ended."""
     faults, ended = [], 0
     for stack in sorted(set(problem.graph.stack.tolist())):
         cns = np.flatnonzero(problem.graph.stack == stack)

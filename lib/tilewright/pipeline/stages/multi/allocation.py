@@ -119,8 +119,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
     """Allocates each part of each layer to a core by a genetic algorithm, and schedules the best allocation.
 
     If there are only few possible allocations, all of them are evaluated. With `allocation_engine: exact`, the search
-    continues until the best allocation is proven to be optimal. docs/multi-core-model.md#allocation and
-    docs/multi-core-model.md#scheduling explain the rules.
+    continues until the best allocation is proven to be optimal. docs/multi-core-model/allocation.md and
+    docs/multi-core-model/scheduling.md explain the rules.
 
     Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
     """
@@ -181,8 +181,8 @@ class FixedAllocation(CoreAllocation):
     """Schedules one known allocation. `tilewright schedule` uses this stage in place of the search."""
 
     genome_of: GenomeOf = field(default=lambda problem: only_genome(problem.space))
-    """Function from a problem to the known allocation: one core for each part of a layer that can run on several cores.
-    The default function works only if each part can run on one core only.
+    """Function from a problem to the known allocation: one core for each part with more than one allowed core. The
+    default function requires that there is no such part.
     """
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:

@@ -59,7 +59,7 @@ class _System:
     """Ids of the cores that use this core file."""
     off_chip: Core | None
     waiting: NodeWaiting
-    """Calls and commands of the CNs on the core. `core` is without the keys of calls and commands."""
+    """Calls and commands of the CNs on the core. `core` itself does not have the keys of calls and commands."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Attempt:
     """Memory operands that stream from or to the off-chip memory in this attempt."""
     is_whole: bool = True
     """True if all memories have their full size. False if memories through which operands stream are made smaller,
-    because they only serve as buffers.
+    because these memories only serve as buffers.
     """
 
 
@@ -172,9 +172,9 @@ def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) 
 def _row_key(
     core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
 ) -> Hashable:
-    """Key of the row of a class on a core. It covers all data that determine the content of the row, but not the number
-    of the row in the table or the names of layers. `kinds` has the properties of all layers of the graph
-    (`_kinds_of_layers`).
+    """Key of the row of a class on a core. The key covers all data that determine the content of the row. It does not
+    cover the number of the row in the table, or the names of layers. `kinds` has the properties of all layers of the
+    graph (`_kinds_of_layers`).
     """
     steps = cost_class.takes_partial_sums, cost_class.leaves_partial_sums
     shape = graph.shapes[cost_class.shape]
@@ -186,10 +186,10 @@ def class_reasons(
     graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
 ) -> tuple[str, ...]:
     """Reason for each class of CNs why no core with the core file `core_file_name` is allowed to run the class. The
-    reason is '' if a core with this file is allowed to run it. The reasons follow from the input files, without a
-    search of mappings.
+    reason is '' if a core with this file is allowed to run the class. The reasons follow from the input files, without
+    a search of mappings.
 
-    The rows of the cost table for a core file depend on three properties of the accelerator: these reasons, the core in
+    Three properties of the accelerator determine the rows of the cost table for a core file: these reasons, the core in
     the file, and the off-chip core.
     """
     classes = cost_classes(graph, workload, mapping)
@@ -227,8 +227,8 @@ def _plans(
     wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    """Attempts to map each class of CNs: one `_Plan` for each class. `wanted` has a tuple (class, needs, reason) for
-    each class. The reason says why no core may run the class; '' if a core may run it.
+    """List with one `_Plan` for each class of CNs: an attempt to map the class. `wanted` has a tuple (class, needs,
+    reason) for each class. The reason says why no core may run the class; '' if a core may run it.
     """
     plans = []
     for cost_class, its_needs, reason in wanted:

@@ -2,7 +2,7 @@
 streams.
 
 An operand that does not fit the core stays in the off-chip memory and streams while the CN runs. Stream has a similar
-rule in its IntraCoreMappingStage; docs/multi-core-model.md#cost-of-a-node-on-a-core lists the differences.
+rule in its IntraCoreMappingStage; docs/multi-core-model/node-costs.md lists the differences.
 """
 
 import math
@@ -27,8 +27,8 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
-"""Fields of the record of a mapping that are copied into the row of the mapping. They are sufficient to evaluate the
-mapping again.
+"""Fields of the record of a mapping that are copied into the row of the mapping. These fields are sufficient to
+evaluate the mapping again.
 """
 
 
@@ -46,7 +46,7 @@ class MappedCn:
     takes_partial_sums: bool = False
     """True if the CN continues the partial sums of another CN."""
     waiting: NodeWaiting = NO_WAITING
-    """Calls and commands of the CN. `core` is without the keys of calls and commands."""
+    """Calls and commands of the CN. `core` itself does not have the keys of calls and commands."""
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
@@ -141,8 +141,8 @@ def _going_on(mapped: MappedCn) -> _GoingOn:
 
 
 def _mirrored(layer: Layer, written: float, read: float) -> float:
-    """Number of words of partial sums that the first accumulation into each output reads, in a CN that continues the
-    partial sums of another CN.
+    """Number of additional words of partial sums that a CN reads because it continues the partial sums of another CN:
+    the reads of the first accumulation into each output.
 
     `written` and `read` are the numbers of words that the CN would write and read if it began the accumulation itself.
     Every accumulation except the first would then read a word that an earlier accumulation wrote, so the result is

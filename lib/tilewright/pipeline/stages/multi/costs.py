@@ -64,7 +64,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
     changes the stages of this search.
 
     An operand that does not fit a core streams from the off-chip memory. If a core cannot run a class, the row of the
-    cost table has the reason. docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
+    cost table has the reason. docs/multi-core-model/node-costs.md explains the rules.
 
     Example: {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator, stage:
     CustomSpatialMappingGenerator}]}}
@@ -181,9 +181,9 @@ def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name:
     """Notices about computation nodes that get fewer lanes on a core than the mapping file gives. There is one notice
     for each reason.
 
-    `stages` are the stages that compute the costs. If their model profile keeps given unrollings, there is also a
-    notice for each loop that is unrolled over several dimensions of the array and has more lanes in total than
-    iterations.
+    `stages` are the stages that compute the costs. If their model profile keeps the unrollings of the mapping file
+    unchanged, several array dimensions together can ask for more lanes of a loop than the loop has iterations. Each
+    such loop then gets a notice, too.
     """
     model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
     cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling

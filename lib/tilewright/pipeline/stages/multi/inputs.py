@@ -52,8 +52,8 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Phrases that follow `was made from` in messages about an artifact, by key of the input that differs from the input of
-the run.
+"""Phrases that follow `was made from` in messages about an artifact. The key is the kind of input in which the artifact
+differs from the run.
 """
 
 
@@ -84,7 +84,7 @@ def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_dig
 def origin_problems(
     provenance: Table[str, Any], expected: Table[str, str], file: str, verb: str, keys: tuple[str, ...] = ()
 ) -> list[Problem]:
-    """Problem that reports an artifact whose inputs differ from the expected inputs; [] if they are equal. `keys` names
+    """List with one problem if the inputs of an artifact differ from the expected inputs; otherwise []. `keys` names
     the inputs to be compared (default: all inputs).
     """
     inputs = provenance.get("inputs", {})
@@ -98,8 +98,8 @@ def origin_problems(
 def graph_origin_problems(
     provenance: Table[str, Any], described: SystemProblem, graph: "CnGraph", file: str
 ) -> list[Problem]:
-    """Problem that reports a CN graph made from other input files; [] if the files are the same. Other cores or another
-    mapping file are accepted if the tiles and stacks that they give are those of the CN graph.
+    """List with one problem if a CN graph was made from other input files; otherwise []. Other cores or another mapping
+    file are accepted if they give the tiles and stacks that the CN graph has.
     """
     expected = input_digests(described)
     problems = origin_problems(provenance, expected, file, "cns", ("workload", REDUCTIONS))
@@ -221,9 +221,9 @@ def read_inputs(
 
 
 def cns_problems(cns: "FilePath | CnProblem", described: SystemProblem, graph: "CnGraph") -> list[Problem]:
-    """List with the problem that a CN graph does not belong to the input files; [] if it belongs to them. A CN graph
-    belongs to the input files if it has the layers of the network, and if `graph_origin_problems` finds no problem. The
-    second condition applies only if `cns` is a folder.
+    """List with one problem if a CN graph does not belong to the input files; otherwise []. A CN graph belongs to the
+    input files if it has the layers of the network, and if `graph_origin_problems` finds no problem. The second
+    condition applies only if `cns` is a folder.
     """
     if isinstance(cns, CnProblem):
         return graph_problems(graph, described.workload)
@@ -246,8 +246,8 @@ def _unlike_models(models: Table[Path, str]) -> list[Problem]:
 
 
 def graph_problems(graph: "CnGraph", workload: Workload, file: str = "") -> list[Problem]:
-    """Problem that reports a CN graph of another workload; [] if the CN graph and `workload` have the same layers with
-    the same loops.
+    """List with one problem if a CN graph belongs to another workload; otherwise []. The CN graph and `workload` must
+    have the same layers with the same loops.
     """
     known = [(node.node_id, node.name, node.layer.loop_sizes) for node in workload.nodes if node.layer is not None]
     found = [(layer.node_id, layer.name, layer.loop_sizes) for layer in graph.layers]

@@ -79,15 +79,16 @@ class SystemProblem:
 
     @property
     def mapping_as_read(self) -> Mapping:
-        """Mapping before reductions are cut between cores: without the entries that such a cut adds for the parts of
-        the layer and for the additions. Entries and stacks replace the network plan of the file, if there is one.
+        """Mapping before reductions are cut between cores. Such a cut adds entries for the parts of the layer and for
+        the additions; this mapping does not have these entries. If the file has a network plan, this mapping has the
+        entries and stacks that replace the plan.
         """
         return self.mapping if self.read is None else self.read[1]
 
     @property
     def mapping_as_written(self) -> Mapping:
-        """Mapping as the file gives it. It differs from `mapping_as_read` only if the file has a network plan: it has
-        the plan itself, not the entries and stacks that replace the plan.
+        """Mapping as the file gives it. If the file has a network plan, this mapping has the plan itself, and
+        `mapping_as_read` has the entries and stacks that replace the plan. Otherwise, the two mappings are equal.
         """
         return self.mapping_as_read if self.written is None else self.written
 
@@ -239,7 +240,7 @@ class CostedCnProblem:
     """
     cost_model: str = ""
     """Name of the model profile with which the costs were computed; '' if not known. If a stage of a user computed the
-    costs without a model profile, it is the name of this stage.
+    costs without a model profile, the field has the name of this stage.
     """
 
     def __repr__(self) -> str:

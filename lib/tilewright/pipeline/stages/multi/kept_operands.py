@@ -1,5 +1,5 @@
 """Operands that a computation node (CN) keeps on the core, the sets of operands that can stream instead, and the sizes
-of the buffers for these streams. docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
+of the buffers for these streams. docs/multi-core-model/node-costs.md explains the rules.
 """
 
 import itertools
@@ -26,13 +26,13 @@ such data in the memory of the first operand in this list for which the core has
 
 @dataclass(frozen=True)
 class Needs:
-    """Numbers of bits that one CN keeps on the core while the CN runs: for each of its operands, and for other data."""
+    """Numbers of bits that one CN keeps on the core while the CN runs: for each operand, and for other data."""
 
     bits: Mapping[str, int]
     """Number of bits of each memory operand that the CN keeps."""
     most_bits: Mapping[str, int]
-    """Largest number of bits that each memory operand needs in any mapping. The numbers differ from those in `bits`
-    only for outputs: here, outputs have the width of partial sums, if partial sums are wider.
+    """Largest number of bits that each memory operand needs in any mapping. For outputs, this number counts the width
+    of partial sums, if partial sums are wider than outputs. All other numbers equal those in `bits`.
     """
     other_bits: int = 0
     """Number of bits of data that are not operands of the layer, such as a bias. These data never stream."""
@@ -43,8 +43,8 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
     memories, so that no operand has to stream. It is () if the data that never stream do not fit.
 
     If a top memory is too small for all operands that use it, the smallest operands stay in the memory, and the others
-    stream. Sets in which further operands stream are also tried, because the buffers of streams also need capacity, and
-    their sizes are known only after the search.
+    stream. Sets in which further operands stream are also tried: the buffers of streams also need capacity, and the
+    sizes of these buffers are known only after the search.
 
     If outputs fit into a memory but their wider partial sums do not, only some loop orders are possible without
     streams. Both the empty set and sets with streams are then tried. With `also_what_fits`, sets with streams are
@@ -73,12 +73,12 @@ def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterat
     """Copies of a core in which some top memories are smaller. The first result is the unchanged core.
 
     The copies have all combinations of smaller sizes for the memories through which the operands `streams` stream. A
-    size is a power of two, or the size of the memory halved one or more times.
+    smaller size is a power of two, or the size of the memory halved one or more times.
 
-    With a larger buffer, less data move, but the buffer takes longer to fill before the first result. A larger memory
-    could therefore make a CN slower if the whole memory were always the buffer. Several sizes are tried to avoid this:
-    each size that is tried for a memory is also tried for a memory of twice the size. If the size of the memory is a
-    power of two, each size is also tried for every larger memory.
+    With a larger buffer, less data move, but the buffer takes longer to fill before the first result. If the whole
+    memory were always the buffer, a larger memory could make a CN slower. Several sizes are therefore tried. If a
+    memory is doubled, all sizes that were tried before are still tried. If the size of the memory is a power of two,
+    this is true for every larger size, not only for the doubled size.
     """
     yield core
     choices: dict[str, list[int]] = {}
@@ -124,8 +124,8 @@ def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tup
     """Tables of bits by operand, one table for each class of CNs. The bits of an operand are the most that any CN of
     the class needs. The operands are those of the layer, and OTHER for data that are not an operand of the layer.
 
-    The bits of an operand are those of all data pieces that the scheduler keeps on the core for the CN, because the
-    scheduler never divides a piece. They are at least the bits of the operand's tile in the loop nest. If the CN reads
+    The bits of an operand are the bits of all its data pieces that the scheduler keeps on the core for the CN. The
+    scheduler never divides a piece. The bits are at least those of the operand's tile in the loop nest. If the CN reads
     partial sums, its output counts twice: the partial sums that it reads, and the outputs that it writes.
     """
     pieces = data_pieces(workload, graph)

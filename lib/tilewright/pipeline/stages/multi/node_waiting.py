@@ -1,9 +1,9 @@
-"""Waiting of computation nodes (CNs): a host starts each CN with one call, and the array runs a CN as commands.
+"""Waiting of computation nodes (CNs): a host starts each CN with one call, and the array runs the CN as commands.
 
-On one core, a call runs the loops below the outermost memory, and the array runs it as one command or several. In a run
-on several cores, the outermost memory is the off-chip memory, and a CN is what a core runs between its transfers. The
-mapping of a CN is therefore searched without the keys of calls and commands, and each CN then lasts longer
-(docs/multi-core-model.md#waiting-of-a-node).
+On one core, a call runs the loops below the outermost memory, and the array runs these loops as one or more commands.
+In a run on several cores, the outermost memory is the off-chip memory, and a CN is the work of a core between its
+transfers. The mapping of a CN is therefore searched without the keys of calls and commands. The cycles of calls and
+commands are added to the CN after the search (docs/multi-core-model/node-costs.md#waiting-of-a-node).
 """
 
 import math
@@ -36,15 +36,15 @@ class NodeWaiting:
     """
 
     calls: Figures = ()
-    """Attributes of the core, among them those of calls."""
+    """Attributes of the core; the attributes of calls are among them."""
     commands: Figures = ()
-    """Attributes of the array, among them those of commands."""
+    """Attributes of the array; the attributes of commands are among them."""
     command_dimensions: tuple[str, ...] = ()
     """Loop dimensions whose iterations one command can run; () for the innermost loop only."""
 
     def command_cycles(self, record: LayerRecord) -> int:
-        """Cycles that commands add to the latency of a mapped CN, as in `cost.waiting_kernel` for a call that has all
-        loops of the CN.
+        """Cycles that commands add to the latency of a mapped CN. They are computed as in `cost.waiting_kernel`, for a
+        call that has all loops of the CN.
         """
         longest = figure(COMMAND_ITERATIONS, self.commands)
         if not longest:
@@ -64,10 +64,10 @@ class NodeWaiting:
         return max(0, math.ceil(cycles + parts["onloading"] + parts["offloading"] - record.latency_cycles))
 
     def called_cycles(self, cycles: float) -> float:
-        """Cycles for which a CN occupies the core, if it takes `cycles` cycles after its call has been issued.
+        """Cycles for which a CN occupies the core, if the CN takes `cycles` cycles after its call has been issued.
 
-        If the core works on one call at a time, it waits while the call is issued. Otherwise, the host issues the call
-        while the previous CN runs, so that a CN begins at most every `call_cycles` cycles.
+        If the core works on one call at a time, the core waits while the call is issued. Otherwise, the host issues the
+        call while the previous CN runs, so that a CN begins at most every `call_cycles` cycles.
         """
         issue = figure(CALL_CYCLES, self.calls)
         return cycles + issue if figure(CALLS_IN_FLIGHT, self.calls) == 1 else max(cycles, issue)

@@ -29,7 +29,7 @@ class StreamONNXModelParser(NetworkParser):
     network_name: str = ""
     """Name of the network; default: the name of the file."""
 
-    stands_for = "ONNXModelParserStage; lists of stages can also name it StreamONNXModelParserStage"
+    stands_for = "ONNXModelParserStage; lists of stages can also use the name StreamONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
         """Pair (network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
@@ -64,7 +64,7 @@ class SystemMappingParser(Change):
     """Reads the mapping file, and combines it with the network and the cores that other parsers have read.
 
     If a pipeline does not have this stage, the stage is added after the other parsers. Pipelines for Stream do not have
-    it, because in Stream the other parsers read the mapping file.
+    this stage, because in Stream the other parsers read the mapping file.
 
     Example: [AcceleratorParser, StreamONNXModelParser, SystemMappingParser, GenerateCNWorkloadHybrid, IntraCoreMapping,
     InterCoreMapping]
@@ -72,7 +72,7 @@ class SystemMappingParser(Change):
 
     takes = Descriptions
     gives = SystemProblem
-    stands_for = "reading the mapping file, a part of ONNXModelParserStage; later MappingParserStage"
+    stands_for = "reading the mapping file, a part of ONNXModelParserStage; in later versions: MappingParserStage"
 
     def change(self, item: Descriptions) -> SystemProblem:
         """Network with cores and mapping, made from the descriptions. Raises InputError with all errors of all

@@ -1,7 +1,7 @@
 """Registry of searches for fusion plans.
 
-The package that evaluates systems does not import the package that searches for plans. It gets the search from this
-registry, by the name in `tilewright.base.entries`.
+The package that evaluates systems does not import the package that searches for plans. The evaluating package gets the
+search from this registry, by the name in `tilewright.base.entries`.
 """
 
 import math
@@ -65,9 +65,11 @@ class PlanCall(Protocol):
 
     def found(self, starts: Sequence[StartPlan] = (), share: float = 1.0, enough: float = math.inf) -> FoundPlan:
         """Best plan that the search finds. The search may evaluate only the fraction `share` of the plans and schedules
-        that its options allow. It evaluates the plans `starts` of other systems first, in the given order. If one of
-        them has a schedule on this system, the search makes fewer initial plans of its own; it makes none if the
-        objective of the best plan is at most `enough`.
+        that its options allow.
+
+        The search first evaluates the plans `starts` of other systems, in the given order. If one of these plans has a
+        schedule on this system, the search makes fewer initial plans. It makes none if the objective of the best plan
+        is at most `enough`.
 
         Raises InputError or MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C.
         """

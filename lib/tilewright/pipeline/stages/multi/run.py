@@ -61,6 +61,15 @@ class MultiCoreProblem:
         choices = self.space.choices
         return replace(bounds, scope=Schedules(len(choices), sum(len(cores) == 1 for cores in choices)))
 
+    def with_settings(self, settings: ScheduleSettings) -> "MultiCoreProblem":
+        """Problem with other settings of schedules. `settings` must have the same `schedule_model` and `cn_runtime`,
+        because the scheduling problem depends on these two settings.
+        """
+        assert settings.schedule_model == self.settings.schedule_model
+        assert settings.cn_runtime == self.settings.cn_runtime
+        given, operands = self.inputs.descriptions, self.assembled.names.operand_names
+        return replace(self, settings=settings, options=settings.options(given.workload, given.mapping, operands))
+
 
 def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | None = None) -> MultiCoreProblem:
     """Problem of allocation and scheduling, made from the inputs of a run. Raises InputError with all inputs that do

@@ -16,14 +16,14 @@ class GenerateCNWorkloadHybrid(TilingOptions, Change):
 
     With `cn_define_mode`, the hint loops decide how layers are cut (as in Stream until 2024). Without
     `cn_define_mode`, the tilings of the mapping file and the layer stacks decide (as in Stream of 2025). All errors of
-    network, cores and mapping file are reported at once. docs/multi-core-model.md#computation-nodes explains the rules.
+    network, cores and mapping file are reported at once. docs/multi-core-model/computation-nodes.md explains the rules.
 
     Example: {set: GenerateCNWorkloadHybrid, parameters: {cn_define_mode: 1, hint_loops: [[OY, all]]}}
     """
 
     takes = SystemProblem
     gives = CnProblem
-    stands_for = "GenerateCNWorkloadHybridStage; of 2025 LayerStacksGenerationStage to TiledWorkloadGenerationStage"
+    stands_for = "GenerateCNWorkloadHybridStage; in 2025: LayerStacksGenerationStage to TiledWorkloadGenerationStage"
 
     def change(self, item: SystemProblem, tell: Callable[[Sequence[str]], None] | None = None) -> CnProblem:
         """Network cut into CNs. Raises InputError with all errors. If `preflight` finds errors, the function `tell`

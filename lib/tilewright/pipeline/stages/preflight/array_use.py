@@ -13,8 +13,8 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> None:
-    """Report an error for a spatial mapping of the mapping file if no core that is allowed for its layers supports it.
-    Also add notices on three things: spatial mappings that only some cores support, hints without effect, and layers
+    """Report an error for each spatial mapping of the mapping file that no allowed core of its layers supports. Also
+    add three kinds of notices: on spatial mappings that only some cores support, on hints without effect, and on layers
     that use only one unit of an array.
     """
     idle: dict[str, list[str]] = {}
@@ -69,9 +69,9 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Add a notice if the spatial mapping hints of mapping entry `index` have no effect, because all cores that can run
-    the layers of the entry have exclusive dataflows. Such cores run only the listed dataflows, so no spatial mapping is
-    searched.
+    """Add a notice if the spatial mapping hints of mapping entry `index` have no effect. This is the case if all cores
+    that can run the layers of the entry have exclusive dataflows. Such cores run only the listed dataflows, so no
+    spatial mapping is searched.
     """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):

@@ -85,8 +85,8 @@ def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
 
 
 def check_array_names(problems: Problems, problem: SystemProblem) -> None:
-    """Report an error for each array dimension or memory operand in the mapping file that does not exist on any core
-    that can run the layers of its mapping entry.
+    """Report an error for each array dimension and memory operand in the mapping file that no possible core has. The
+    possible cores are those that can run the layers of the mapping entry.
     """
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):

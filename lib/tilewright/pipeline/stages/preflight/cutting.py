@@ -70,9 +70,9 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Map
 def _splits_a_reduction(
     problems: Problems, path: KeyPath, entry: MappingConstraints, nodes: Sequence[WorkloadNode], loop: TilingEntry
 ) -> bool:
-    """True if a loop over cores cuts a reduction, and its mapping entry has the name of the layer but not the key
-    `reduction`. The loop is then reported as an error. If the entry selects the layer in another way than by its name,
-    another step leaves out the loop, and a note says so.
+    """True if a loop over cores cuts a reduction of a layer, and the mapping entry of the loop has the name of the
+    layer but no key `reduction`. The loop is then reported as an error. An entry that selects the layer in another way
+    causes no error: a later step leaves out the loop, and a note says so.
     """
     tiles = len(entry.core_allocation or ()) if loop.tiles == WILDCARD else loop.tiles
     for node in nodes:
@@ -123,7 +123,7 @@ def check_hint_loops(problems: Problems, workload: Workload, options: TilingOpti
 def _loops_by_layers(
     hints: HintLoopOptions, nodes: Sequence[WorkloadNode]
 ) -> Iterator[tuple[str, Sequence[HintLoop], Sequence[WorkloadNode]]]:
-    """Tuples (path of the hint loops in the options, hint loops, nodes of the layers to which they apply)."""
+    """Tuples (path of the hint loops in the options, hint loops, nodes of the layers to which these loops apply)."""
     loops = hints.hint_loops
     if hints.cn_define_mode != BY_LAYER:
         yield "hint_loops", hints_for(nodes[0], hints) if nodes else (), nodes
@@ -273,8 +273,8 @@ def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions
 
 
 def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tiling) -> None:
-    """Add a notice if stacks wait for each other and therefore cannot run one after another: each of them has a layer
-    that reads results of another of them.
+    """Add a notice if stacks cannot run one after another because they wait for each other: each of these stacks has a
+    layer that reads results of another of these stacks.
     """
     stack_of = {node_id: place for place, stack in enumerate(tiling.stacks) for node_id in stack}
     before: dict[int, set[int]] = {place: set() for place in range(len(tiling.stacks))}

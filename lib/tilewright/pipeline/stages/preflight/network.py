@@ -60,9 +60,9 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """Pair (stranded layers, other layers). Both are tables: for each core file, the layers of this kind that a core
-    with the file is allowed to run. A layer is stranded if every core that is allowed to run it has a memory that is
-    too small for one element of an operand.
+    """Pair of tables (stranded layers, other layers). A layer is stranded if every core that is allowed to run it has a
+    memory that is too small for one element of an operand. The keys of both tables are core files. A layer is listed
+    under each core file whose cores are allowed to run it.
     """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
