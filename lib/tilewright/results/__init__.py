@@ -39,6 +39,7 @@ FACE = (
     "shown",
     "size_turn",
     "static_parts",
+    "terminal_tables",
     "text_tables",
     "uncertainty",
     "verdict",

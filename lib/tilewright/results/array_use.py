@@ -3,7 +3,7 @@
 The spatial stall of a layer (cycles lost to idle units) has two parts. The first part is caused by a mapping file that
 fixes the spatial mapping. Without this file, the search would find a spatial mapping that avoids these cycles. The
 second part remains even with the best spatial mapping: loops are too short, loop sizes are not multiples of the sizes
-of the sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
+of the sides, or data do not fit into inner memories (docs/bottlenecks/explain.md#explain-a-run).
 
 The module also writes these causes as text for the terminal.
 """
@@ -27,7 +27,8 @@ from tilewright.mapping.spatial import convert_spatial_mapping
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace
 from tilewright.results.records import PlacedLayer
-from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, WORKING_SHARES, render, share_text, text_table
+from tilewright.results.terminal_tables import render, text_table
+from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, WORKING_SHARES, share_text
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
@@ -111,8 +112,8 @@ class ArrayUses:
     def never_full(self) -> dict[str, int]:
         """Largest number of lanes that the mapping file fixes in any layer, by array dimension.
 
-        An array dimension is listed only if, in every layer, the file fixes the lanes along the dimension, and fixes
-        fewer lanes than the dimension has units.
+        An array dimension is listed only if the mapping file fixes its lanes in every layer, and always fixes fewer
+        lanes than the dimension has units.
         """
         found = {}
         for name, units in self.units.items():
@@ -213,7 +214,7 @@ def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
 
     If the number of lanes does not divide the size of a loop, units are idle in the last pass over the loop. If such a
     loop is unrolled along several array dimensions, the idle units are assigned to the dimension with most lanes of the
-    loop; among dimensions with equally many lanes, to the first.
+    loop. If several dimensions have equally many lanes, the first of them is chosen.
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:
@@ -301,7 +302,7 @@ class _Row:
 
     def cells(self) -> list[str]:
         """Texts, one for each side of the array: the loops along the side, and the mean share of working units along
-        it.
+        the side.
         """
         total = math.fsum(weight for weight, _ in self.weights)
         shares = [math.fsum(weight * shares[k] for weight, shares in self.weights) for k in range(len(self.sides))]
@@ -342,7 +343,8 @@ def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
     if by_file >= LEAST_SHARE * latency_cycles:
         share = share_text(by_file, latency_cycles)
         lines.append(
-            f"the best generated spatial mappings would avoid {by_file:,.0f} of these cycles ({share} of the latency);"
+            f"the best generated spatial mappings would avoid {by_file:,.0f} of the stall cycles"
+            f" ({share} of the latency);"
         )
         lines.append(
             "the mapping file fixes other spatial mappings: `tilewright advise` computes the effect of changing them"

@@ -49,8 +49,8 @@ class BatchTurn:
 
     @property
     def before(self) -> int | None:
-        """Batch next to `turned`, on the way from the present batch. With this batch, the order is not reversed. It is
-        the nearest batch that was searched between the two or, if there is none, the present batch. None if no batch
+        """Searched batch between the present batch and `turned`: the one that is nearest to `turned`. The order is not
+        reversed at this batch. If no batch in between was searched, the result is the present batch. None if no batch
         reverses the order.
         """
         if self.turned is None:
@@ -98,8 +98,8 @@ def _line(one: BatchTurn) -> str:
 
 
 def _beyond(one: BatchTurn) -> tuple[int, ...]:
-    """Searched batches beyond `one.turned`, the nearest batch that reverses the order. They are on the same side of the
-    present batch, but further from it.
+    """Searched batches beyond `one.turned`, the nearest batch that reverses the order. These are larger batches if
+    `one.turned` is larger than the present batch, and otherwise smaller batches.
     """
     turned = one.turned or one.batch
     return tuple(batch for batch in one.tried if (batch > turned if turned > one.batch else batch < turned))

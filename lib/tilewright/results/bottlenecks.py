@@ -1,7 +1,8 @@
 """Bottlenecks of a run: all parts of its energy and latency, and the limit of each layer.
 
 The terms of energy and latency are those of the ledger (`run_ledger.py`). Each temporal stall names the port for which
-the array waits. The energy of accesses is divided by memory, operand and direction (docs/bottlenecks.md#explain-a-run).
+the array waits. The energy of accesses is divided by memory, operand and direction
+(docs/bottlenecks/explain.md#explain-a-run).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ IDLE_UNITS: str = "spatial stall"
 MOVING_DATA: str = "moving data"
 WAITING: str = "calls and commands"
 """Kinds of causes of cycles. ARRAY: the array works. IDLE_UNITS: units of the array are idle. MOVING_DATA: data move.
-WAITING: calls and commands take time (docs/model.md#waiting).
+WAITING: calls and commands take time (docs/model/waiting.md).
 """
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS, CALL: WAITING, COMMAND: WAITING}
 """Causes of terms of the latency, by term. All terms that are not listed are caused by data movement."""
@@ -294,8 +295,8 @@ def share_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def totals_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table for a paper with the parts of the energy and of the latency, summed over the layers. The columns are those
-    of `share_table` without the layer, and `share`: the part as a share of its total.
+    """Table for a paper with the parts of the energy and of the latency, summed over the layers. It has the columns of
+    `share_table` except the layer. The additional column `share` has each part as a share of its total.
 
     The parts of a quantity are in descending order, and their total follows in a row with the term `all`.
     """
@@ -351,8 +352,8 @@ def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
     notes = [f"{LIMITING_RULE}."]
     if none:
         notes.append(
-            f"in {none} of {len(found.limits)} layers, no single port is the limit: the rows of these layers have no"
-            " cycles of a port."
+            f"in {none} of {len(found.limits)} layers, no single port is the limit: for these layers, the columns with"
+            " the cycles of a port are empty."
         )
     if any(len(layers) > 1 for layers in shared):
         notes.append("“x 2” after a name: sums over 2 equal layers, named by the first of them.")
@@ -377,8 +378,8 @@ def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
 
 
 def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
-    """Table with a row for each layer and port, if the hardware is not known. It has the columns for the use of the
-    port, but not the cycles that a wider port would save (`port_table`).
+    """Table of the uses of ports, with a row for each layer and port. Unlike `port_table`, it needs no hardware, but
+    does not have the cycles that a wider port would save.
     """
     import pandas
 
@@ -437,7 +438,7 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """Port that causes the temporal stall of the layer: the port with a stall of the same length. If there are several
+    """Port that causes the temporal stall of the layer: the port whose stall has the same length. If there are several
     such ports, the first in the hardware file is returned. None if the layer has no temporal stall, or if no port has a
     stall of this length.
     """

@@ -30,7 +30,7 @@ WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2
 HEAD_INCHES, TITLE_INCHES, ROOF_INCHES = 0.35, 0.55, 2.7
 CYCLE_COLOUR, ROOF_COLOUR, POINT_COLOUR = OPERAND_COLOURS[5], "#4d4d4d", OPERAND_COLOURS[4]
 OF_ROOFS = "disc: a layer; the larger the disc, the more cycles; names where there is room"
-OF_MACS = "MACs: each counts once (in TOP/s, as two operations); for layers without MACs, other operations count"
+OF_MACS = "a MAC counts as one operation (in TOP/s, as two); for layers without MACs, other operations count"
 Bar = tuple[str, dict[str, float]]
 """Pair (name of a bar, size of each stacked part of the bar by name of the part)."""
 

@@ -1,6 +1,6 @@
 """Text for the terminal on the bottlenecks of a run, for the network or for one layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
@@ -12,7 +12,8 @@ from tilewright.results.array_use import array_text
 from tilewright.results.bottlenecks import LIMITING_RULE, STALL, Bottlenecks, Share, cause_words
 from tilewright.results.port_limits import LEAST_SHARE, PortLimit, saves_enough
 from tilewright.results.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
-from tilewright.results.text_tables import NOTHING, render, share_text, text_table
+from tilewright.results.terminal_tables import render, text_table
+from tilewright.results.text_tables import NOTHING, share_text
 from tilewright.results.two_runs_text import UNITS, amount, title_of
 from tilewright.results.words import short_layer_name
 
@@ -36,12 +37,12 @@ AT_ANY_WIDTH = (
     f"and ports of any width would save less than {LEAST_SHARE:.0%} of the latency: each transfer takes at least one"
     " cycle, and the transfers of a port take turns"
 )
-"""Words on layers that wait for data and that wider ports would not make faster."""
+"""Words on layers that wait for data, but would not be faster with wider ports."""
 _LIMITED_BY = (
     "limited by: the kind of cycles with most of the layer's latency, and its share; then the port whose doubled width"
     " saves most, and the saving. The saving can be far below the share, because other ports then limit the layer"
 )
-"""Legend of the column `limited by` of layers."""
+"""Legend of the column `limited by` in the table of layers."""
 _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 
@@ -134,7 +135,7 @@ def _energy(found: Bottlenecks) -> str:
 
 
 def memory_words(share: Share) -> str:
-    """Text for a part of the energy. For accesses, it is the name of the memory, otherwise the name of the term."""
+    """Text for a part of the energy: the name of the memory for accesses, otherwise the name of the term."""
     return share.memory if share.term == ACCESSES and share.memory else words_of_term(share.term)
 
 
@@ -182,19 +183,35 @@ def _layers_without_port(found: Bottlenecks) -> list[str]:
     together = sum(one.is_limited for one in none)
     lines = [f"in {len(none)} of {len(found.limits)} layers, no single port is the limit"] if none else []
     lines += [f"{together} of these layers would be faster if several ports were wider"] if together else []
-    return [*lines, *_waiting_at_any_width(found)]
+    waiting = _waiting_cycles(found)
+    lines += _waiting_at_any_width(found, waiting)
+    rest = len(none) - together - len(waiting)
+    if rest and (together or waiting):
+        others = f"each of the other {rest} layers" if rest > 1 else "the other layer"
+        lines.append(f"{others} would save less than {LEAST_SHARE:.0%} of its latency with ports twice as wide")
+    return lines
 
 
-def _waiting_at_any_width(found: Bottlenecks) -> Iterator[str]:
-    """Line on the layers in which the array waits for data even if ports are very wide. No line if there are no such
-    layers.
+def _wait(layers: int) -> str:
+    return "waits" if layers == 1 else "wait"
+
+
+def _waiting_cycles(found: Bottlenecks) -> dict[str, float]:
+    """Cycles in which the array waits for data, by layer. Only layers that wait even if ports are very wide, for at
+    least LEAST_SHARE of their latency.
     """
     waited = {layer: _stall_cycles(found, layer) for layer, limit in found.limits.items() if limit.is_beyond_width}
-    waiting = {layer: own for layer, own in waited.items() if saves_enough(own, found.total(LATENCY, layer))}
+    return {layer: own for layer, own in waited.items() if saves_enough(own, found.total(LATENCY, layer))}
+
+
+def _waiting_at_any_width(found: Bottlenecks, waiting: Mapping[str, float]) -> Iterator[str]:
+    """Line on the layers in which the array waits for data even if ports are very wide. No line if there are no such
+    layers. `waiting` is the result of `_waiting_cycles`.
+    """
     if not waiting:
         return
     share = share_text(sum(waiting.values()), found.total(LATENCY))
-    of_layers = f"{len(waiting)} of these layers {'waits' if len(waiting) == 1 else 'wait'}"
+    of_layers = f"{len(waiting)} of these layers {_wait(len(waiting))}"
     yield f"{'the layer waits' if found.layer else of_layers} for data in {share} of all cycles, {AT_ANY_WIDTH}"
 
 
@@ -252,6 +269,8 @@ def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
         table.add_row(*row)
     told = ended_lines([f"limited by: {found.limited_by(layer)}"], "  ") if limit else ""
     if limit and not limit.is_limited_by_one:
-        told += ended_lines([*_together(limit).splitlines(), *_waiting_at_any_width(found)], "  ")
+        told += ended_lines(
+            [*_together(limit).splitlines(), *_waiting_at_any_width(found, _waiting_cycles(found))], "  "
+        )
     unknown = ended_lines([f"the limiting ports are not known: {found.unknown}"], "  ") if found.unknown else ""
     return render(table) + told + unknown if uses else unknown

@@ -1,8 +1,8 @@
 """Certainty of the order of two runs: whether a mapping that the searches did not find could reverse this order.
 
 A search with bounds gives a lower bound of the objective of a run. The bound holds for all mappings that it covers
-(docs/proofs.md#bound-of-a-network). If the lower bound of one run is above the objective of the other run, the order is
-certain.
+(docs/proofs/network-bounds.md#bound-of-a-network). If the lower bound of one run is above the objective of the other
+run, the order is certain.
 """
 
 from tilewright.base.objectives import OBJECTIVES
@@ -14,7 +14,7 @@ EQUAL = 1e-9
 
 
 def order_notice(a: RunPoint, b: RunPoint) -> str:
-    """Sentence on the order of two runs, called A and B, in the objective that both minimise.
+    """Sentence on the order of two runs, called A and B, in the objective that both runs minimise.
 
     The result is '' if the objectives differ, if the models differ, or if one of the runs is on several cores. If the
     clocks differ, the latency in the objective is in seconds.

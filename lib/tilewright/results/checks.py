@@ -1,8 +1,8 @@
 """Physical invariants of a run, verified on its artifacts; a correct result never violates an invariant.
 
-The field `detail` of a check says what was verified. If layers violate the invariant, it names these layers, with the
-numbers. The functions return failed checks instead of raising errors: the caller decides whether to stop. If the core
-is given, word widths, access costs and double-buffered memories are also checked.
+The field `detail` of a check says what was verified. If layers violate the invariant, the field names these layers,
+with the numbers. The functions return failed checks instead of raising errors: the caller decides whether to stop. If
+the core is given, word widths, access costs and double-buffered memories are also checked.
 """
 
 import math
@@ -58,8 +58,8 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def _least_size(record: LayerRecord, operand: str, memory: Memory) -> float:
-    """Lower bound of the size of an operand's data that are read from or written to its outermost memory, as a share of
-    the uncompressed data. With zeros in the data, the bound is below 1 in two cases: the memory is compressed, or the
+    """Lower bound of the size of an operand's data that move from or to its outermost memory, as a share of the
+    uncompressed data. With zeros in the data, the bound is below 1 in two cases: the memory is compressed, or the
     memory is also the innermost memory and gating leaves out reads.
     """
     key, link = ("O_final" if operand == "O" else operand), record.memory_operand_links
@@ -364,7 +364,7 @@ RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
     ("no_negative_values", "every cycle, energy, access count and utilization is finite and not negative", _negative),
     (
         "macs_conserved",
-        "operations are the product of the loop sizes, and the array can do them in the latency",
+        "the number of operations is the product of the loop sizes, and the array can do the operations in the latency",
         _mac_count,
     ),
     ("loops_cover_layer", "passes times lanes cover every dimension, for every operand", _coverage),

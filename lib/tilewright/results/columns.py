@@ -1,7 +1,7 @@
 """Columns of tables: each column has a name, a meaning, and a function that computes its value.
 
 A table is a tuple of columns over rows of one kind: runs, layers, cores, memories, or links. The tuple defines the CSV
-file, the table for notebooks and the list of columns in docs/artifacts.md.
+file, the table for notebooks and the list of columns in docs/artifacts/tables.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

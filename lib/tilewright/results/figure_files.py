@@ -95,8 +95,9 @@ image.
 
 def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, ...]:
     """Write `path_stem`.svg and .png without dates and version numbers. For a paper, write the files of
-    `_save_for_paper` instead. Returns the paths. Files for a paper of another width are kept only if they show the same
-    numbers (`other_widths`).
+    `_save_for_paper` instead. Returns the paths of the written files.
+
+    Existing files of the figure for other paper widths are deleted if they are out of date (`other_widths`).
     """
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(figure, NotedFigure):

@@ -59,8 +59,8 @@ def lighter(colour: str, white: float) -> tuple[float, float, float]:
 
 
 def memory_operand_colour(operand: str, operands: Sequence[str]) -> str:
-    """Colour of a memory operand: that of the layer operand that is linked to this memory operand by default.
-    `operands` are all memory operands.
+    """Colour of a memory operand. The layer operand that is linked to the memory operand by default has the same
+    colour. `operands` are all memory operands.
     """
     usual = {"O": "O", "I2": "W", "I1": "I"}
     return operand_colour(usual.get(operand, operand), [usual.get(name, name) for name in operands])
@@ -86,7 +86,8 @@ Unit = tuple[float, str]
 """Unit of an axis: (size, name)."""
 ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
 EDP_UNIT: Unit = (1e12, "J cycles")
-"""Unit of EDP. It is the same for all sizes, so that numbers in figures can be compared with those in tables and texts.
+"""Unit of EDP. Small and large values have the same unit, so that numbers in figures can be compared with those in
+tables and texts.
 """
 CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 _AXIS_INCHES = 0.75
@@ -94,15 +95,15 @@ _AXIS_INCHES = 0.75
 
 
 def panel_inches() -> float:
-    """Largest width of a panel, in inches. In a figure for a paper, it depends on the width of the figure; elsewhere it
-    is a constant.
+    """Largest width of a panel, in inches. In a figure for a paper, the width of the figure limits the width of a
+    panel; in a report, the limit is a constant.
     """
     sheet = sheet_inches()
     return MAX_PANEL_INCHES if sheet is None else sheet - _AXIS_INCHES
 
 
 def most_in_row(inches_each: float) -> int:
-    """Number of layers, `inches_each` wide each, that fit side by side into a panel; at least 1."""
+    """Number of layers that fit side by side into a panel if each is `inches_each` wide; at least 1."""
     # A layer can be exactly its share of the panel: rounding must not move it to the next row.
     return max(1, int(panel_inches() / inches_each + 1e-6))
 

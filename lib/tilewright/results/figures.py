@@ -250,7 +250,7 @@ class _EnergyBars:
 
     @property
     def order(self) -> str:
-        """Sentence for a caption: the order of the parts of a layer, and what share of the energy each part has."""
+        """Sentence for a caption: the order of the parts of a layer, and the share of the energy of each part."""
         parts = "parts of a bar from bottom to top" if self.is_stacked else "bars of a layer from left to right"
         return f"{parts}, with their shares of the energy of all layers: {', '.join(self.told)}"
 
@@ -500,9 +500,9 @@ def _add_latency_legend(
     pairs = [(layer.record.latency_cycles, layer.record.corrected.latency_cycles) for layer in layers]
     markers = []
     if any(corrected is not None and _is_different(latency, corrected) for latency, corrected in pairs):
-        markers.append(Line2D([], [], label=f"if over {DIFFERENCE_SHOWN:.0%} different", **MARKER))
+        markers.append(Line2D([], [], label=f"differs by over {DIFFERENCE_SHOWN:.0%}", **MARKER))
     if any(corrected is None for _, corrected in pairs):
-        markers.append(Line2D([], [], label="mapping does not fit it", **NO_FIT_MARKER))
+        markers.append(Line2D([], [], label="mapping does not fit", **NO_FIT_MARKER))
     if markers:
         add_legend(figure, markers, "corrected model", down, needs_title=True)
 

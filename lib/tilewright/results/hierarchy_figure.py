@@ -33,7 +33,7 @@ CHIP_SIZE_INCHES = (0.34, 0.14)
 ARRAY_INCHES = 0.62
 _UNITS = re.compile(r"(?<=\d) (b/cycle|pJ|mm²|instances|[KMGT]i?B|B)\b")
 MOST_ORDERED_LANES = 6
-"""Largest number of operands for which the figure tries all orders from left to right."""
+"""Largest number of operands for which the figure tries all left-to-right orders of the operands."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class _Sizes:
 
 WIDE = _Sizes(1.4, 0.25, 0.22, 0.1, 7.0, 8.5, 19.5, 15.0, 0.145, 0.42)
 NARROW = _Sizes(0.95, 0.04, 0.06, 0.05, 6.0, 6.5, 21.5, 18.5, 0.115, 0.27)
-"""NARROW: sizes for a figure for a paper in which the lanes do not fit with the sizes WIDE."""
+"""Sizes of the parts of a figure. NARROW is for a figure for a paper in which the lanes do not fit with the sizes WIDE.
+"""
 
 
 def _sizes(lanes: Sequence[str]) -> _Sizes:
@@ -135,8 +136,8 @@ def lane_order(core: Core) -> tuple[str, ...]:
 
 
 def generations(core: Core) -> list[list[int]]:
-    """Indices of the memories of each generation. The first generation has the memories that are the innermost memory
-    of all their operands. Any other memory is one generation above the highest generation of the memories directly
+    """Indices of the memories of each generation. A memory is in the first generation if it is the innermost memory of
+    each operand that it holds. Any other memory is one generation above the highest generation of the memories directly
     below it.
     """
     level: dict[int, int] = {}

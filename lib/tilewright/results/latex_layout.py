@@ -22,13 +22,15 @@ BREAKING_GAIN = 1.1
 """
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
-"""Pattern of a piece of text after which a line may end if names may be broken. A number like `-1.4%` is one piece."""
+"""Pattern of a piece of text. If names may be broken, a line may end after any piece. A number like `-1.4%` is one
+piece.
+"""
 _LETTERS = re.compile(r".{1,24}")
 """Pattern of the parts of a piece that is too long for a line."""
 _WORD = re.compile(r"[^ ]* ?")
-"""Pattern of a piece of text after which a line may end if names may not be broken."""
+"""Pattern of a word with the space after it. If names may not be broken, a line can end only after such a word."""
 _QUANTITY = re.compile(r"[\d.,]+ \S+")
-"""Number with its unit, which is never broken."""
+"""Pattern of a quantity: a number with its unit. A line never ends inside a quantity."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +149,11 @@ def scaled_layout_of(
     inches: float,
     most_inches: float,
 ) -> TableLayout:
-    """Layout of a table that does not fit the width of `inches` and that LaTeX scales down to this width. Of the
-    layouts for widths up to `most_inches`, it is the one whose scaled text is largest. A layout that breaks names, and
-    so needs several lines for most rows, counts only if it makes the text larger by the factor BREAKING_GAIN. If the
-    table fits in none of the widths, the result is the layout in the smallest font.
+    """Layout of a table that does not fit the width of `inches` and that LaTeX scales down to this width. The layouts
+    for all widths up to `most_inches` are compared, and the result is the layout whose scaled text is largest.
+
+    A layout that breaks names needs several lines for most rows. It counts only if it makes the text larger by the
+    factor BREAKING_GAIN. If the table fits in none of the widths, the result is the layout in the smallest font.
     """
     best, best_points = None, 0.0
     for step in range(int((most_inches - inches) / _STEP_INCHES) + 1):
@@ -209,8 +212,8 @@ def _longest_piece(cells: Sequence[str], heading: Sequence[str], size: FontSize,
 
 def _shared(spare: float, natural: dict[int, float], least: dict[int, float]) -> dict[int, float]:
     """Widths of the columns that must become narrower, by index, so that all columns together take at most `spare`. The
-    widest columns are reduced first, and no column below its width in `least`. Columns that keep their width in
-    `natural` are left out.
+    widest columns are reduced first. No column becomes narrower than its width in `least`. Columns that keep their
+    width in `natural` are left out.
     """
     low, high = 0.0, max(natural.values())
     for _ in range(40):

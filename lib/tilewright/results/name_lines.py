@@ -9,13 +9,13 @@ from tilewright.results.latex_layout import pieces
 
 MOST_LINES = 4
 LINE_INCHES = 0.125
-"""Height of a line of a name, in inches, with its part of the gap to the next row."""
+"""Height in inches of one line of a name, including a share of the gap between rows."""
 
 
 def break_names(axes: Axes, lines: int) -> None:
-    """Write each name beside the vertical axis on several lines, if needed. No line is longer than the longest name
-    divided by `lines`, unless it cannot be broken. A line ends only between words, or after a separator such as `_` or
-    `/` inside a word.
+    """Write each name beside the vertical axis on several lines, if needed. A line has at most (length of the longest
+    name / `lines`) characters; only a part that cannot be broken can be longer. A line ends only between words, or
+    after a separator such as `_` or `/` inside a word.
     """
     names = [label.get_text().replace("\n", "") for label in axes.get_yticklabels()]
     most = ceil(max(map(len, names), default=0) / lines)

@@ -142,7 +142,7 @@ class _Sizes:
     """Sizes of the parts of a figure. REPORT_SIZES are for a report, and PAPER_SIZES for a paper."""
 
     loop: float
-    """Width in inches of the text of a temporal loop at the left of the figure, without its indentation."""
+    """Width in inches of the text of a temporal loop at the left of the figure, without the indentation of the loop."""
     indent: float
     column: float
     """Width of the column of an operand, in inches."""
@@ -268,7 +268,7 @@ def _draw_title(canvas: Canvas, record: LayerRecord, name: str) -> None:
     cost = f"{_energy(record.energy_pj)}, {record.latency_cycles:,.0f} cycles"
     canvas.title(
         MARGIN_INCHES,
-        name or layer.name,
+        f"Layer {name or layer.name}",
         f"{kind} on {record.core}{also}{more}",
         str(layer.equation),
         ", ".join(f"{dimension} {size}" for dimension, size in layer.loop_sizes.items()),

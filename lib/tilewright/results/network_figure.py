@@ -118,8 +118,9 @@ def _apart(aims: Sequence[float], widths: Sequence[float]) -> list[float]:
     """Positions of the centres of items in a row, in ascending order and without overlaps. The sum of squared distances
     to the wanted positions `aims` is as small as possible. `widths` are the widths of the items.
 
-    The method subtracts from each aim the position of its item in a row in which all items touch. An isotonic
-    regression of these differences gives the positions: neighbours that would overlap move as one block.
+    The items are first placed side by side, so that neighbours touch. The wanted shift of an item is its aim minus its
+    first position. An isotonic regression of the wanted shifts gives the result: neighbours that would overlap get the
+    same shift.
     """
     starts = [0.0]
     for first, second in pairwise(widths):
@@ -163,7 +164,7 @@ def network_figure(workload: Workload) -> Figure:
 
     with figure_style():
         canvas = Canvas(width, height)
-        canvas.title(MARGIN_INCHES, f"{workload.name}: {len(workload.nodes)} nodes", _WORDS)
+        canvas.title(MARGIN_INCHES, f"Network {workload.name}: {len(workload.nodes)} nodes", _WORDS)
         for path in layout.paths:
             _draw_edge(canvas, [inches(place) for place in path])
         for node in workload.nodes:

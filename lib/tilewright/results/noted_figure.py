@@ -57,8 +57,8 @@ class NotedFigure(Figure):
         self.numbers: Callable[[], pandas.DataFrame] | None = None
         """Function that makes the table of the shown numbers, with full precision, in base units."""
         self.words: dict[Axes, tuple[str, str]] = {}
-        """Words for the axes of each panel that has no axis labels in a report: (word for the horizontal axis, word for
-        the vertical axis), by axes object. '' means that the axis has no word.
+        """Axis labels of panels that have such labels only in a paper: panel -> (label of the horizontal axis, label of
+        the vertical axis). '' means that the axis has no label.
         """
 
     def note(
@@ -73,12 +73,19 @@ class NotedFigure(Figure):
         legend, and the lines that the text file has below the caption (`further`).
 
         Line breaks in the title and in the lines are replaced by visible escapes, so a name in them cannot begin a new
-        line of the caption. Empty lines are left out. `handles` are added to the existing entries of the legend.
+        line of the caption. Empty lines are left out. Each line begins with a capital letter, because it is a sentence
+        of the caption; therefore, neither the title nor a line may begin with a name. `handles` are added to the
+        existing entries of the legend.
         """
-        self.caption_title, self.caption_lines = visible(title), tuple(visible(line) for line in lines if line)
-        self.further_lines = tuple(visible(line) for line in further if line)
+        self.caption_title, self.caption_lines = visible(title), tuple(sentence(line) for line in lines if line)
+        self.further_lines = tuple(sentence(line) for line in further if line)
         self.numbers = numbers
         self.handles += tuple(handles)
+
+
+def sentence(line: str) -> str:
+    """Line of a caption: the first letter is a capital letter, and line breaks are visible escapes."""
+    return visible(line[:1].upper() + line[1:])
 
 
 def name_axes(panel: Axes, across: str = "", upwards: str = "") -> None:

@@ -1,8 +1,8 @@
 """Smallest change of one uncertain number that reverses the order of two runs, computed exactly.
 
-A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, in the
-energy of an access of each memory, in each further term of the energy (such as a term of a plug-in), and in the clock
-period. Its latency is linear in the clock period. Mappings stay unchanged.
+A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in each of these numbers: the
+energy of a MAC, the energy of an access of each memory, each further term of the energy (such as a term of a plug-in),
+and the clock period. The latency of a run is linear in the clock period. Mappings stay unchanged.
 
 Classes for other uncertain numbers, such as bandwidths, override `changes`, `difference`, `share` and `turning_factor`.
 """
@@ -28,8 +28,8 @@ LARGEST_FACTOR = 10.0
 """Largest factor, up or down, by which a number without a known range is changed."""
 MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memories", "clock", "bandwidth"
 TERM_ENERGY = "energy of a term"
-"""Kinds of uncertain numbers. TERM_ENERGY: all energy of one further term, such as a term of a plug-in or a circuit of
-an in-memory array."""
+"""Kind of uncertain number: all energy of one further term, such as a term of a plug-in or a circuit of an in-memory
+array."""
 NEGLIGIBLE = 1e-9
 """Relative difference below which two numbers count as equal."""
 HELD = (
@@ -83,8 +83,8 @@ class UncertainNumber:
     kind: str
     """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, TERM_ENERGY, CLOCK or BANDWIDTH."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
-    """Hardware parts whose costs or speed the number determines: a tuple of names for each run. () for a run that does
-    not depend on the number.
+    """Names of the hardware parts whose costs or speed depend on the number: a tuple for each run. The tuple is () for
+    a run that does not depend on the number.
     """
     runs: tuple[ChangedRun, ChangedRun]
     low: float
@@ -116,8 +116,8 @@ class UncertainNumber:
         return self.difference(measure, factor, first) / self.runs[first].value(measure, at)
 
     def turning_factor(self, measure: str, first: int) -> float | None:
-        """Factor nearest to 1 (as a ratio) at which both runs are equal; beyond it, their order is reversed. None if no
-        positive factor reverses the order.
+        """Factor nearest to 1 (as a ratio) at which both runs are equal. Beyond this factor, the order of the runs is
+        reversed. None if no positive factor reverses the order.
         """
         ahead, behind = (self.runs[place].polynomial(measure) for place in (first, 1 - first))
         rows = [b - a for a, b in zip(ahead, behind, strict=True)]
@@ -162,7 +162,7 @@ class OrderTurn:
     number_count: int = 0
     """Number of uncertain numbers on which the measure depends."""
     kinds: tuple[str, ...] = ()
-    """Kinds of these numbers."""
+    """Kinds of the uncertain numbers on which the measure depends."""
     bandwidth: Turn | None = None
     """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that reverses the order. None if
     no such change reverses the order.
@@ -192,9 +192,9 @@ def order_turns(
 def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     """Uncertain numbers of two runs: energies of a MAC, of memories and of further terms, and clock frequencies.
 
-    Static powers are not among these numbers; a change of a clock changes their energy. An energy is one number for
-    both runs if it has the same source in both: a law of the library of costs, or a part that is equal in both hardware
-    files.
+    Static powers are not uncertain numbers of their own: their energy follows from the clock. An energy is one number
+    for both runs if both runs take it from the same source: a law of the library of costs, or a part that is equal in
+    both hardware files.
 
     For some runs, such as runs on several cores, the costs of the single parts are not known. Such a run has only two
     kinds of uncertain numbers: its clock, and memory energies with a known range.
@@ -263,7 +263,7 @@ def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> st
 
 
 def _size_of_change(turn: Turn) -> tuple[float, bool]:
-    """Sort key: size of a change as a ratio. Of equal sizes, an increase comes first."""
+    """Sort key: size of a change as a ratio. Of two changes of equal size, the increase comes first."""
     return round(abs(math.log(turn.factor)), 9), turn.factor < 1
 
 
@@ -321,8 +321,8 @@ def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
 
 
 def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
-    """Uncertain energies of memories. Memories whose costs come from the same law with the same range are one number.
-    Memories without a range are one number if they are the same part (`_is_same_part`).
+    """Uncertain energies of memories. Memories share one number if their costs come from the same law with the same
+    range. Memories without a range share one number if they are the same part (`_is_same_part`).
     """
     costs = [memory for ledger in pair if ledger.run.costs for memory in ledger.run.costs.memories]
     ranges = {(part.law, part.low, part.high) for ledger in pair for part in ledger.run.cost_parts}
@@ -342,8 +342,8 @@ def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumb
 
 
 def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Iterator[UncertainNumber]:
-    """Uncertain energies of memories without a known range. Memories whose laws are in `ranged`, the laws with a known
-    range, are left out.
+    """Uncertain energies of the memories whose costs have no known range. `ranged` has the laws with a known range;
+    memories with costs from these laws are left out.
     """
     groups: list[list[tuple[int, MemoryPart]]] = []
     for place, ledger in enumerate(pair):
@@ -368,8 +368,8 @@ def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Itera
 
 
 def _term_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
-    """Energies of the further terms: terms of plug-ins and of the circuits of in-memory arrays. Both runs share the
-    number of a term if their attributes in the hardware file are equal.
+    """Energies of the further terms: terms of plug-ins and of the circuits of in-memory arrays. A term is one number
+    for both runs if both runs have energy in this term, and if all attributes in the two hardware files are equal.
     """
     figures = [None if ledger.run.costs is None else ledger.run.costs.figures for ledger in pair]
     known = {MAC, ACCESSES, ARRAYS, NO_TERM, *power_terms()}
@@ -453,7 +453,7 @@ def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
     """True if two memories are the same part.
 
     Memories from the library of costs are the same if their laws are equal. Other off-chip memories are the same if
-    their energies per bit are equal, and other on-chip memories if all their properties are equal.
+    their energies per bit are equal. Other on-chip memories are the same if all their properties are equal.
     """
     if one.law or other.law:
         return one.law == other.law
@@ -568,7 +568,7 @@ def _limits(one: OrderTurn) -> str:
 
 
 def _considered(one: OrderTurn) -> str:
-    """Kinds of the numbers for which no change reverses the order, as text; '' if there are none."""
+    """Kinds of uncertain numbers on which the measure depends, as text in brackets; '' if there are none."""
     return f" (numbers: {', '.join(one.kinds)})" if one.kinds else ""
 
 

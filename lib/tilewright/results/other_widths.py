@@ -1,8 +1,8 @@
-"""Out-of-date files for a paper of another width, and their removal.
+"""Removal of out-of-date figures and tables in the folder of a report.
 
-The folder of a report can have a figure or a table for both widths of a paper. If a command writes other numbers for
-one width, the files for the other width are out of date. The command removes them and says so. Files with the present
-numbers stay.
+The folder can have the files of a figure or a table for both column widths of a paper. If a command writes new numbers
+for one width, the files for the other width are out of date. The command removes them and says so. Files with the
+present numbers stay.
 """
 
 import glob
@@ -92,9 +92,8 @@ def latex_files(stem: Path, width: str) -> list[Path]:
 
 
 def remove_other_tables(stem: Path, markdown: str) -> None:
-    """Remove the LaTeX files of the table `stem` for other widths, if the text of its Markdown file is not `markdown`.
-
-    If the command writes no Markdown file, a Markdown file with another text is removed too.
+    """Remove old files of the table `stem`, unless its Markdown file has the text `markdown`. Old files are the LaTeX
+    files for other widths and, if the command writes no Markdown file, the Markdown file.
     """
     text = stem.with_name(f"{stem.name}.md")
     if text.is_file() and text.read_bytes() == markdown.encode():

@@ -24,7 +24,7 @@ from matplotlib.transforms import Bbox
 
 from tilewright.base.errors import InputError, Problem
 from tilewright.results.name_lines import MOST_LINES, break_names, names_inches
-from tilewright.results.noted_figure import NUMBER_TEXT, PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure
+from tilewright.results.noted_figure import NUMBER_TEXT, PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure, sentence
 from tilewright.results.number_axes import LEAST_LABELS, DistinctFormatter, labels, number_axis
 from tilewright.results.sheet import LEAST_POINTS, PAGE_INCHES, SHEET_HEIGHT_INCHES
 
@@ -71,8 +71,8 @@ class _Panel:
 
 
 def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
-    """Arrange the panels of a figure so that the figure is `width_inches` wide. Returns the caption, which replaces the
-    title, and after an empty line the further lines of the figure.
+    """Arrange the panels of a figure so that the figure is `width_inches` wide. Returns a text: the caption (which
+    replaces the title), then an empty line and the further lines of the figure.
     """
     FigureCanvasAgg(figure)
     figure.set_layout_engine("none")
@@ -95,7 +95,7 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
         else:
             break
     if figure.words_of_marks and any(text.get_visible() for text in _small_texts(figure)):
-        caption.append(figure.words_of_marks)
+        caption.append(sentence(figure.words_of_marks))
     if figure.place_numbers is not None:
         figure.place_numbers()
     caption += _hide_numbers(figure)
@@ -151,7 +151,7 @@ def _remove_empty(panels: Sequence[_Panel]) -> Iterator[str]:
         axes = panel.first
         if not axes.has_data() and len(panels) > 1:
             title = axes.get_title(loc="left") or axes.get_title()
-            yield ": ".join(filter(None, [title, *(text.get_text() for text in axes.texts)]))
+            yield ": ".join(filter(None, ["Not drawn", title, *(text.get_text() for text in axes.texts)]))
             for one in panel.axes:
                 one.remove()
 
@@ -168,7 +168,7 @@ def _caption(figure: NotedFigure, panels: Sequence[_Panel]) -> Iterator[str]:
     for letter, (panel, texts) in zip(_letters(), told.items(), strict=False):
         if len(panels) > 1:
             panel.first.set_title(f"({letter})", loc="left", fontsize=LABEL_POINTS, pad=3)
-        explained.append(f"({letter}) {', '.join(texts)}" if len(panels) > 1 else ", ".join(texts))
+        explained.append(f"({letter}) {', '.join(texts)}" if len(panels) > 1 else f"Shown: {', '.join(texts)}")
     if explained:
         yield "; ".join(explained)
 
@@ -272,8 +272,8 @@ def _place_panels(figure: NotedFigure, panels: Sequence[_Panel], width: float) -
 
 
 def _break_long_names(figure: NotedFigure, panels: Sequence[_Panel], width: float) -> None:
-    """Write the names of rows on several lines where they would leave less than LEAST_NAMED_INCHES of `width` to the
-    plot."""
+    """Write the names of rows on several lines, if names on one line would leave less than LEAST_NAMED_INCHES of
+    `width` to the plot."""
     room = width - 2 * MARGIN_INCHES - GAP_INCHES - LEAST_NAMED_INCHES
     for panel in (panel for panel in panels if panel.has_names):
         for lines in range(2, MOST_LINES + 1):
@@ -359,8 +359,8 @@ def _rows(panels: Sequence[_Panel], columns: int) -> Iterator[list[_Panel]]:
 
 
 def _height(panel: _Panel, width: float, ratio: float) -> float:
-    """Height of a panel without its texts, in inches. If both axes have numbers, it is at most `ratio` times
-    the width.
+    """Height of a panel without its texts, in inches. If both axes have numbers, the height is limited to `ratio` times
+    the width. The height is never less than LEAST_HEIGHT_INCHES.
     """
     if panel.has_names:
         return max(LEAST_HEIGHT_INCHES, panel.height_inches * CATEGORY_SCALE, names_inches(panel.first))
@@ -403,7 +403,7 @@ def _legend(figure: NotedFigure, width: float) -> float:
 
 
 UNBROKEN_SPACE = "\N{NO-BREAK SPACE}"
-"""Space within a unit while a label is wrapped, so that no line ends in the unit."""
+"""Character that replaces each blank of a unit while a label is wrapped, so that no line ends within the unit."""
 
 
 def _fit_labels(panel: _Panel) -> None:
@@ -426,7 +426,7 @@ def _fit_labels(panel: _Panel) -> None:
 
 
 def _unbroken(unit: re.Match[str]) -> str:
-    """Unit in which no line can end."""
+    """Text of a unit in which no line can end, because its spaces are non-breaking spaces."""
     return unit[0].replace(" ", UNBROKEN_SPACE)
 
 

@@ -48,6 +48,8 @@ UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
 """Units for the columns of a table, by ending of the column name, as pairs (factor, unit) with the largest unit first.
 One unit is `factor` times the unit in which the column is stored.
 """
+TOO_MANY_ROWS = "no option leaves out rows: delete the rows that the paper does not need from this file"
+"""Words on what to do with a table that has too many rows for a paper."""
 Units = Mapping[str, tuple[float, str]]
 """Units by ending of a column name, as pairs (factor, unit)."""
 USUAL_UNITS: Units = {"_pj": (1e6, "µJ"), "_pj_cycles": (1e12, "J cycles")}
@@ -61,10 +63,11 @@ class CommonUnits(dict[str, tuple[float, str]]):
 
 
 MOST_UNITS = 1e5
-"""Upper limit for readable numbers: in a readable unit, the largest number of the column is below this limit."""
-MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
+"""Limit for readable units: the largest number of a column, in a readable unit, is below this limit."""
+MOST_DECIMALS, MOST_DECIMALS_OF_GAPS, DIGITS, LEAST_DIGITS = 3, 2, 4, 2
 """Rule for the decimals of a column. The largest number of the column shows at least DIGITS digits, and the smallest
-number at least LEAST_DIGITS digits. There are never more than MOST_DECIMALS decimals.
+number at least LEAST_DIGITS digits. There are never more than MOST_DECIMALS decimals, and never more than
+MOST_DECIMALS_OF_GAPS decimals of the gap to a lower bound.
 """
 
 
@@ -97,7 +100,8 @@ class PaperTable:
     ) -> "PaperTable":
         """Table in the units `usual`. If its numbers are not readable in these units, the table has other units, unless
         `usual` are `CommonUnits`. All columns of one quantity, such as energies, have one unit, so that a reader can
-        compare their numbers. `notes` are sentences below the table, and LaTeX prints those in `below`.
+        compare their numbers. `notes` are sentences below the table; in LaTeX, these sentences are comments. `below`
+        are sentences that LaTeX prints.
         """
         units, same = _units(table, usual), _same(table)
         table = table.drop(columns=list(same))
@@ -108,7 +112,8 @@ class PaperTable:
             factor, heading = _heading(name, units) if is_number else (1.0, _words(name))
             headings.append(heading)
             numbers.append(is_number)
-            columns.append(_number_cells(values, factor) if is_number else [*map(_text, values)])
+            most = MOST_DECIMALS_OF_GAPS if name.endswith("gap") else MOST_DECIMALS
+            columns.append(_number_cells(values, factor, most) if is_number else [*map(_text, values)])
         told = tuple(f"{_words(name)} {text}" for name, text in same.items())
         return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)), told, tuple(notes), tuple(below))
 
@@ -148,8 +153,8 @@ class PaperTable:
         return scaled_layout_of(self.headings, self.rows, self.are_numbers, inches, PAGE_INCHES), False
 
     def latex(self, inches: float | None = None) -> str:
-        """Table in LaTeX, for the package booktabs; the files of `latex_files`, one below the other. If no width is
-        given, the table has the size of the surrounding text.
+        """Table in LaTeX, for the package booktabs: the contents of all files of `latex_files`, one below the other. If
+        no width is given, the table has the size of the surrounding text.
         """
         if inches is not None:
             return "\n".join(self.latex_files(inches))
@@ -176,7 +181,7 @@ class PaperTable:
         if not does_fit and points < LEAST_POINTS:
             found.append(f"its text has {points:.1f} points, because a name is too long for {inches:g} inches")
         if not row_parts(parts):
-            found.append(f"{len(self.rows):,} rows are taller than {MOST_FILES} pages: leave out rows")
+            found.append(f"{len(self.rows):,} rows are taller than {MOST_FILES} pages; {TOO_MANY_ROWS}")
         return found
 
     def latex_files(self, inches: float) -> tuple[str, ...]:
@@ -200,18 +205,19 @@ class PaperTable:
         written = []
         for number, file in enumerate(files, 1):
             lines = [f"% part {number} of {len(files)}"] if len(files) > 1 else []
-            for part in file:
-                below = self.below if part is files[-1][-1] else ()
-                lines += [r"\par\medskip"] * (part is not file[0]) + _sized(part, does_fit, below)
-            written.append(_lines([*told, *lines]))
+            below = self.below if file is files[-1] else ()
+            written.append(_lines([*told, *lines, *_sized(file, does_fit, below)]))
         return tuple(written)
 
 
-def _sized(part: Part, does_fit: bool, below: Sequence[str]) -> list[str]:
-    """LaTeX lines of a part in its font. If it does not fit its sheet, LaTeX scales it down."""
-    lines, size = _tabular(part, below), part.layout.size
-    if not does_fit:
-        lines = [_SCALED, *lines, "}"]
+def _sized(file: Sequence[Part], does_fit: bool, below: Sequence[str]) -> list[str]:
+    """LaTeX lines of the parts of a file, which are below each other in one font. `below` are sentences below the last
+    part. If the parts do not fit their sheet, LaTeX scales them down.
+    """
+    lines, size = [], file[0].layout.size
+    for part in file:
+        tabular = _tabular(part, below if part is file[-1] else ())
+        lines += [r"\par\medskip"] * (part is not file[0]) + (tabular if does_fit else [_SCALED, *tabular, "}"])
     if size.command:
         gap = rf"\setlength{{\tabcolsep}}{{{size.gap_points:g}pt}}"
         lines = [rf"\begingroup{size.command}{gap}", *lines, r"\endgroup"]
@@ -319,9 +325,9 @@ def write_in_paper(
 
 
 def _write_files(table: PaperTable, text: str, stem: Path, inches: float) -> list[Path]:
-    """Write the Markdown file with `text`, and the LaTeX files of a table. Files of the same width that an earlier
-    command has written and that are not written again are removed. Returns the paths. Notices of the command report
-    three cases: there are several LaTeX files, LaTeX scales the text below LEAST_POINTS, or the rows are too many for
+    """Write the Markdown file with `text`, and the LaTeX files of a table. Returns the paths. LaTeX files of an earlier
+    command are removed if they have the same width and are not written again. Notices of the command report three
+    cases: there are several LaTeX files, LaTeX scales the text below LEAST_POINTS, or the rows are too many for
     MOST_FILES files.
     """
     markdown_end, latex_end = table_suffixes()
@@ -352,8 +358,9 @@ def paper_tables(
     """Pairs (end of the file name, table for a paper).
 
     A table with a column QUANTITY gives one table for each quantity. `columns` are the columns to keep; () keeps all
-    columns. Empty columns are left out. `notes` are sentences below each table, and LaTeX prints those in `below`. If
-    there are several quantities, a sentence in `below` begins with its quantity, such as `energy_pj: `.
+    columns. Empty columns are left out. `notes` are sentences below each table, as comments in LaTeX. `below` are
+    sentences that LaTeX prints. If there are several quantities, a sentence in `below` begins with its quantity, such
+    as `energy_pj: `.
     """
     for end, quantity, part in _by_quantity(table, columns):
         own = below
@@ -365,8 +372,9 @@ def paper_tables(
 def _by_quantity(
     table: "pandas.DataFrame", columns: Sequence[str] = ()
 ) -> "Iterator[tuple[str, str, pandas.DataFrame]]":
-    """Triples (end of the file name, quantity, table): one for each quantity of a table with a column QUANTITY, with
-    the unit in the names of its columns. For any other table, one triple with '' for the quantity."""
+    """Triples (end of the file name, quantity, table). If a table has the column QUANTITY, there is one triple for each
+    quantity, and the names of the columns end with the unit of the quantity. For any other table, there is one triple
+    with '' for the quantity."""
     kept = table[[name for name in columns if name in table]] if columns else table
     if QUANTITY not in kept:
         yield "", "", _with_content(kept)
@@ -382,7 +390,7 @@ def _by_quantity(
 
 def common_units(tables: "Iterable[tuple[pandas.DataFrame, Sequence[str]]]", usual: Units = USUAL_UNITS) -> CommonUnits:
     """Units for all tables of a report, chosen from the numbers of all its tables. `tables` has pairs (table, columns
-    that it has in a paper; () for all columns).
+    of the table in a paper). The columns are () if a paper has all columns of the table.
 
     The unit in `usual` is taken if the largest number is at least 1 and below MOST_UNITS in this unit; otherwise, the
     unit is that of `readable_unit`. The small numbers of one table therefore do not change the unit of all others.
@@ -403,11 +411,11 @@ def common_units(tables: "Iterable[tuple[pandas.DataFrame, Sequence[str]]]", usu
 
 
 def _same(table: "pandas.DataFrame") -> dict[str, str]:
-    """Text columns in which all rows have the same text: name of the column -> text. {} for a table with fewer than two
-    rows.
+    """Text columns in which all rows have the same text, as texts by name of the column. {} for a table with fewer than
+    two rows.
 
-    If this holds for all text columns of the table, the first of them is left out of the result, so that the table
-    keeps one text column.
+    The table must keep one text column. If the result would contain all text columns of the table, the first one is
+    left out.
     """
     if len(table) < 2:
         return {}
@@ -470,8 +478,8 @@ def readable_unit(
 
     A unit is readable if the largest value is at least 1 and below MOST_UNITS in this unit, and the smallest value
     above 0 shows LEAST_DIGITS digits. The result is the unit `usual` if it is readable, and otherwise the largest
-    readable unit. If no unit is readable, the result is the largest unit in which the largest value is at least 1 or,
-    if there is none, the smallest unit.
+    readable unit. If no unit is readable, the result is the largest unit in which the largest value is at least 1. If
+    there is no such unit, the result is the smallest unit.
     """
     largest = max(values, default=0.0)
     smallest = min((value for value in values if value), default=0.0)
@@ -513,13 +521,13 @@ def _text(value: Any) -> str:
     return NOTHING if _is_missing(value) else str(value)
 
 
-def _number_cells(values: Sequence[Any], factor: float) -> list[str]:
-    """Cells of a column of numbers, all with the same number of decimals. A number that would be shown as 0 is written
-    as `<` and the smallest number with these decimals.
+def _number_cells(values: Sequence[Any], factor: float, most: int) -> list[str]:
+    """Cells of a column of numbers, all with the same number of decimals, at most `most`. A number that would be shown
+    as 0 is written as `<` and the smallest number with these decimals.
     """
     scaled = [None if _is_missing(value) else value / factor for value in values]
     is_whole = factor == 1 and all(value is None or float(value).is_integer() for value in scaled)
-    decimals = 0 if is_whole else _decimals([abs(value) for value in scaled if value])
+    decimals = 0 if is_whole else min(most, _decimals([abs(value) for value in scaled if value]))
     least = 10.0**-decimals
     return [NOTHING if value is None else _number(value, decimals, least) for value in scaled]
 

@@ -25,7 +25,8 @@ from tilewright.results.records import Summary
 from tilewright.results.run_point import RunPoint, run_label
 from tilewright.results.run_text import NOT_SAID, area_text, assumption, bits_text, could_keep, setting_of, setting_text
 from tilewright.results.static_parts import static_parts_of
-from tilewright.results.text_tables import render, share_text, text_table
+from tilewright.results.terminal_tables import render, text_table
+from tilewright.results.text_tables import share_text
 from tilewright.results.uncertainty import (
     SAMPLES,
     UncertainRun,
@@ -85,7 +86,7 @@ class ComparableRuns:
     """
     order_lines: tuple[str, ...] = ()
     """Sentences on the changes that would reverse the order of the two best runs, at most one for each measure. The
-    last sentence says which changes were considered. () if this was not computed.
+    last sentence says which changes were considered. () if these changes were not computed.
     """
 
     @property
@@ -110,13 +111,13 @@ class ComparableRuns:
 
     @cached_property
     def one_sided(self) -> str:
-        """Text on memories whose energy has a range in some of the runs only; '' if there are none."""
+        """Text on memories whose energy has a range in some runs, but not in all runs; '' if there are none."""
         return one_sided_ranges(self.candidates)
 
     @property
     def warning(self) -> str:
-        """Warning that the comparison ignores an advantage of larger memories: they could keep data between layers. ''
-        if no compared run could keep such data.
+        """Warning that the comparison ignores an advantage of larger memories: a larger memory could keep data that one
+        layer passes to another. '' if no compared run could keep such data.
         """
         cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
         if not cores:
@@ -225,9 +226,8 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
-    """Pairs (name of an option, its value as text). There is one exception: a mapping file can override the option
-    `exploit_data_locality`. The memories in which data stay between layers therefore replace this option if they are
-    known.
+    """Pairs (name of an option, its value as text). The memories in which data stay between layers replace the option
+    `exploit_data_locality` if they are known, because a mapping file can override this option.
     """
     for key, value in options.items():
         if key != "exploit_data_locality" or between_layers == NOT_SAID:
@@ -237,8 +237,8 @@ def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[
 
 
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """Option with the amount of work that has costs, as a tuple with one pair (COSTED, text); () if the summary has no
-    coverage.
+    """Amount of work that has costs, in the form of an option: a tuple with one pair (COSTED, text). () if the summary
+    has no coverage.
 
     Only runs with equal amounts can be compared, because work without costs counts as free.
     """
@@ -444,9 +444,9 @@ def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
 
 
 def _network_text(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Text that distinguishes the network of a run from other networks of the same name. It has the bits of the
-    operands if these bits differ, and the beginning of the digest of the network if more than the bits differs, or if
-    the difference is not known.
+    """Text that distinguishes the network of a run from other networks of the same name. The text has the bits of the
+    operands if these bits differ. It also has the beginning of the digest of the network if the networks differ in more
+    than the bits, or if the difference is not known.
 
     `others` has one run of each group whose model reads the network in the same way, including the group of `point`.
     """

@@ -150,7 +150,8 @@ def _subtitle(group: ComparableRuns) -> list[str]:
 
 def _caption(group: ComparableRuns) -> Iterator[str]:
     """Lines of the caption: the explanation, and the name of the run for each number."""
-    yield from _subtitle(group)
+    first, *others = _subtitle(group)
+    yield from (f"Options of these runs: {first}" if group.difference else first, *others)
     yield "; ".join(f"{number}: {run_label(point)}" for number, point in enumerate(group.candidates, 1))
 
 
@@ -205,21 +206,27 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
 
 
 def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Set the range of each axis: the range of the values, and a margin. An axis is logarithmic if its values differ by
-    a large factor. A linear axis begins at 0 if 0 is within the margin.
-    """
+    """Set the range of each axis to the `axis_range` of its values."""
     for axis, values, set_scale, set_limits in (
         (axes.xaxis, x, axes.set_xscale, axes.set_xlim),
         (axes.yaxis, y, axes.set_yscale, axes.set_ylim),
     ):
-        least, most = float(values.min()), float(values.max())
-        if least > 0 and most / least >= LOG_FROM:
+        low, high, is_log = axis_range(values)
+        if is_log:
             set_scale("log")
-            set_limits(least / 1.6, most * 1.9)
-        else:
-            room = ROOM * (most - least) or ROOM * most or 1.0
-            set_limits(0 if 0 <= least <= room else least - room, most + room)
+        set_limits(low, high)
         number_axis(axis)
+
+
+def axis_range(values: np.ndarray) -> tuple[float, float, bool]:
+    """Triple (lower end, upper end, whether the axis is logarithmic) of an axis: the range of the values, and a margin.
+    An axis is logarithmic if its values differ by a large factor. A linear axis begins at 0 if 0 is within the margin.
+    """
+    least, most = float(values.min()), float(values.max())
+    if least > 0 and most / least >= LOG_FROM:
+        return least / 1.6, most * 1.9, True
+    room = ROOM * (most - least) or ROOM * most or 1.0
+    return 0.0 if 0 <= least <= room else least - room, most + room, False
 
 
 def draw_stairs(axes: Axes, points: Sequence[tuple[float, float]], colour: str, zorder: float) -> None:
@@ -277,8 +284,8 @@ def _marker_sizes(group: ComparableRuns) -> list[float]:
 
 
 def _coinciding(points: np.ndarray) -> list[list[int]]:
-    """Groups of points that look like one point, each as a list of the indices of its points. `points` are positions in
-    points of type: array of shape (number of points, 2).
+    """Groups of points that look like one point in the figure. A group is a list of indices in `points`. `points` has
+    the positions in the figure, in typographic points: array of shape (number of points, 2).
     """
     found: list[list[int]] = []
     for index, point in enumerate(points):

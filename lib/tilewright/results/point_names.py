@@ -11,9 +11,9 @@ from matplotlib.transforms import Bbox
 from tilewright.base.harmless import visible
 
 NAME_POINTS, GAP_POINTS = 6.0, 2.0
-"""Size of the text, and gap between a point and its name, in points."""
+"""Size of the text of a name, and gap between a point of the plot and its name, in points of type."""
 SAME_POINTS = 3.0
-"""Distance below which two points of a plot look like one, in points of type. Only the first of the two gets a name."""
+"""Distance in 1/72 inch. Two closer markers of a plot look like one, so only the first of them gets a name."""
 SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 """Sides of a point on which its name can be, as pairs (right, up). The preferred side comes first."""
 LINE_STEPS = 200
@@ -67,7 +67,7 @@ def place_names(
 
 
 def _put(text: Text, side: tuple[int, int], radius: float) -> None:
-    """Move a name to a side of its point. `radius` is the radius of the marker of the point, in points of type."""
+    """Move a name to a side of its point. `radius` is the radius of the point's marker in 1/72 inch."""
     right, up = side
     reach = (radius + GAP_POINTS) * (1.0 if 0 in side else 0.75)
     text.set(

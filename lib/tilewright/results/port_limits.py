@@ -1,4 +1,4 @@
-"""Ports of memories that limit a layer, and rooflines of array and ports (docs/bottlenecks.md#explain-a-run).
+"""Ports of memories that limit a layer, and rooflines of array and ports (docs/bottlenecks/explain.md#explain-a-run).
 
 For each port, the cost model computes the latency of the layer's mapping on a core with this port twice as wide. If no
 single port saves enough cycles, the smallest set of ports that saves enough is found in the same way. The numbers are
@@ -26,7 +26,7 @@ UNLIMITED = 2**20
 """Factor by which the width of every port is multiplied, so that each transfer takes one cycle."""
 LEAST_SHARE = 0.01
 """Smallest saving, as a share of the latency, with which a port counts as limiting
-(docs/bottlenecks.md#explain-a-run).
+(docs/bottlenecks/explain.md#explain-a-run).
 """
 WIDER_SAVES = "cycles that twice the width saves"
 _ANY_CYCLE = 1e-9
@@ -84,7 +84,7 @@ class PortLimit:
 
     @property
     def runner_up(self) -> Widened | None:
-        """Port whose double width saves the second most cycles; None if it saves no cycle."""
+        """Port with the second largest saving from a double width, in cycles. None if this port saves no cycle."""
         return self._helping(1)
 
     @property
@@ -101,11 +101,11 @@ class PortLimit:
 
     @property
     def named(self) -> Widened | None:
-        """Port, or set of ports, that is presented as the limit in reports.
+        """Port, or set of ports, that reports present as the limit.
 
-        If the port `limiting` saves LEAST_SHARE of the latency, it is the result; otherwise, if the set `together`
-        saves this share, the set is the result. If neither saves so much, the result is `limiting` or, if there is no
-        such port, `together`. None if there is no such set either.
+        The result is the port `limiting` if this port saves LEAST_SHARE of the latency. Otherwise, the result is the
+        set `together` if this set saves LEAST_SHARE. If neither of them saves this share, the result is `limiting`; it
+        is `together` if there is no `limiting`. None if neither exists.
         """
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
@@ -123,7 +123,8 @@ class PortLimit:
 
     @property
     def is_beyond_width(self) -> bool:
-        """True if it is known that even UNLIMITED widths of all ports save less than LEAST_SHARE of the latency."""
+        """True if all ports together, each UNLIMITED times as wide, are known to save less than LEAST_SHARE of the
+        latency."""
         most = self.unlimited_cycles
         if most is None or math.isinf(most):
             return False
@@ -131,8 +132,8 @@ class PortLimit:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict that names the wider port that saves most cycles. It compares the single ports, and also `named` if
-        this is a set of ports.
+        """Verdict on the ports: it names the port that saves most cycles if it is widened. The verdict compares all
+        single ports. If `named` is a set of ports, this set is compared, too.
         """
         found = self.ports if self.named is None or len(self.named.ports) == 1 else (self.named, *self.ports)
         rivals = [(one.name, self.gain_cycles(one)) for one in found]
@@ -166,8 +167,8 @@ def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
     """Latencies of a layer's mapping on `core`: for each port, the latency if only this port is twice as wide. If no
-    single port saves LEAST_SHARE of the latency, the result also has the smallest set of ports that does
-    (`PortLimit.together`). If no set does either, the result also has the latency with ports of any width
+    single port saves LEAST_SHARE of the latency, the result also has the smallest set of ports that saves this share
+    (`PortLimit.together`). If no set saves this share, the result also has the latency with ports of any width
     (`PortLimit.unlimited_cycles`).
     """
     names = port_names(core)
@@ -179,8 +180,8 @@ def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
     """Copy of the port limit `found` with a set of ports, if no single port saves LEAST_SHARE of the latency. The set
-    is the smallest one that saves this share. If no set saves this share, and no single port saves any cycle, it is the
-    smallest set that saves some cycles.
+    is the smallest one that saves this share. If no set saves this share, and no single port saves any cycle, the
+    smallest set that saves some cycles is taken.
 
     `latency_of` returns the latency in cycles if all ports of a set are WIDER times as wide.
     """

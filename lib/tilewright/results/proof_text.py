@@ -1,4 +1,4 @@
-"""Texts and table columns on lower bounds and proofs of searches (docs/proofs.md#exact-search)."""
+"""Texts and table columns on lower bounds and proofs of searches (docs/proofs/exact-search.md)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -99,8 +99,8 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _uncovered_lines(proof: Mapping[str, Any]) -> Iterator[str]:
-    """Line on the mappings that the search left out. It says that these mappings can be better, and names the commands
-    that try them. No line if the proofs cover all mappings.
+    """Line that names the mappings that the search left out, and commands that try such mappings. The left-out mappings
+    can be better than the best mapping found. No line if the proofs cover all mappings.
     """
     left_out, covers = [], proof.get("covers", ())
     if any(one.startswith(GIVEN.text) for one in covers):
@@ -110,7 +110,7 @@ def _uncovered_lines(proof: Mapping[str, Any]) -> Iterator[str]:
     if GREEDY in proof.get("allocations", ()):
         engine = "--temporal-mapping-search-engine best " * bool({*proof.get("engines", ())} & {*QUICK_BOUNDS})
         how = f"`{engine}--allocation free` searches them"
-        left_out.append(f"mappings whose memories keep other loops than by ZigZag's rule ({how})")
+        left_out.append(f"mappings that place loops in memories by another rule than ZigZag's ({how})")
     if left_out:
         yield f"not searched, and possibly better: {'; '.join(left_out)}"
 

@@ -194,8 +194,8 @@ def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workl
 
 
 def _difference(recorded: RecordedMapping, core: Core) -> str:
-    """Text on a problem with a mapping on `core`: the mapping does not fit, or its costs differ from those of its
-    record. '' if there is no problem.
+    """Problem of a recorded mapping on `core`, as text: the mapping does not fit, or its costs differ from the recorded
+    costs. '' if there is no problem.
     """
     record = recorded.record
     try:

@@ -60,7 +60,7 @@ class OneCoreTables:
     @property
     def ports(self: _OfOneCore) -> "pandas.DataFrame":
         """Table with a row for each layer and port of a memory. Its columns have the cycles in which the port moves
-        data, and the cycles that the array would wait if it waited for no other port.
+        data, and the cycles that the array would wait for this port if no other port made it wait.
 
         For the effect of a wider port, use `tilewright.explain`, which also reads the hardware.
         """

@@ -1,8 +1,8 @@
 """Columns of runs, for tables and the page of results; runs on one core and on several cores use the same columns.
 
-`summary.csv`, the tables of the page, texts and docs/artifacts.md are made from `run_columns`. A column computes its
-value from a summary. The value is None if it is not known, and ABSENT if the column does not apply to the run. To add a
-column, enter a `Column` in `ENTERED` under a name.
+`summary.csv`, the tables of the page, texts and docs/artifacts/tables.md are made from `run_columns`. A column computes
+its value from a summary. The value is None if it is not known, and ABSENT if the column does not apply to the run. To
+add a column, enter a `Column` in `ENTERED` under a name.
 """
 
 import math
@@ -209,7 +209,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     Column(
         "layers_below_top",
         "Number of layers with an operand that is kept in lower memories and never uses the top memory. If"
-        " `between_layers` is `top memory`, number of layers for which this would be possible.",
+        " `between_layers` is `top memory`, the number counts the layers for which this would be possible.",
         lambda summary: summary.get("data_locality", {}).get("layers_below_top"),
         flow=SINGLE,
     ),

@@ -32,7 +32,7 @@ ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
 AFTER_LAYERS: cycles after the end of all layers, in which outputs still move.
 """
 NO_TERM = "in_no_term"
-"""Term for the difference between a total and the sum of the other terms, if they are not equal."""
+"""Term for the difference between a total and the sum of the other terms, if there is a difference."""
 _WORDS = {
     ENDS_LATER: "ends after the layers before",
     AFTER_LAYERS: "after all layers",

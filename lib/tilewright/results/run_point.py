@@ -31,7 +31,7 @@ class RunPoint:
     """Text on the parts of the area that are missing, or on a missing unit; '' if nothing is missing."""
     is_of_several_cores: bool = False
     between_layers: str = SCHEDULED
-    """Location of the data that one layer passes to another (outermost memory or lower memories), in words."""
+    """Text on where the data lie that one layer passes to another: in the outermost memory, or in lower memories."""
     assumes: str = ""
     """Assumptions behind the energy, latency and area of the run."""
     assumes_file: str = ""

@@ -11,7 +11,7 @@ from tilewright.base.units import microjoules_text, number_text
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import BASELINES, run_row
 from tilewright.results.tables import COSTED_HEADING, costed_text
-from tilewright.results.text_tables import TERMINAL_WIDTH, render, text_table
+from tilewright.results.terminal_tables import TERMINAL_WIDTH, render, text_table
 from tilewright.results.words import worse_words
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none

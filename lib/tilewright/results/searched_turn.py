@@ -24,9 +24,9 @@ from tilewright.results.order_turn import (
 )
 
 TOLERANCE = 0.02
-"""Accuracy of the factor that reverses the order of two runs. The size of a change is |log(factor)|. The search ends if
-the interval between two sizes is at most this share of its upper end. The upper end is the smallest size that was found
-to reverse the order; the lower end is the largest size below it at which the order stays the same.
+"""Accuracy of the search for the smallest change that reverses the order of two runs. The size of a change by a factor
+is |log(factor)|. The search narrows an interval of sizes: the upper end reverses the order, and the lower end does not.
+It ends as soon as the interval is at most TOLERANCE x its upper end.
 """
 MOST_TRIALS = 16
 """Largest number of factors, besides 1, for which new mappings of both runs are searched."""
@@ -199,7 +199,7 @@ def _number(factor: float) -> str:
 
 
 def searched_object(one: SearchedTurn) -> JsonObject:
-    """Result of new searches under a changed number, as a JSON object."""
+    """Outcome of the searches with a changed number (`searched_turn`), as a JSON object."""
     return {
         "measure": one.measure,
         "first": NAMES[one.first],

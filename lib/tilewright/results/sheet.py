@@ -60,8 +60,8 @@ def figure_suffixes() -> tuple[str, ...]:
 
 
 def table_suffixes() -> tuple[str, ...]:
-    """Endings of the files that are written for a table beside its CSV file: `.md` and, for example, `-column.tex`. ()
-    for a report. The Markdown file is the same for all widths.
+    """Endings of the files that are written for a table in addition to its CSV file. For a paper, they are `.md` and a
+    LaTeX ending with the name of the width, such as `-column.tex`. For a report, the result is ().
     """
     width = sheet_name()
     return (".md", f"-{width}.tex") if width else ()

@@ -64,7 +64,7 @@ class TriedSize(NamedTuple):
     the second run. None if the runs cannot be compared at this size.
     """
     reason: str = ""
-    """Reason why there is no difference; '' if there is one."""
+    """Reason why the runs cannot be compared at this size; '' if they can be compared."""
 
 
 class SizeTurn(NamedTuple):
@@ -163,17 +163,17 @@ class _Row:
     `TriedSize`.
     """
     misfit: tuple[int, str] | None = None
-    """Pair (size in bits, reason) for the tried size nearest to the present size at which the runs cannot be compared.
-    Sizes beyond it are not tried. None if the runs can be compared at all tried sizes.
+    """Pair (size in bits, reason) for a tried size at which the runs cannot be compared. Among several such sizes, the
+    pair has the size nearest to the present size. Sizes farther away are not tried. None if the runs can be compared at
+    all tried sizes.
     """
 
     def advance(self, step: int) -> SizeTurn | None:
-        """Try the next size: the present size times 2 to the power of `step` if `way` is 1, or divided by 2 to the
-        power of `step` if `way` is -1. If the runs cannot be compared at this size, the size nearest to it at which
-        they can be compared is tried instead.
+        """Try the next size: the present size times 2 to the power of `way` x `step`. If the runs cannot be compared at
+        this size, the nearest size at which they can be compared is tried instead.
 
-        Returns the smallest change that was found to reverse the order, between the size tried before and this size;
-        None if the order is not reversed.
+        Returns None if the order of the runs is not reversed at this size. Otherwise, returns the smallest change that
+        a bisection between the previous size and this size finds.
         """
         bits, before = self.memory.resized(2.0 ** (self.way * step)), self._last
         if self.misfit is not None or bits == before:
@@ -195,12 +195,12 @@ class _Row:
         return self.tried[-1][0] if self.tried else self.memory.size_bits
 
     def _nearest_fitting(self, fits: int, misfit: int, reason: str) -> tuple[int, TriedSize] | None:
-        """Size nearest to `misfit` at which the runs can be compared, as a pair (size in bits, result at this size). At
-        the size `fits`, the runs can be compared; at the size `misfit`, they cannot, because of `reason`. None if the
-        runs can be compared at no tried size between these two.
+        """Size nearest to `misfit` at which the runs can be compared, as a pair (size in bits, result at this size).
+        None if no such size was found between `fits` and `misfit`. The runs can be compared at the size `fits`, but not
+        at the size `misfit`, because of `reason`.
 
-        The size is found by bisection. Afterwards, the attribute `misfit` has the tried size nearest to `fits` at which
-        the runs cannot be compared, with the reason.
+        The size is found by bisection. Afterwards, `self.misfit` is a pair (size, reason). Among the tried sizes at
+        which the runs cannot be compared, it has the size nearest to `fits`.
         """
         start, found = fits, TriedSize(None)
         while (middle := self._middle(fits, misfit)) is not None:
@@ -213,8 +213,8 @@ class _Row:
         return None if fits == start else (fits, found)
 
     def _smallest(self, before: int, bits: int, value: float) -> SizeTurn:
-        """Change found by a bisection between the size `before`, at which the order is not reversed, and the size
-        `bits`, at which it is reversed. `value` is the difference of the runs at `bits`.
+        """Change found by a bisection between two sizes. The order is not reversed at the size `before`, but is
+        reversed at the size `bits`. `value` is the difference of the runs at `bits`.
         """
         last = self.difference(self.memory, before)
         while (middle := self._middle(before, bits)) is not None:
@@ -296,8 +296,8 @@ def size_lines(orders: Sequence[SizeOrder], memories: Sequence[SizedMemory], is_
 
 
 def _misfit_line(orders: Sequence[SizeOrder], is_searched: bool) -> Iterator[str]:
-    """Sentence on the sizes at which the runs cannot be compared; larger changes were not tried. There is no sentence
-    if there are no such sizes.
+    """Yield a sentence that names the sizes at which the runs cannot be compared, and says that no sizes beyond these
+    sizes were tried. Yield nothing if the runs can be compared at all tried sizes.
     """
     found = dict.fromkeys(misfit for one in orders for misfit in one.misfits)
     texts = [f"{memory.text(bits)} of {memory.words}: {reason}" for memory, bits, reason in found]

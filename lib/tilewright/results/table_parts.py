@@ -62,9 +62,12 @@ class Part:
 
 
 def column_parts(grid: Grid, inches: float) -> list[Part]:
-    """Parts of a table, each with so few columns that it fits a width, in the order of the columns. Each part begins
-    with the columns that name its rows. It begins with the number of the row instead if more than MOST_KEYS columns
-    are needed to name the rows, or if the table needs fewer files with numbers. [] if a single column does not fit.
+    """Parts of a table, in the order of the columns. Each part has so few columns that it fits the width `inches`. []
+    if even a single column does not fit.
+
+    Each part begins either with the columns that name the rows, or with the number of the row. The choice leads to the
+    smallest number of files. Columns can name the rows only if at most MOST_KEYS columns are needed. All parts have one
+    font.
     """
     distinct = (len({row[:keys] for row in grid.rows}) for keys in range(1, MOST_KEYS + 1))
     keyed = next((keys for keys, found in enumerate(distinct, 1) if found == len(grid.rows)), 0)
@@ -73,8 +76,16 @@ def column_parts(grid: Grid, inches: float) -> list[Part]:
         for whole, keys in ((grid, keyed), (grid.numbered, 1))
         if 0 < keys < len(whole.headings)
     ]
-    fitting = [parts for parts in ways if all(part.layout.does_fit for part in parts)]
+    fitting = [_in_one_font(parts, inches) for parts in ways if all(part.layout.does_fit for part in parts)]
     return min(fitting, key=lambda parts: (_file_count(parts), len(parts)), default=[])
+
+
+def _in_one_font(parts: Sequence[Part], inches: float) -> list[Part]:
+    """Parts of a table, all in the smallest font that one of them needs. The parts are below each other in a paper, so
+    their text must have one size.
+    """
+    size = min((part.layout.size for part in parts), key=lambda one: one.points)
+    return [part if part.layout.size == size else Part.of(part.grid, inches, (size,)) for part in parts]
 
 
 def _file_count(parts: Sequence[Part]) -> int:
@@ -104,8 +115,8 @@ def _filled(grid: Grid, keys: int, inches: float) -> Iterator[Part]:
 
 
 def row_parts(parts: Sequence[Part]) -> list[list[Part]]:
-    """Parts of each file of a table; the parts of a file are below each other and fit the height of a sheet. Rows are
-    divided into groups of equal size. [] if the table needs more than MOST_FILES files.
+    """Division of a table into files: one list of parts for each file. The parts of a file are below each other and fit
+    the height of a sheet. Rows are divided into groups of equal size. [] if the table needs more than MOST_FILES files.
     """
     total = max(1, len(parts[0].grid.rows))
     for groups in range(1, MOST_FILES + 1):

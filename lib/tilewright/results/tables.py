@@ -13,11 +13,12 @@ from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.results.columns import Column, Columns, Table, frame_of, row_of
 from tilewright.results.proof_text import layer_proof
-from tilewright.results.records import PlacedLayer, Summary, layers_in_order
+from tilewright.results.records import PlacedLayer, Summary, layers_in_order, merged_layers
 from tilewright.results.reported_mapping import ReportedMapping
 from tilewright.results.run_columns import run_row
 from tilewright.results.run_text import assumption, share_text
-from tilewright.results.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
+from tilewright.results.terminal_tables import TERMINAL_WIDTH, render, text_table
+from tilewright.results.text_tables import millions, spatial_text
 from tilewright.results.words import short_layer_name
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _use_columns(placed: PlacedLayer) -> dict[str, float]:
 
 
 REPEATS = "repeats"
-IN_PAPER = ("layer", REPEATS, "mac_count", ENERGY_PJ, LATENCY_CYCLES, "mac_utilization_with_offloading", "gap")
+IN_PAPER = ("layer", "mac_count", ENERGY_PJ, LATENCY_CYCLES, "mac_utilization_with_offloading", "gap")
 """Columns of the table of layers in a paper."""
 LAYERS: Table[PlacedLayer] = (
     Column("layer", "Name of the layer.", lambda placed: placed.name),
@@ -149,8 +150,8 @@ LAYERS: Table[PlacedLayer] = (
     _of_record("evaluations", "Number of mappings whose costs were computed.", lambda record: record.evaluations),
     Columns(
         "proven, gap, proof_covers",
-        "True if the mapping is proven to be the best of the mappings that the proof covers; gap to the lower bound"
-        " over these mappings; these mappings in words. Only for searches with bounds.",
+        "Whether the mapping is proven to be the best of the mappings that the proof covers; gap to the lower bound"
+        " over these mappings; description of these mappings. Only for searches with bounds.",
         lambda placed: layer_proof(placed.record.search),
     ),
 )
@@ -173,11 +174,21 @@ def reported_layers(run: ReportedMapping) -> "pandas.DataFrame":
     return layer_table(run.records, run.summary)
 
 
+def table_in_paper(run: ReportedMapping) -> "tuple[pandas.DataFrame, tuple[str, ...]]":
+    """Pair (table of layers for a paper, sentences below the table). Equal layers share a row, such as `conv1 x 3`, as
+    they share a bar in the figures for a paper.
+    """
+    layers = merged_layers(layers_in_order(run.records, run.summary))
+    named = [one._replace(name=f"{one.name} x {one.repeats}") if one.repeats > 1 else one for one in layers]
+    told = ("“x 2” after a name: sums over 2 equal layers, named by the first of them.",)
+    return frame_of(EACH_ONCE, named), told if any(one.repeats > 1 for one in layers) else ()
+
+
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """Text table of the runs for the terminal. A row has the totals of a run, and two shares of operations that have
     costs: one of the multiply-accumulates, and one of the other operations.
 
-    If clocks differ, the table also has the latency in seconds. If a run has another model than the corrected one, the
+    If clocks differ, the table also has the latency in seconds. If the model of a run is not the corrected model, the
     table has the relative changes of energy and latency under the corrected model.
     """
     by_time, changes = _clocks_differ(summaries.values()), not all(map(_is_corrected, summaries.values()))
@@ -195,7 +206,7 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
 
 
 def _is_corrected(summary: Summary) -> bool:
-    """True if the model of a run is the corrected model, under which its results cannot change."""
+    """True if a run used the corrected model. Its results then need no comparison with the corrected model."""
     return bool(summary["model"] == CORRECTED.name)
 
 

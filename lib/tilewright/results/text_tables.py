@@ -1,25 +1,17 @@
-"""Tables with any content, as text for the terminal, as files for programs, and as HTML."""
+"""Tables with any content as CSV, Parquet and HTML, and texts of their cells."""
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.seals import sealed_parquet
-from tilewright.base.harmless import csv_text, ended_lines, html, terminal
+from tilewright.base.harmless import csv_text, html
 
 if TYPE_CHECKING:
     import pandas
-    from rich.console import ConsoleRenderable, RichCast
-    from rich.style import Style
 
 
-TERMINAL_WIDTH = 120
 NOTHING = "-"
 WORKING_SHARES = "share of working units along each side of the array, while the array computes"
 """Title of a list with the share of working units for each side of the array."""
@@ -34,49 +26,6 @@ def write_csv(table: "pandas.DataFrame", path: Path) -> None:
 def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
     """Write a table as Parquet, with a digest (seal) that readers use to verify the file."""
     write_atomically(path, sealed_parquet(table.to_parquet(index=False)))
-
-
-def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
-    """Text of a table of the library `rich`, with at most `width` characters per line. The text is the same on every
-    terminal. The title is one line.
-    """
-    title, table.title = table.title, None
-    buffer = io.StringIO()
-    # Layer names are text, even if they look like markup. The text must not depend on the current terminal.
-    console = Console(
-        file=buffer, width=width, color_system=None, markup=False, emoji=False, highlight=False, _environ={}
-    )
-    console.print(table)
-    table.title = title
-    return ended_lines([title] if title else []) + "".join(
-        line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip()
-    )
-
-
-class TextTable(Table):
-    """Table whose cells are single lines of text, even if a name contains a line break. Headings may have several
-    lines.
-    """
-
-    def add_row(
-        self,
-        *renderables: "ConsoleRenderable | RichCast | str | None",
-        style: "str | Style | None" = None,
-        end_section: bool = False,
-    ) -> None:
-        """Add a row of texts."""
-        cells = (terminal(cell) if isinstance(cell, str) else cell for cell in renderables)
-        super().add_row(*cells, style=style, end_section=end_section)
-
-
-def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> TextTable:
-    """Empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
-    table = TextTable(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        table.add_column(name, justify="right")
-    return table
 
 
 def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:

@@ -58,7 +58,9 @@ class Difference:
 
     @property
     def real_difference(self) -> float:
-        """Difference for readers: 0 if both values count as equal, because they differ by less than the share EQUAL."""
+        """Difference that readers see. The difference is 0 if the two values differ by at most the share EQUAL of the
+        larger value.
+        """
         return 0.0 if abs(self.difference) <= EQUAL * max(abs(self.a), abs(self.b)) else self.difference
 
 
@@ -198,8 +200,8 @@ class RunComparison:
 
 
 def needs_networks(a: RunLedger, b: RunLedger) -> bool:
-    """True if the comparison of two runs needs the difference of their networks: the networks have one name and were
-    read in one way, but have different digests.
+    """True if the comparison of two runs needs the difference of their networks: the networks have the same name and
+    were read in the same way, but have different digests.
     """
     return a.run.workload == b.run.workload and _differ_unexplained(a.run, b.run)
 
@@ -248,9 +250,10 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Pair of runs with distinct names. If the folder of a run has only the name of the network, as for the full result
-    of a design, the run also gets the name of the folder above. If the names are still equal, each run gets the end of
-    its path in `places`, which the user wrote: from the last folder in which the paths differ.
+    """Pair of runs with distinct names. The folder of a run, such as that of the full result of a design, can have only
+    the name of the network. The run then also gets the name of the folder above. If the names are still equal, each run
+    gets the end of its path in `places`, from the last folder in which the two paths differ. `places` are the paths
+    that the user wrote.
     """
     one, other = (_with_folder_above(*pair) for pair in zip((a, b), places, strict=True))
     if one.run.run != other.run.run:
@@ -269,8 +272,8 @@ def _with_folder_above(ledger: RunLedger, place: str) -> RunLedger:
 
 
 def _ends(one: str, other: str) -> tuple[str, str]:
-    """Ends of two paths, from the last folder in which they differ. Paths of unequal length and equal paths are
-    returned unchanged.
+    """Ends of two paths. Both ends begin with the last name (folder or file) in which the paths differ. Paths with
+    different numbers of folders, and equal paths, are returned unchanged.
     """
     pairs = [*zip(one.split("/"), other.split("/"), strict=False)]
     if one.count("/") != other.count("/") or one == other:
@@ -405,7 +408,7 @@ def _refusal(a: RunPoint, b: RunPoint, network: NetworkDifference | None) -> str
 
 
 def _differ_unexplained(a: RunPoint, b: RunPoint) -> bool:
-    """True if two networks have different digests, although both runs read their networks in one way."""
+    """True if two networks have different digests, although both runs read their networks in the same way."""
     read_alike = a.model and a.model == b.model and a.is_of_several_cores == b.is_of_several_cores
     known = bool(a.workload_digest and b.workload_digest)
     return bool(read_alike and known and a.workload_digest != b.workload_digest)
@@ -467,7 +470,7 @@ def _notices(a: RunLedger, b: RunLedger, network: NetworkDifference | None) -> I
         yield f"options differ: {'; '.join(f'{key} {text}' for key, text in zip(keys, texts, strict=True))}"
     if not one_flow:
         yield (
-            "only one run is on several cores: it has other energy terms, and data that move between cores belong"
+            "only one run is on several cores: this run has other energy terms, and data that move between cores belong"
             " to no layer"
         )
     if network and network.bits:
@@ -509,7 +512,7 @@ def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
     """Notice that the run with more memory takes more cycles; '' if it does not take more cycles, or if sizes are not
     known.
 
-    The rules of the scheduler can cause the additional cycles (docs/multi-core-model.md#operands-that-are-too-large).
+    The rules of the scheduler can cause the additional cycles (docs/multi-core-model/large-operands.md).
     The notice therefore says that the difference does not show the benefit of the memory.
     """
     for small, large in ((a, b), (b, a)):

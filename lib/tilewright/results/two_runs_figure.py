@@ -53,7 +53,11 @@ def comparison_figure(comparison: RunComparison) -> Figure:
         inches = figure.dpi_scale_trans
         title = f"Difference: {b.run} minus {a.run}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
-        figure.note(f"{title} (A: {a.run}, B: {b.run})", told, lambda: comparison_table(comparison))
+        figure.note(
+            f"{title} (A: {a.run}, B: {b.run})",
+            [f"Totals of {told[0]}", *told[1:]],
+            lambda: comparison_table(comparison),
+        )
         top = height - 0.4
         for line in lines:
             figure.text(0.2, top, line, fontsize=7.5, color=GREY, va="center", transform=inches)

@@ -9,7 +9,7 @@ from tilewright.results.pareto import BY_TIME
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES
 from tilewright.results.run_point import RunPoint
 from tilewright.results.run_text import area_text
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.terminal_tables import render, text_table
 from tilewright.results.two_runs import DESCRIPTIONS, Difference, RunComparison
 from tilewright.results.words import short_layer_name
 
@@ -42,7 +42,7 @@ def _assumed(comparison: RunComparison) -> tuple[str, ...]:
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
     """Rows with the largest differences, at most `most`, then a row with the sum of all other rows. The rows still add
-    up to the total. Rows whose values differ by rounding only are among the others.
+    up to the total. A row whose values differ only by rounding is never shown by itself; the sum contains it.
     """
     kept = tuple(row for row in rows if row.real_difference)
     rest = [row for row in rows if row not in kept[:most]]

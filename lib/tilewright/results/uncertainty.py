@@ -28,8 +28,8 @@ SEED = 0
 _MOST_AT_ONCE = 20_000_000
 """Largest number of values that one step compares."""
 _FEW = 0.3
-"""Threshold for the share of undecided samples. Below it, the undecided samples are copied, so that further steps
-process only these samples.
+"""Threshold for the share of undecided samples. Below this threshold, the undecided samples are copied, so that further
+steps process only these samples.
 """
 
 
@@ -58,7 +58,7 @@ class Quantity(NamedTuple):
     values: Values
     """Value of the quantity if all factors are 1: array of shape (runs,)."""
     shares: Values
-    """Part of the value that each cost law contributes if its factor is 1: array of shape (runs, laws)."""
+    """Contribution of each cost law to the value if all factors are 1: array of shape (runs, laws)."""
 
     def of(self, rows: Any) -> "Quantity":
         """Same quantity, with only the runs that have the indices `rows`."""
@@ -101,7 +101,9 @@ def energy_range_pj(energy_pj: float, parts: Sequence[CostPart]) -> tuple[float,
 
 
 def less_energy_counts(a: UncertainRun, b: UncertainRun) -> tuple[int, int]:
-    """Pair (number of samples in which the first run needs less energy, number in which both need the same energy)."""
+    """Pair (number of samples in which the first run needs less energy, number of samples in which both runs need the
+    same energy).
+    """
     (energies, *_), ranges = _quantities([a, b])
     first, second = energies.sampled(sampled_factors(ranges) - 1)
     same = np.abs(first - second) <= _SAME * np.maximum(first, second)
@@ -168,11 +170,11 @@ def sampled_factors(ranges: Ranges) -> Values:
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """Array of shape (runs,): True for a run that is dominated, for all values of the factors, by at least one run of
-    the nominal front. The nominal front is the Pareto front if all factors are 1.
+    """Array of shape (runs,): True for an always dominated run. The nominal front is the Pareto front if all factors
+    are 1. A run is always dominated if one run of the nominal front dominates it for all values of the factors.
 
-    Runs need not be compared with such always dominated runs: if an always dominated run dominates another run in a
-    sample, a run of the nominal front also dominates that other run in this sample.
+    No run has to be compared with an always dominated run A. If A dominates a run B in a sample, a run of the nominal
+    front also dominates B in this sample.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)

@@ -116,7 +116,9 @@ def _static_power(runs: Sequence[RunPoint]) -> str:
         )
     missing = uneven_parts({run_label(run): run.static_parts for run in runs})
     listed = "; ".join(f"{', '.join(parts)} in {label}" for label, parts in missing)
-    return f"static power is given for these parts in some runs only; none, or 0, for {listed}" if listed else ""
+    return (
+        f"the static power of these parts is given in other runs, but is missing or 0 here: {listed}" if listed else ""
+    )
 
 
 def _bits(runs: Sequence[RunPoint]) -> str:
@@ -234,8 +236,8 @@ def _unknown_costs(runs: Sequence[RunPoint]) -> str:
 
 
 def one_sided_ranges(runs: Sequence[RunPoint]) -> str:
-    """Text on memories whose energy has a range in some of the runs and none in others, although all these runs have
-    such a memory; '' if there are none. Samples of the costs then vary the energy of some runs only.
+    """Text on memories whose energy has a range in some of the runs but not in other runs with the same memory; '' if
+    there are none. Samples of the costs then vary the energy of some runs only.
 
     On-chip memories are compared if they have the same name. Off-chip memories are compared whatever their names.
     """

@@ -35,7 +35,7 @@ class Verdict:
     """
 
     question: str
-    """Quantity by which the rivals are compared, in words."""
+    """Words for the quantity by which the rivals are compared."""
     unit: str
     whole: float
     """Total to which shares refer, in the unit of the verdict."""
@@ -159,8 +159,9 @@ def _needed(parts: tuple[Part, ...], saved: Callable[[tuple[Part, ...]], float],
 
 
 def _holding(needed: tuple[int, ...], count: int, size: int, most: int) -> Iterable[tuple[int, ...]]:
-    """Sets of `size` parts that contain all parts in `needed`, as ascending indices below `count`. At most `most` sets
-    are returned; if `size` is `count`, the set of all parts is always returned.
+    """Sets of `size` parts that contain all necessary parts. The parts are numbered from 0 to `count` - 1, `needed` has
+    the numbers of the necessary parts, and each set has ascending numbers. At most `most` sets are returned; if `size`
+    is `count`, the set of all parts is always returned.
     """
     others = [place for place in range(count) if place not in needed]
     if len(needed) > size:

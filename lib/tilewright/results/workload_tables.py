@@ -7,7 +7,7 @@ import pandas
 from tilewright.base.errors import Unused, count_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.operator_groups import work_counts
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.terminal_tables import render, text_table
 from tilewright.results.words import short_layer_name
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
@@ -32,7 +32,8 @@ def workload_table(workload: Workload) -> pandas.DataFrame:
     """Table with a row for each layer in execution order: sizes, work, and the elements and bits of weights and
     activations.
 
-    A row can represent several equal layers; it has their number, and the sums of their work and data.
+    A row can represent several equal layers. Such a row has the number of these layers, and the sums of their work and
+    data.
     """
     columns = [
         "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",

@@ -1,3 +1,3 @@
-"""Error bars on predicted latencies, from the errors of predictions for measurements by others
-(docs/accuracy.md#error-bars).
+"""Error bars on predicted latencies, made from the errors of earlier predictions for measurements by others
+(docs/accuracy/error-bars.md).
 """

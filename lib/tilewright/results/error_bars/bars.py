@@ -32,7 +32,7 @@ def bars_of_records(
 
 
 def bars_of_run(run: PredictedRun) -> JsonObject:
-    """Error bars of a run as JSON values: the ends of the bar in cycles, and the errors that it is made of."""
+    """Error bars of a run as JSON values: ends of the bar in cycles, and the errors from which the bar is computed."""
     low, high = ends(time_samples(run))
     cells = run.cells(error_table())
     limits: list[JsonObject] = [
@@ -59,7 +59,7 @@ def bars_of_run(run: PredictedRun) -> JsonObject:
 
 def errors_text(cell: ErrorCell, device_class: str) -> str:
     """Text on the errors of the layers with one limit: the rows, machines and sets of measurements from which the
-    errors come. `device_class` is the class of machines for which they are used.
+    errors come. `device_class` is the class of machines to which these errors are applied.
     """
     rows, machines = count_of(cell.rows, "row"), count_of(cell.machines, "machine")
     text = f"errors of {rows} on {machines} ({', '.join(cell.sets)})"

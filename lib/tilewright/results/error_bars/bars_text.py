@@ -12,11 +12,11 @@ from tilewright.results.text_tables import share_text
 
 ERROR_BARS = "error_bars"
 """Key of the error bars in a summary."""
-PAGE = "docs/accuracy.md#error-bars"
+PAGE = "docs/accuracy/error-bars.md"
 
 
 def bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the error bars in the summary of a run; no lines if it has none."""
+    """Lines on the error bars in the summary of a run; no lines if the summary has no error bars."""
     found = summary.get(ERROR_BARS)
     if found is None:
         return
@@ -25,7 +25,9 @@ def bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def no_bar_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Line on the option that makes error bars, if the summary of a run has none but could have them."""
+    """Line on the option that makes error bars. There is a line only if the summary of a run has no error bars but
+    could have them.
+    """
     if ERROR_BARS not in summary and summary.get("model") == CORRECTED.name and "clock_breakdown_ns" not in summary:
         yield f"latency: no error bars; `--error-bars CLASS` makes them from measurements of machines ({PAGE})"
 
@@ -45,13 +47,13 @@ def cycles_text(cycles: float) -> str:
 
 
 def source_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the errors from which a bar is made, and on the energy."""
+    """Lines that name the errors behind an error bar. The last line is about the energy."""
     parts = "; ".join(_limit_text(one) for one in found["limits"])
     yield f"errors by what limits a layer ({PAGE}): {parts}"
     if not found["has_waiting_keys"]:
         yield (
             "no layer waits for calls, commands or requests, so the errors are those of predictions from hardware files"
-            " without keys for such waiting (docs/model.md#waiting)"
+            " without keys for such waiting (docs/model/waiting.md)"
         )
     yield found["energy"]
 

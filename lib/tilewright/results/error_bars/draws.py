@@ -41,8 +41,8 @@ class PredictedLayer(NamedTuple):
     limit: str
     """Kind of cause that limits the layer, one of `table.LIMITS`."""
     identity: str
-    """Text made from the terms of the latency. If a program runs on one machine, its layers with the same text have the
-    same layer part of the error.
+    """Text made from the terms of the latency. If two layers have equal texts and belong to one program on one machine,
+    the layer parts of their errors are equal.
     """
 
 
@@ -68,7 +68,9 @@ class PredictedRun:
 
     @property
     def limits(self) -> dict[str, tuple[int, float]]:
-        """Limit -> (number of layers with this limit, their share of the latency), the largest share first."""
+        """Pair (number of layers, share of the latency) for each limit of layers. The limit with the largest share
+        comes first.
+        """
         found: dict[str, tuple[int, float]] = {}
         for layer in self.layers:
             count, share = found.get(layer.limit, (0, 0.0))
@@ -76,7 +78,7 @@ class PredictedRun:
         return dict(sorted(found.items(), key=lambda one: -one[1][1]))
 
     def cells(self, table: ErrorTable) -> dict[str, ErrorCell]:
-        """Limit -> errors of the layers with this limit."""
+        """Errors for each limit that layers of the run have, by limit."""
         return {limit: table.cell(self.device_class, self.has_keys, limit) for limit in self.limits}
 
 

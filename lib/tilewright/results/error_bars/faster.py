@@ -1,4 +1,6 @@
-"""Probability that one of two runs is faster, with the error bars of both, and the sentences on it."""
+"""Probability that one of two runs is faster, computed from the error bars of both runs, and sentences on this
+probability.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

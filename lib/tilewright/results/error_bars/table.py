@@ -1,7 +1,7 @@
 """Table of the errors of predicted latencies, by class of machines and by the limit of a layer.
 
 The file `errors.csv` has quantiles of log(measured / predicted), and no measurements.
-`tilewright_evidence.court.error_table` makes it from the sets of measurements (docs/accuracy.md#error-bars).
+`tilewright_evidence.court.error_table` makes it from the sets of measurements (docs/accuracy/error-bars.md).
 """
 
 import csv
@@ -37,8 +37,8 @@ LEVELS = (
 )
 """Levels of the quantiles in the table."""
 LEAST_ROWS = 5
-"""Smallest number of rows that a class must have for a limit (one of LIMITS). If it has fewer, the errors of the class
-ANY are used for this limit.
+"""Smallest number of rows for which the errors of a class are used. If a class has fewer rows for a limit (one of
+LIMITS), the errors of the class ANY are used for this limit.
 """
 _COUNTS = ("machines", "programs", "rows")
 HEADINGS = ("quantity", "class", "keys", "limit", "part", "sets", *_COUNTS, *(f"{level:g}" for level in LEVELS))
@@ -123,13 +123,13 @@ def check_class(name: str, path: str = "--error-bars") -> str:
 
 @cache
 def error_table() -> ErrorTable:
-    """Table of the package."""
+    """Table of errors that this package contains."""
     with TABLE.open(encoding="utf-8", newline="") as file:
         return table_of(csv.DictReader(file))
 
 
 def table_of(rows: Iterable[Mapping[str, str]]) -> ErrorTable:
-    """Table from the rows of its file."""
+    """Table of errors, made from the rows of its file."""
     found: dict[ErrorKey, ErrorCell] = {}
     for row in rows:
         key = ErrorKey(row["class"], row["keys"] == _WITH, row["limit"], row["quantity"])

@@ -45,8 +45,8 @@ def read_generations(path: Path) -> list[JsonObject]:
 
 
 def read_front(path: Path) -> list[JsonObject]:
-    """Rows of pareto.csv: latency, energy, and true if the row is the chosen allocation. Raises ArtifactError if the
-    file is not such a table.
+    """Rows of pareto.csv. Each row has a latency, an energy, and a flag that is true for the chosen allocation. Raises
+    ArtifactError if the file is not such a table.
     """
     return _read_rows(path, FRONT_COLUMNS)
 

@@ -73,7 +73,7 @@ def baselines_figure(summary: Summary) -> Figure:
         figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         words = "beside its baselines" if len(rows) > 1 else "without baselines"
-        title = f"{summary['workload']} on {summary['hardware']} {words}"
+        title = f"Costs of {summary['workload']} on {summary['hardware']} {words}"
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         lines = _subtitle(rows[0], bound)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, lines, fontsize=8, color=GREY, va="center")

@@ -33,15 +33,16 @@ def proof_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], allocation: Mapping[str, Any]
 ) -> Iterator[str]:
     """Faults of the certificate in `allocation.json`. The certificate proves lower bounds over all allocations, and the
-    optimum of a search for allocations.
+    optimum of a search for allocations. It also lists blocks of allocations that the search excluded.
 
-    A claimed bound is a fault if it exceeds the bound that the check computes, or differs from the bound in the
-    summary. For the rules `core_work` and `link_traffic`, the check computes the bound from the weights in the
-    certificate. The certificate also lists blocks of allocations that the search excluded. A block is a fault if it has
-    a core that is not allowed, or an allocation that is better than the claimed optimum.
+    Each of the following is a fault:
 
-    There are three further faults: a schedule on cores that are not allowed, a claimed lower bound of the objective
-    above the claimed optimum, and a certificate that does not have the parts or cores of the schedule.
+    * A claimed bound exceeds the bound that the check computes, or differs from the bound in the summary. For the rules
+      `core_work` and `link_traffic`, the check computes the bound from the weights in the certificate.
+    * A block has a core that is not allowed, or an allocation that is better than the claimed optimum.
+    * The schedule is on cores that are not allowed.
+    * The claimed lower bound of the objective is above the claimed optimum.
+    * The certificate does not have the parts or cores of the schedule.
     """
     certificate, proof = allocation["certificate"], allocation["search"]["proof"]
     choices = certificate["cores"]
@@ -72,8 +73,8 @@ def proof_faults(
 
 def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> Any:
     """Array of shape (CNs, cores): True if the CN may run on the core. `choices` has the allowed cores of each part (a
-    group of CNs of one layer). The result is None if `choices` has another number of parts than the problem, a part
-    without cores, or a core that the problem does not have.
+    group of CNs of one layer). None in three cases: `choices` has another number of parts than the problem, a part has
+    no core, or a core does not exist in the problem.
     """
     pairs = np.stack((problem.graph.layer, problem.graph.group))
     distinct, part = np.unique(pairs, axis=1, return_inverse=True)
@@ -109,8 +110,8 @@ def check_multi_run(
     """Checks of a run on several cores: the rules of schedules, the totals, the bounds, and the use of cores, memories
     and links. Rules and bounds are checked only if the schedule model is causal.
 
-    Each optional artifact that is given adds checks that it agrees with the schedule. `assembled` is the scheduling
-    problem made from the input files; the problem in `artifact` must be equal to it.
+    For each optional artifact that is given, it is also checked that the artifact agrees with the schedule. `assembled`
+    is the scheduling problem made from the input files; the problem in `artifact` must be equal to `assembled`.
     """
     checks = _rule_checks(artifact, ScheduleSettings.of(summary["settings"]).has_barriers)
     nodes = count_of(artifact.graph.node_count, "node")
@@ -230,9 +231,9 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
 
 
 def _if_copied(bound: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Lower bounds on latency for schedules that copy data into a core before use if the data fit: the field
-    `if_copied` of `bound`. Summaries of older versions have no such field: their whole `bound` holds only for schedules
-    of this kind, and is returned.
+    """Lower bounds on latency for schedules that copy data into a core before use if the data fit. These bounds are the
+    field `if_copied` of `bound`. In older summaries, this field is missing. The result is then `bound` itself, because
+    older summaries have bounds only for such schedules.
     """
     copied: Mapping[str, Any] = bound.get("if_copied", bound)
     return copied

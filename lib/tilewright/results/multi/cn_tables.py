@@ -10,7 +10,8 @@ from tilewright.base.units import microjoules_text
 from tilewright.cost.ledger import energy_columns
 from tilewright.multicore.nodes.graph import ORDERING, CnGraph, CnLayer
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
-from tilewright.results.text_tables import TERMINAL_WIDTH, render, spatial_text, text_table
+from tilewright.results.terminal_tables import TERMINAL_WIDTH, render, text_table
+from tilewright.results.text_tables import spatial_text
 from tilewright.results.words import short_layer_name
 
 _WIDTH = 150

@@ -1,19 +1,23 @@
 """Cycles of each core of a schedule by cause: the core computes, waits for something, or has nothing to run.
 
 The cycles of a core add up to the latency. The cycles in which a computation node (CN) runs are divided as in the cost
-table. The cycles before a CN are assigned to causes of waiting (docs/bottlenecks.md#explain-a-run):
+table. The cycles before a CN are assigned to causes of waiting (docs/bottlenecks/explain.md#explain-a-run):
 
 1. After all data of the CN are present, the CN waits for one of three things (`start_causes`): bandwidth of a link for
    its streams, room in a memory, or its turn.
 2. Before all data are present, the input that becomes ready last decides the cause. If several inputs become ready last
    at the same time, an input from a CN takes precedence over an input from a transfer.
-   If the last input comes from a CN, the cause is "data not made yet" until that CN ends.
-   If the last input comes from a transfer, the cause is "data on the way" while the transfer lasts. Between its request
-   and its start, the transfer waits for bandwidth of a link, for room in a memory, or for its turn. A transfer is
-   requested when three conditions hold: its data are made, all predecessors of the CN have started, and the preceding
-   fetch of the same CN has begun (docs/multi-core-model.md#scheduling). The condition that is met last decides the
-   cause of the cycles before the request. If the transfer began because its data had just arrived at its source, the
-   same rules apply to the transfer that brought the data there. A prefetch is requested when its data are made.
+
+If the last input comes from a CN, the cause is "data not made yet" until that CN ends. If the last input comes from a
+transfer, the cause is "data on the way" while the transfer lasts. Between its request and its start, the transfer waits
+for bandwidth of a link, for room in a memory, or for its turn.
+
+A transfer is requested when three conditions hold: its data are made, all predecessors of the CN have started, and the
+preceding fetch of the same CN has begun (docs/multi-core-model/scheduling.md). The condition that is met last decides
+the cause of the cycles before the request. A prefetch is requested when its data are made.
+
+A transfer can begin because its data have just arrived at its source. The same rules then apply to the transfer that
+brought the data to this source.
 """
 
 from bisect import bisect_right
@@ -148,7 +152,7 @@ def _of_core(
 
 
 def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
-    """Pairs (cause, cycles) that divide the runtime of a CN in the same parts as the cost table. If the runtime is
+    """Pairs (cause, cycles) that divide the runtime of a CN into the same parts as in the cost table. If the runtime is
     shorter than the sum of these parts, the last parts are shortened, down to 0. If the table has no parts, the cause
     of the whole runtime is COMPUTING.
     """

@@ -29,7 +29,8 @@ from tilewright.multicore.scheduling.simulate import Scheduler
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
 from tilewright.results.multi.use import LinkUse
-from tilewright.results.text_tables import NOTHING, render, share_text, text_table
+from tilewright.results.terminal_tables import render, text_table
+from tilewright.results.text_tables import NOTHING, share_text
 from tilewright.results.verdict import Verdict, smallest_set
 from tilewright.results.words import short_layer_name
 
@@ -76,7 +77,7 @@ class DoubledPart(NamedTuple):
 
     @property
     def short(self) -> str:
-        """Short text that names the part, without how it is doubled."""
+        """Short text that names the part. The text does not say how the part is doubled."""
         return SHORT[self.kind].format(self.name)
 
 
@@ -329,7 +330,7 @@ class CoresReport:
 
     latency_cycles: int
     rows: tuple[CoreCycles, ...]
-    """Cycles of each core by layer and cause. The rows of a core add up to the latency if `layer` is ''."""
+    """Cycles of each core by layer and cause. In a report on all layers, the rows of a core add up to the latency."""
     limits: ScheduleLimits
     links: tuple[LinkUse, ...]
     """Links that carry data, the most used first."""
@@ -349,8 +350,8 @@ class CoresReport:
         return pandas.DataFrame(self.rows, columns=list(CoreCycles._fields))
 
     def of_layer(self, layer: str) -> "CoresReport":
-        """Report restricted to one layer. It has only the cycles in which a CN of the layer runs, or in which a core
-        waits to start a CN of the layer.
+        """Report restricted to one layer. The report has only the cycles in which a CN of the layer runs, or in which a
+        core waits to start such a CN.
         """
         return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
 
@@ -405,9 +406,8 @@ def cores_text(report: CoresReport) -> str:
 
 
 def limit_lines(limits: ScheduleLimits) -> list[str]:
-    """Text lines that name the part of the system whose doubling saves most cycles (the bottleneck) and the part that
-    saves the second most (the runner-up). If no single part saves cycles, or if the limits are not known, the lines say
-    so.
+    """Text lines that name the bottleneck and the runner-up: the parts of the system whose doubling saves most and
+    second most cycles. If no single part saves cycles, or if the limits are not known, the lines say so.
     """
     if limits.unknown:
         return [f"the limit of the run is not known: {limits.unknown}"]

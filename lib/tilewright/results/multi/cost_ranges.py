@@ -73,9 +73,9 @@ def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memor
 
 
 def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
-    """Key of each outermost memory -> key under which its energy and area are listed. A key is a pair (core id, memory
-    name). A memory that several cores share is listed under the key of the first of these cores, any other memory under
-    its own key.
+    """Table that gives, for the key of each outermost memory, the key under which its energy and area are listed. A key
+    is a pair (core id, memory name). A memory that several cores share is listed under the key of the first of these
+    cores. Any other memory is listed under its own key.
     """
     return {
         place: places[0]

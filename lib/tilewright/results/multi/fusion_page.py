@@ -206,7 +206,7 @@ def _cuts(document: Mapping[str, Any]) -> str:
     for cut in sorted(document["cuts"], key=saved, reverse=True):
         without, place = cut["without"], (cut["after"], cut["before"])
         if without is None:
-            rows.append((*place, "no schedule without it", "", "", ""))
+            rows.append((*place, "no schedule without this cut", "", "", ""))
             continue
         energy = cut["saves_energy_pj"]
         saves = (f"{cut['saves_latency_cycles']:,}", f"{'-' if energy < 0 else ''}{energy_text(abs(energy))}")

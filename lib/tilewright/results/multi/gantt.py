@@ -49,7 +49,7 @@ Image = npt.NDArray[np.uint8]
 DARKER = 0.5
 """Share of black in the lines of a hatch."""
 LIGHTER = 0.22
-"""Share of white mixed into the colour of every second CN of a core, so that neighbouring CNs of one layer can be told
+"""Share of white mixed into the colour of every second CN of a core. Neighbouring CNs of one layer can thus be told
 apart.
 """
 PALETTE = np.array([to_rgb(colour) for colour in (*LAYER_COLOURS, NO_LAYER_COLOUR)])
@@ -251,8 +251,8 @@ class _Drawing:
         return figure
 
     def _frame(self, panel: Axes, window: tuple[float, float], unit: tuple[float, str], is_first: bool) -> None:
-        """Set up a panel: rows from the top downwards, in inches, on the vertical axis; time, in the unit of the axis,
-        on the horizontal axis.
+        """Set up the axes of a panel. The vertical axis has the rows, from the top downwards, in inches. The horizontal
+        axis has the time, in the unit `unit`.
         """
         panel.set_xlim(*window)
         panel.set_ylim(self.panel_inches, 0)
@@ -335,7 +335,7 @@ class _Drawing:
                 panel.text(x, y, name, fontsize=LABEL_POINTS, color=colour, zorder=3, gid=SMALL_TEXT, **style)
 
     def _busy_shares(self, figure: Figure) -> None:
-        """Write next to each row the share of the time in which it has a bar."""
+        """Write next to each row the share of the time in which the row has a bar."""
         x, top = WIDTH_INCHES - RIGHT_INCHES + 0.08, self.height - TOP_INCHES
         style: dict[str, Any] = {"fontsize": 7, "color": GREY, "va": "center", "transform": figure.dpi_scale_trans}
         figure.text(x, top + 0.1, "busy", **style)

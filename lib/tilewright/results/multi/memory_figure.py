@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
 LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
-"""Limits for heights in inches. If a figure has many panels, they become lower until the figure has the height
-MOST_INCHES. No panel becomes lower than LEAST_PANEL_INCHES.
+"""Limits for heights in inches. The panels of a figure are made lower if the figure would be higher than MOST_INCHES.
+No panel is made lower than LEAST_PANEL_INCHES.
 """
 MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
@@ -132,8 +132,9 @@ def reported_links(run: ReportedSchedule) -> Figure:
 
 
 def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """Pair (times in cycles, values) for drawing a curve. A curve with more than 2 x `stretches` steps is replaced by
-    `stretches` intervals of equal length, each with the largest value of the curve in this interval.
+    """Pair (times in cycles, values) for drawing a curve. A curve with more than 2 x `stretches` steps is divided into
+    `stretches` intervals of equal length. Each interval then has one value: the largest value of the curve in the
+    interval.
     """
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
@@ -147,8 +148,9 @@ def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, 
 
 
 def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """Pair (times in cycles, values) for drawing a curve. A curve with more than 2 x `stretches` steps is replaced by
-    `stretches` intervals of equal length, each with the mean value of the curve in this interval.
+    """Pair (times in cycles, values) for drawing a curve. A curve with more than 2 x `stretches` steps is divided into
+    `stretches` intervals of equal length. Each interval then has one value: the mean value of the curve in the
+    interval.
     """
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values

@@ -131,8 +131,8 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
 
 def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
     """Pair (rows, columns) for the memories. There is one row for each on-chip memory; memories that are always empty
-    are left out. All memories share two columns: times, and the bits in a memory from each time on. The entries of a
-    memory begin at position `first` of its row and end before position `last`.
+    are left out. All memories share two columns: times, and the bits in a memory from each time on. The fields `first`
+    and `last` of a row say which entries of the columns belong to the memory: those from `first` to before `last`.
     """
     rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for curve in memory_curves(view):

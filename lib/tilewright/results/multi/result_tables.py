@@ -38,7 +38,9 @@ class _OfSeveralCores(Protocol):
 
 
 class SeveralCoresTables:
-    """Tables of a run on several cores. A class that inherits them must have `artifact`, `summary` and `core_costs`."""
+    """Tables of a run on several cores. A class that inherits from this class must have `artifact`, `summary` and
+    `core_costs`.
+    """
 
     __slots__ = ()
 

@@ -1,33 +1,39 @@
 """Causes of the start of each computation node (CN) and each transfer of a schedule, derived from the logs.
 
 An *item* is a CN or a transfer. In a causal schedule, an item begins only at time 0 or when another item ends or begins
-(docs/multi-core-model.md#scheduling). Each start after time 0 therefore has a *cause*, which is another item. The other
-item ends at the time of the start, or it is a CN that begins at this time, so that its core can prepare the next CN. A
-chain of causes leads back to time 0 without a gap.
+(docs/multi-core-model/scheduling.md). Each start after time 0 therefore has a *cause*: another item that ends at the
+time of the start, or a CN that begins at this time. (When a CN begins, its core can prepare the next CN.) A chain of
+causes leads back to time 0 without a gap.
 
-Several items can end or begin at the time of a start. The following kinds of causes are tried in this order, and the
-first kind for which an item is found gives the cause. If a kind concerns several links, cores or memories, the first of
-them with an item decides. If several items end there, the item with the smallest number is taken; on a link, transfers
-come before CNs.
+Several items can end or begin at the time of a start. The kinds of causes are therefore tried in the order of the lists
+below, until an item is found. Some kinds concern several links, cores or memories. The first of these links, cores or
+memories that has an item gives the cause. If several items qualify there, the item with the smallest number is taken;
+on a link, transfers come before CNs.
 
-1. data: the required data were made, or arrived, at this time;
-2. core (for CNs): the core was busy until this time;
-3. link: an item on a link ended; for a transfer, on a link of its path that was too full just before; for a CN, on a
-   link over which the CN streams data;
-4. memory: room became free; for a transfer, in its target memory, if this memory was too full just before; for a CN, in
-   the memory of its outputs;
-5. core (for transfers): a CN began, so that its core could prepare the next CN, or a CN ended; the core is the target
-   of the transfer or, for a write to the off-chip memory, a core with the source memory;
-6. memory (for transfers): room in the target or source memory became free;
-7. order: for a transfer, another transfer to its target core ended (for a write to the off-chip memory: a transfer from
-   its source memory), or a CN began that had to begin before the transfer; for a CN, another CN ended that had to end
-   before this CN could begin;
-8. memory: room for which data could have waited became free in any memory of the core (for a transfer: of its target
-   core);
-9. other: any other item that ended at this time.
+Kinds of causes for the start of a CN:
 
-If the kinds 1 to 6 give no cause for a transfer, it can have the cause of another transfer. This other transfer is in
-the same queue, began at the same time, and has a cause of the kinds 1 to 6.
+1. data: an input of the CN was made, or arrived, at this time.
+2. core: the core was busy until this time.
+3. link: an item ended on a link over which the CN streams data.
+4. memory: room became free in the memory of the outputs of the CN.
+5. order: another CN ended that had to end before this CN could begin.
+6. memory: room became free in any memory of the core.
+7. other: any other item ended at this time.
+
+Kinds of causes for the start of a transfer:
+
+1. data: the data were made, or arrived at the source, at this time.
+2. link: an item ended on a link of the path that was too full just before.
+3. memory: room became free in the target memory, if this memory was too full just before.
+4. core: a CN began or ended on the target core. For a write to the off-chip memory: a CN began or ended on a core with
+   the source memory.
+5. memory: room became free in the target memory or in the source memory.
+6. Another transfer of the same queue began at the same time, and has a cause of the kinds 1 to 5. Both transfers then
+   have this cause.
+7. order: another transfer to the target core ended, or a CN began whose start the transfer had to await. For a write to
+   the off-chip memory: another transfer from the source memory ended, or such a CN began.
+8. memory: room became free in any memory of the target core.
+9. other: any other item ended at this time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +68,9 @@ class StartCauses:
     kind: Integers
     """Kind of the cause of each item's start, as an index in CAUSES: array of shape (items,)."""
     item: Integers
-    """Item whose end or start caused the start of each item: array of shape (items,). NOTHING for a start at time 0."""
+    """Number of the causing item of each item: array of shape (items,). The end or start of the causing item let the
+    other item start. NOTHING for a start at time 0.
+    """
 
     def chain(self, item: int) -> list[int]:
         """Chain of items that ends with `item`, in reverse order: `item`, then the item that caused its start, and so
@@ -160,8 +168,8 @@ class _Index:
     items: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add(self, places: Iterable[int], times: Iterable[int], items: Iterable[int]) -> None:
-        """Add an item for each pair of place and time. The items of a call must be in ascending order, so that the
-        smallest item is kept if several have the same place and time.
+        """Add an item for each pair of place and time. If several items have the same place and time, only the first of
+        them is kept. The items of a call must be in ascending order, so that the smallest item is kept.
         """
         for place, time, item in zip(places, times, items, strict=True):
             self.items.setdefault((place, time), item)
@@ -176,8 +184,8 @@ class _Index:
 
 
 class ScheduleLogs:
-    """Logs of a schedule, with indices that find the CN or transfer that begins or ends at a place (such as a core,
-    memory or link) and a time.
+    """Logs of a schedule, with indices that find CNs and transfers by time and place. A place is a core, a memory, a
+    link, or an arriving piece. An index finds the items that begin, or the items that end.
     """
 
     def __init__(self, view: ScheduleView) -> None:
@@ -239,7 +247,7 @@ class ScheduleLogs:
             self.streams_of.setdefault(cn, []).append(one)
 
     def place(self, piece: int, memory: int) -> int:
-        """Number of the pair (piece, memory) as a place of the index `arrives`."""
+        """Key of the pair (piece, memory) in the index `arrives`."""
         return piece * (len(self.cores_of) + 1) + memory
 
     def freed(self, memories: Iterable[int], time: int) -> int:
@@ -341,7 +349,7 @@ def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
 
 
 def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int], lacks_room: bool) -> Cause | None:
-    """Cause of a transfer among the kinds 1 to 6 in the description of this module; None if none of these kinds
+    """Cause of a transfer among the kinds 1 to 5 in the description of this module; None if none of these kinds
     applies. A start at time 0 has the cause BEGIN.
 
     `full_links` are the links that were too full just before the transfer began. `lacks_room` is True if its target
@@ -376,11 +384,10 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
-    """CN that had to start before a transfer could begin; NOTHING if there is none. The CN begins at the same time as
-    the transfer, and makes an input of a reader.
+    """CN for whose start a transfer waited, so that both begin at the same time; NOTHING if there is none. The CN makes
+    an input of a reader: of a CN that reads the transferred data after the transfer, on a core with the target memory.
 
-    A reader is a CN that reads the transferred data after the transfer, on a core with the target memory. This core can
-    prepare the reader only when all CNs that make inputs of the reader have begun.
+    This core can prepare the reader only when all CNs that make inputs of the reader have begun.
     """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs

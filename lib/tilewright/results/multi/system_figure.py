@@ -79,8 +79,8 @@ class SystemLayout:
 def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
     """Layout of an accelerator.
 
-    A core with coordinates in the accelerator file stands in the cell that they give. Compute cores without coordinates
-    form a grid below these cells. Other on-chip cores without coordinates stand in columns on the right.
+    A core with coordinates in the accelerator file stands in the cell with these coordinates. Compute cores without
+    coordinates form a grid below these cells. Other on-chip cores without coordinates stand in columns on the right.
     """
     cells = _cells(accelerator)
     shared = [link for link in accelerator.links if len(link.core_ids) > 2]
@@ -138,7 +138,8 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
     """Cells of the cores. The cores fill a grid row by row. The number of columns is chosen so that most pairs of
-    linked cores are neighbours. Of several equally good numbers, the one with the grid closest to a square is chosen.
+    linked cores are neighbours. If several numbers are equally good, the number whose grid is closest to a square is
+    chosen.
     """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
@@ -162,8 +163,8 @@ def _fans(far: dict[tuple[int, int], tuple[str, bool]]) -> list[Bar]:
     """Bars for links between cores that are not neighbours. `far` has, for each pair of core ids, a pair (text of the
     links, True if one of them is half-duplex).
 
-    Links of one core with the same text share a bar; this core is the first core of the bar. The bar with most branches
-    comes first.
+    Links of one core with the same text share a bar, and this core is the first core of the bar. Bars with more
+    branches come first.
     """
     bars: list[Bar] = []
     left = dict(far)
@@ -241,7 +242,7 @@ class _SystemDrawing:
         """Draw all parts of the figure. Returns the figure."""
         words = "arrows: links; bars: one medium shared by cores; dashed bars: a link for each branch"
         count = len(self.accelerator.onchip_core_ids)
-        self.canvas.title(MARGIN_INCHES, f"{self.accelerator.name}: {count} cores", words, self._sharing())
+        self.canvas.title(MARGIN_INCHES, f"System {self.accelerator.name}: {count} cores", words, self._sharing())
         for number, bar in enumerate(self.layout.bars):
             self._draw_bar(number, bar)
         for arrow in self.layout.arrows:

@@ -18,8 +18,8 @@ Summary = Mapping[str, Any]
 
 
 class _CoreRow(NamedTuple):
-    """Core with its fullest memory: the memory whose largest content is the largest share of its capacity. `fullest` is
-    None if the core has no memory.
+    """Core with its fullest memory. The fullest memory has the largest peak share: the peak of its content, divided by
+    its capacity. `fullest` is None if the core has no memory.
     """
 
     core: CoreUse

@@ -29,8 +29,8 @@ EDP_PJ_S = "edp_pj_s"
 EDP_IN_SECONDS: Column[Summary] = Column(
     EDP_PJ_S, "Energy times latency in seconds.", lambda _: ABSENT, "EDP", "nJ s", 1e3, is_cost=True
 )
-"""Column of the page that takes the place of the EDP in J cycles if the clocks of all runs are known, so that the page
-has the same number as `compare`.
+"""Column of the page with the EDP in nJ s. If the clocks of all runs are known, this column replaces the EDP in J
+cycles, so that the page has the same number as `compare`.
 """
 FIRST = (
     *("run", "workload", "hardware", "flow", "state", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES, EDP_PJ_S),
@@ -84,7 +84,7 @@ def cell(row: Mapping[str, Any], column: Column[Summary]) -> Any:
 
 
 def rounded(value: float | None) -> float | int | None:
-    """Number with nine significant digits; an integer has no decimal point. None for None."""
+    """Number with nine significant digits; an integer has no decimal point. None if `value` is None."""
     if value is None:
         return None
     short = float(f"{value:.{DIGITS}g}")

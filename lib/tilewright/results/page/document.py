@@ -61,8 +61,8 @@ def results_page(
 ) -> str:
     """Text of the HTML file. `unfinished` are rows of runs without a result, which the page lists.
 
-    `groups` are the groups of comparable runs, with sentences on the changes that would reverse their order. If it is
-    None, the function makes the groups, without these sentences.
+    `groups` are the groups of comparable runs, with sentences on the changes that would reverse their order. If
+    `groups` is None, the function makes the groups, without these sentences.
     """
     data = html_data(canonical_text(page_data(runs, unfinished, groups)))
     parts = {

@@ -52,7 +52,7 @@ MICRO = 1e6
 """Picojoules in a microjoule."""
 MOST_ROOFS = 4
 Verdicts = Mapping[str, Any]
-"""The content of `bottlenecks.json`."""
+"""Content of `bottlenecks.json`."""
 
 
 def one_core_detail(
@@ -208,8 +208,9 @@ def _record(
 def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[Any]:
     """Memory level of an operand as a list.
 
-    The items are: operand, memory, size of the memory in bits, loops (innermost first), and the filled share of the
-    memory in %, first by all operands, then by this operand. The last items are the energies of the directions, in µJ.
+    The items are: operand, memory, size of the memory in bits, loops (innermost first), share of the memory that all
+    operands fill (in %), and share that this operand fills (in %). The last items are the energies of the directions,
+    in µJ.
     """
     loops = " ".join(f"{dimension} {size:g}" for dimension, size in record.temporal_mapping[operand][level])
     energies = record.energy_breakdown_pj[operand][level]

@@ -27,7 +27,8 @@ from tilewright.results.verdict import Verdict
 MOST_WAITS = 25
 """Largest number of causes of waiting that are listed. All other causes are summed in one row."""
 MOST_SCHEDULE_BYTES = 1_500_000
-"""Largest schedule that the page contains, in bytes. A larger schedule is written to a separate file only."""
+"""Largest size, in bytes, of a schedule that the page contains. A larger schedule is only written to a separate file.
+"""
 _BASELINES = {
     "this_run": "this run",
     "layer_by_layer": "layer by layer",
@@ -85,7 +86,7 @@ def limited_by(report: CoresReport | None) -> str:
 def _limits(report: CoresReport | None) -> JsonObject:
     """Limits of a run on several cores, as a JSON object.
 
-    * `limits`: cycles that are saved by doubling each part of the system, or a set of parts if no single part saves
+    * `limits`: cycles that doubling saves, for each part of the system; also for a set of parts if no single part saves
       cycles
     * `work`: cycles of each core by cause
     * `waits`: causes of waiting with their cycles, the longest wait first
@@ -120,8 +121,8 @@ def _waits(report: CoresReport) -> list[list[Any]]:
 
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
-    """Waiting before each layer: pairs (cycles in which cores wait before they run CNs of the layer, text with the main
-    cause of this waiting and its share), by layer.
+    """Waiting before each layer, as pairs (cycles, text) by layer. The cycles are those in which cores wait before they
+    run CNs of the layer. The text has the main cause of this waiting, and its share.
     """
     causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (
