@@ -1,6 +1,6 @@
 """tilewright: search for mappings of neural networks on accelerators, with energy, latency and area of each mapping.
 
-The Python interface is the verbs of the command line as functions on paths, dicts or models in memory:
+Each verb of the command line is also a Python function. Its inputs are paths, dicts or models in memory:
 
 >>> import tilewright
 >>> tilewright.__version__
@@ -111,8 +111,8 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _public(name: str) -> Any:
-    """Public object with a name. If the object is a function, it is wrapped: an argument of a wrong kind raises an
-    error before the function runs.
+    """Public object that is called `name`. If the object is a function, it is wrapped: an argument of a wrong kind
+    raises an error before the function runs.
     """
     found = getattr(import_module(_HOME_OF[name]), name)
     if not isinstance(found, FunctionType):

@@ -1,4 +1,4 @@
-"""Python functions without a command of their own: map one layer, run several cores in one call, and export results.
+"""Python functions for tasks without a command: map a layer, run several cores in one call, and export results.
 
 An argument for hardware, workload or mapping can be a description (a file, dict or list), a parsed object, or the path
 of an artifact.

@@ -32,13 +32,15 @@ _ALLOWED = (
 
 
 def load(path: FilePath) -> Any:
-    """Content of a file or folder, as a Python object. The object equals the one that the writing function returned.
+    """Content of a file or folder, as a Python object. The object equals the result of the function that wrote the file
+    or folder.
 
     * Folder of a run: the result of `tilewright.map`, or the schedule on several cores with its summary. Both results
-      have the tables `layers`, `energy` and `schedule`. Folder of an exploration or of complete fronts: the table of
-      designs.
+      have the tables `layers`, `energy` and `schedule`.
+    * Folder of an exploration or of complete fronts: the table of designs.
     * Artifact: records, checks, descriptions, graphs, schedules and cost tables as objects; totals as dicts.
-    * CSV or Parquet file: a table, in which every number is exactly the double that was written. Text file: its text.
+    * CSV or Parquet file: a table, in which every number is exactly the double that was written.
+    * Text file: its text.
     * Hardware, workload, mapping or space file: the object that is parsed from the file.
 
     Raises ArtifactError for a file that is damaged, and for a file of another version of tilewright. Raises InputError

@@ -110,12 +110,12 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
 @verb(
     """List changes that would improve the run in the folder RUN, each with its exact gain.
 
-    A change sets one number of the hardware file, or one spatial mapping of the mapping file. The numbers are widths of
-    ports, sizes of memories, sides of the array, energies, static powers, values of the keys for waiting, and
-    values of plug-in keys. Clocks, areas, access times and caches are not changed. For an SRAM with costs from the
-    library, the other type of cells is also tried. The gain is computed for the mappings of the run, and for newly
-    searched mappings. A change of a spatial mapping removes one loop, or puts another loop in its place. A second list
-    has the numbers that can be reduced while energy and latency do not increase.
+    A change sets one number of the hardware file, or one spatial mapping of the mapping file. The numbers are port
+    widths, memory sizes, array sides, energies, static powers, values of the keys for waiting, and values of plug-in
+    keys. Clocks, areas, access times and caches are not changed. For an SRAM with costs from the library, the other
+    type of cells is also tried. The gain is computed for the mappings of the run, and for newly searched mappings. A
+    change of a spatial mapping removes one loop, or puts another loop in its place. A second list has the numbers that
+    can be reduced while energy and latency do not increase.
 
     --write writes a copy of the input file with one change, which is given by its number in the list. For a run on
     several cores, widths of links are changed too. The gain is then computed twice: with the tiles and the allocation
@@ -155,7 +155,7 @@ def advise(
     ] = True,
     pairs: Annotated[
         bool,
-        Help("Also try pairs of changes of sizes, widths and array sides. The mappings stay those of the run."),
+        Help("Also try pairs of changes of sizes, widths and array sides. The mappings of the run are kept."),
     ] = False,
     together: Annotated[
         str,

@@ -260,7 +260,7 @@ def _end_text(reason: str) -> str:
 
 
 def _proof_text(proof: JsonObject) -> str:
-    """Line that says that the allocation is proven to be the best, or that gives the remaining gap."""
+    """Line on the proof: the allocation is proven to be the best, or a gap remains."""
     if proof["is_proven"]:
         return f"proven to be the best of {ALLOWED_ALLOCATIONS}: {proof['rule']}"
     return (

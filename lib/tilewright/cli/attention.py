@@ -145,8 +145,8 @@ def attention(
     """Best way to run each attention of a language model on one core, fused or not, with a proof or a bound.
 
     The arguments are the options of the command. With `strict`, input without effect is an error. Raises InputError for
-    wrong input files, for a workload that is not a language model or has no attention, and for a core that cannot run
-    all layers of an attention. Raises MappingError if a layer has no mapping that fits.
+    wrong input files, for a workload without a language model or without attention, and for a core that cannot run all
+    layers of an attention. Raises MappingError if a layer has no mapping that fits.
     """
     given = (workload, hardware, mapping, contexts, memory_sizes, tile_queries, tile_keys, tile_heads, tile_units)
     return _searched(*given, order, time_budget_s, search, output, strict)[0].optima

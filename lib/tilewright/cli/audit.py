@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Limit on printed lines: at most this many differences of each result, and at most this many of the results that the
-audit leaves out. With -v, there is no limit.
+"""Limit on printed lines. It applies to the differences of each result, and to the results that the audit leaves out.
+With -v, there is no limit.
 """
 
 
@@ -50,7 +50,7 @@ class Audit:
     items: Sequence[AuditItem]
     """Results from which the sample was drawn."""
     made: Sequence[Made]
-    """Results that were drawn and compared."""
+    """Results of the sample that were recomputed and compared."""
     left_out: Sequence[LeftOut]
     not_audited: Sequence[NotAudited]
     notes: Sequence[str]
@@ -80,8 +80,8 @@ class Audit:
         return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
 
     def _exceptions(self) -> Iterator[str]:
-        """Parts of `sentence` that limit its statement, at most three: results that the audit leaves out, folders and
-        files that cannot be recomputed, and files that another version of the code made.
+        """Parts of `sentence` that limit its statement, at most three. They count results that the audit leaves out,
+        folders and files that cannot be recomputed, and files of another version of the code.
         """
         if self.left_out:
             counts = Counter(left.item.kind for left in self.left_out)
@@ -111,7 +111,7 @@ class Audit:
                 told.append(f"DIFFERENT  {made.item}: and {len(made.differences) - most:,} more values (-v lists all)")
         told += [f"left out  {left.item}: {left.reason}" for left in self.left_out[:most]]
         if most is not None and len(self.left_out) > most:
-            told.append(f"left out  and {len(self.left_out) - most:,} more (-v lists all)")
+            told.append(f"left out  ... and {len(self.left_out) - most:,} more (-v lists all)")
         return told + [f"not audited  {one.place}: {one.reason}" for one in self.not_audited]
 
     def as_dict(self) -> JsonObject:
@@ -220,7 +220,7 @@ def audit(
     """Recompute a random share of the results in a folder, compare bit by bit, and return the outcome as JSON values.
 
     `sentence` sums up the outcome. `differences` has a row for each value that differs. `left_out` has a row for each
-    result that cannot be compared, because a time budget or the user ended its search, or may have ended it.
+    result that cannot be compared: the user or a time budget ended its search early, or a time budget may have done so.
     `not_audited` has a row for each folder or file that cannot be recomputed. `notes` has remarks. Raises InputError
     for a folder without results, for a wrong share, and if no result can be recomputed. Raises ArtifactError for
     damaged files.

@@ -1,7 +1,4 @@
-"""Network files that runs have used.
-
-A comparison of runs reads such a file again with another batch.
-"""
+"""Network files of runs, which a comparison of runs reads again with another batch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +30,7 @@ def batched_networks(
         values = f"{first.batch} in {first.path}, {second.batch} in {second.path}"
         raise InputError([Problem("the runs have different batches", path=BATCHES, value=values)])
     if tuple(batches) == (first.batch,):
-        raise InputError([Problem("is the batch of the runs: name other batches", path=BATCHES, value=str(batches[0]))])
+        raise InputError([Problem("is the batch of the runs: give other batches", path=BATCHES, value=str(batches[0]))])
     return first, second
 
 

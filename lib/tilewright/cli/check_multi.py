@@ -37,8 +37,8 @@ def check_folder(
 
     CN graph, cost tables and allocation are checked if the folder has them. If hardware, workload and mapping are given
     or found, the scheduling problem is made again from these files, and the run is compared with it. A notice says
-    which parts are not checked. Raises InputError for damaged files, and if the user gives
-    some of these three files and another one is not found.
+    which parts are not checked. Raises InputError for damaged files. If the user gives one or two of these three files,
+    also raises InputError for each of the three that is neither given nor found.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.core_costs import read_core_costs

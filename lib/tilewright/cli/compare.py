@@ -154,9 +154,10 @@ def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None
     runs of different networks.
 
     The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would reverse the
-    order of the runs. For such a change, --search-again also searches new mappings of both runs, with the options of
-    the runs; most changes need three to ten searches of each run. --batches searches both runs again with other batch
-    sizes. --sizes tries other sizes of on-chip memories; with --search-again, it also searches new mappings.
+    order of the runs. For each of these changes, --search-again also searches new mappings of both runs, with the
+    options of the runs. Most changes need three to ten searches of each run. --batches searches both runs again with
+    other batch sizes. --sizes tries other sizes of on-chip memories; with --search-again, it also searches new
+    mappings.
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """,
@@ -169,7 +170,9 @@ def compare(
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
     network: Annotated[
         str,
-        Help("Network to compare, for designs of a space with several networks (default: that of the other run)."),
+        Help(
+            "Network to compare, for designs of a space with several networks (default: the network of the other run)."
+        ),
     ] = "",
     search_again: Annotated[
         bool,
@@ -188,8 +191,8 @@ def compare(
     error_bars: Annotated[
         str,
         Help(
-            "Class of the machines of both runs, or CLASS_A,CLASS_B: also tell the probability that A is faster than B,"
-            f" from the measured errors of predictions for machines of the class. {MACHINES_TEXT}",
+            "Also give the probability that A is faster than B, from the measured prediction errors for a class of"
+            f" machines. CLASS is the class of both runs; CLASS_A,CLASS_B gives one for each run. {MACHINES_TEXT}",
             metavar="CLASS",
         ),
     ] = "",

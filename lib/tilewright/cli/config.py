@@ -90,7 +90,7 @@ SPACES, FRONTS = "spaces", "fronts"
 (FRONTS)."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
 DECIDE = "decide"
-"""Key for the measure by which one design of each explored space is chosen."""
+"""Key for the measure by which `tilewright decide` chooses a design of each explored space."""
 RUNS_PER_JOB = "runs_per_job"
 """Key for the number of single-core runs that one job of the pipeline makes."""
 MANY_JOBS = 50
@@ -165,7 +165,7 @@ class _Reader:
         return RunPlan(*made, tuple(self.unused), per_job, decide, config.get("paper"))
 
     def _decide(self, config: JsonObject) -> str:
-        """Measure by which one design of each explored space is chosen; '' if none is chosen."""
+        """Measure by which a design of each explored space is chosen; '' if no design is chosen."""
         given = config.get(DECIDE)
         if given is None:
             return ""
@@ -366,7 +366,7 @@ class _Reader:
     ) -> Parameters | None:
         """Parameters of one class for a run; None if values have problems, which are reported.
 
-        A wrong value at the top of the file is reported only once, with its line there.
+        A wrong value at the top of the configuration is reported only once, with the line of its key.
         """
         names = [parameter.name for parameter in parameters_of(kind)]
         try:
@@ -499,7 +499,7 @@ def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) ->
 
 
 def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, JsonObject]]:
-    """Pairs (name, run), one pair for each combination of values of the lists of a sweep.
+    """Pairs (name, run) of a sweep, one for each combination of values from its lists.
 
     The name consists of workload and hardware, then the key and value of each other list: for example,
     resnet18-tpu_like-objective-energy.

@@ -48,12 +48,15 @@ def find_file(kind: str, value: str) -> Path:
 
 
 def files_named(kind: str, value: str) -> list[Path]:
-    """Files that a name without suffix can mean.
+    """Files that a name without suffix can mean; [] if there is none. A name with several files is ambiguous.
 
-    If config/<kind>/ has files of this name with suffixes of the kind, only the file with the first of these suffixes
-    is returned. If there is none, but the name is the path of a file, only this file is returned. Otherwise, all files
-    of this name in subfolders of config/<kind>/ are returned, sorted by path. A name with several files is ambiguous.
-    Subfolders are not searched for a name with a slash. The result is [] if no file is found.
+    Three places are searched in turn. Later places are searched only if earlier places have no file.
+
+    * The folder config/<kind>/. If several suffixes of the kind match, only the file with the first of them is
+      returned.
+    * The path `value` itself.
+    * The subfolders of config/<kind>/, but not for a name with a slash. All files of this name are returned, sorted by
+      path.
     """
     direct = next((path for path in (*_in_folder(kind, value), Path(value)) if path.is_file()), None)
     if direct is not None:
@@ -176,8 +179,8 @@ def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tu
 
 
 def expand_choices(entry: Mapping[str, Any], globs: Globs) -> JsonObject:
-    """Sweep in which each glob is replaced by the files that match it. Each file is listed only once, even if several
-    globs match it.
+    """Sweep in which the matching files replace each glob. Each file is listed only once, even if several globs match
+    it.
     """
     found = dict(entry)
     for key in {key for key, _ in globs}:
@@ -234,7 +237,7 @@ class SystemFiles:
     offchip_id: int | None
     """Id of the off-chip core; None if the accelerator has no off-chip core."""
     contained: Mapping[str, Any] = field(default_factory=dict)
-    """Cores that are written in the accelerator file itself and have no file of their own: descriptions by name."""
+    """Cores without a separate file, because the accelerator file itself describes them: descriptions by name."""
 
     @cached_property
     def core_names(self) -> tuple[str, ...]:
@@ -265,9 +268,9 @@ class SystemFiles:
 
     @cached_property
     def of_graph(self) -> str:
-        """Digest of the inputs of the graph of computation nodes. The inputs are four properties of the cores: their
-        roles, the operators that each core can run, the sizes and operands of its memories, and the memories that cores
-        share. The digest does not depend on links and costs.
+        """Digest of the inputs of the graph of computation nodes. Four properties of the cores are inputs: the roles of
+        the cores, the operators that each core can run, the sizes and operands of its memories, and the memories that
+        cores share. Links and costs do not change the digest.
         """
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
         said = {name: _document_of(path).data for name, path in self.path_of.items()} | dict(self.contained)

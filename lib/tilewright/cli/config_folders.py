@@ -108,6 +108,6 @@ def _owners(folder: Path) -> list[str]:
 
 
 def _name(file: str) -> str:
-    """Path of a file, relative to the working folder if the file is inside it, otherwise absolute."""
+    """Path of a file: relative to the working folder if the file is in this folder, otherwise absolute."""
     path, here = Path(file).resolve(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -103,8 +103,8 @@ def _of_kind(kind: str) -> list[LibraryEntry]:
 
 def _named(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> JsonObject:
     """Row of the library entry `name`. For `sram`, `register_file`, `auto_cost_extraction`, and a DRAM with a `width`,
-    the row has the costs that the library derives for a memory of the given size and width. Raises InputError for an
-    unknown name, and for a missing or wrong argument.
+    the row has the costs of a memory of the given size and width. Raises InputError for an unknown name, and for a
+    missing or wrong argument.
     """
     if name in (SRAM, REGISTER_FILE, ZIGZAG) or (name in dram_types() and width is not None):
         return {"name": name, **memory_row(_memory(name, size, width, node_nm, cells))}
@@ -175,7 +175,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
 
 
 def _listing(rows: list[dict[str, Any]]) -> str:
-    from tilewright.results.text_tables import render, text_table
+    from tilewright.results.terminal_tables import render, text_table
 
     table = text_table(
         "", ("name", "what", "energy for each", "checked"), ("nm", "energy\n[pJ]", "range\n[pJ]", "area\n[um²]")

@@ -87,8 +87,8 @@ def _decided(
         further += doubtful_statements(decision, read)
         further += static_power_statements(decision, read, commands)
         if bounds and decision.runner_up is not None:
-            decision, statement = _with_bounds(read, decision, folder, objective, jobs)
-            further.append(statement)
+            decision, of_bounds = _with_bounds(read, decision, folder, objective, jobs)
+            further += of_bounds
         elif bounds:
             further.append(no_runner_up_statement(decision))
         else:
@@ -133,7 +133,7 @@ def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
     column but a note.
 
     If no width of a paper is set, nothing is written. In this case, the files of an earlier table are removed if its
-    numbers differ from those of this decision.
+    numbers differ from the numbers of this decision.
     """
     from tilewright.base.harmless import csv_text
     from tilewright.designs.results import value_text
@@ -187,7 +187,7 @@ def decide(
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
     network: Annotated[
-        str | None, Help("Name of one network: decide for this network alone, if the space has several.")
+        str | None, Help("Name of the network to decide for. The default is all networks of the space.")
     ] = None,
     write: Annotated[
         bool, Help("Write the decision into the folder. With --no-write, the command only prints it.")
@@ -195,16 +195,18 @@ def decide(
     jobs: int = 1,
     paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> Decided:
-    """Decision for the design of an explored space that has the least value of an objective, over all networks.
+    """Decision for a design of an explored space: the design with the least value of an objective, over all networks.
 
     `folder` is the output folder of `tilewright.explore`, with a result for each design. The result has the decision
     and its statements; `str(result)` is the text of the decision. With `network`, the decision is for this network
     alone. With `advice`, the chosen design is run in full, and single changes and pairs of changes of its hardware are
-    tried. With `bounds`, mappings of the chosen design and the runner-up are searched with lower bounds. `space` is the
-    file of the space, if the folder does not name it. If `write` is false, the page of the decision is not written, and
-    the files of an earlier decision stay. With `paper` (`column` or `page`), the table of the decision is also written
-    as CSV, LaTeX and Markdown. Raises InputError if the folder has no exploration, if no design with results meets all
-    constraints, and if the objective cannot compare designs, because the hardware file gives no energies.
+    tried. With `bounds`, mappings of the chosen design and of the runner-up are searched with lower bounds. `space` is
+    the file of the space; it is needed only if the folder does not name the file. If `write` is false, the page of the
+    decision is not written, and the files of an earlier decision stay. With `paper` (`column` or `page`), the table of
+    the decision is also written as CSV, LaTeX and Markdown.
+
+    Raises InputError in three cases: the folder has no exploration, no design with results meets all constraints, or
+    the objective cannot compare designs because the hardware file gives no energies.
     """
     return _decided(folder, objective, advice, bounds, space, network, write, jobs)
 
@@ -269,11 +271,11 @@ def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Ite
 
 def _with_bounds(
     space: "Space", decision: "Decision", folder: Path, objective: str, jobs: int
-) -> "tuple[Decision, Statement]":
-    """Pair (decision, statement). The decision has the values from a search that also computes lower bounds. The
-    statement says in which order this search puts the chosen design and the runner-up.
+) -> "tuple[Decision, tuple[Statement, ...]]":
+    """Pair (decision, statements). The decision has the values from a search that also computes lower bounds. The
+    statements say in which order this search puts the chosen design and the runner-up.
     """
-    from tilewright.designs.decision_bounds import bounds_statement
+    from tilewright.designs.decision_bounds import bounds_statement, reversed_statements
 
     assert decision.runner_up is not None
     if space.is_of_systems or not decision.depends_on_mappings:
@@ -285,7 +287,8 @@ def _with_bounds(
     pairs = [(first[0], second[0]) for first, second in zip(*runs, strict=True)]
     found = _bounds_of(decision, names, runs)
     decision = replace(decision, searched_again=dict(zip(names, (found.choice, found.runner_up), strict=True)))
-    return decision, bounds_statement(decision, found, pairs, space.options.objective)
+    order = bounds_statement(decision, found, pairs, space.options.objective)
+    return decision, (order, *reversed_statements(decision, found))
 
 
 Bounded = tuple[Path, float, float | None]
@@ -297,8 +300,8 @@ computed from energies in pJ and latencies in cycles.
 def _bounded_runs(
     space: "Space", networks: "Sequence[Network]", folder: Path, name: str, objective: str, jobs: int
 ) -> list[Bounded]:
-    """List of triples `Bounded`, one for each network: its run is that of the design `name` on this network. The runs
-    use a search that computes lower bounds, and are written below `folder`.
+    """List of triples `Bounded`, one for each network: the run of the design `name` on this network. The search of the
+    runs also computes lower bounds. The runs are written below `folder`.
     """
     from tilewright.base.yamlfile import yaml_text
     from tilewright.cli.map import map_workload
@@ -327,15 +330,21 @@ def _bounded_runs(
 
 
 def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequence[Bounded]]) -> "MappingBounds":
-    """Objectives of two designs, and a lower bound of the objective of the second design. All three are sums over the
-    networks, in the unit of the decision. The bound is None if a network has no bound.
+    """Objectives of two designs, and their lower bounds. All are sums over the networks, in the unit of the decision. A
+    bound is None if a network has no bound.
     """
     from tilewright.designs.decision_bounds import MappingBounds
 
     units = [_unit(decision, name) for name in names]
     first, second = (sum(value for _, value, _ in own) * unit for own, unit in zip(runs, units, strict=True))
-    known = [bound for _, _, bound in runs[1] if bound is not None]
-    return MappingBounds(first, second, sum(known) * units[1] if len(known) == len(runs[1]) else None)
+    of_first, of_second = (_sum_of_bounds(own, unit) for own, unit in zip(runs, units, strict=True))
+    return MappingBounds(first, second, of_second, of_first)
+
+
+def _sum_of_bounds(runs: Sequence[Bounded], unit: float) -> float | None:
+    """Sum of the lower bounds of runs, multiplied by `unit`. None if a run has no bound."""
+    known = [bound for _, _, bound in runs if bound is not None]
+    return sum(known) * unit if len(known) == len(runs) else None
 
 
 def _unit(decision: "Decision", name: str) -> float:

@@ -40,8 +40,8 @@ INCOMPLETE = "is missing: this check needs hardware, workload and mapping"
 WRITTEN = Path("config")
 """Folder with the input files of a project, relative to the working folder."""
 _PLAIN_WORDS = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b", re.ASCII)
-"""Regular expression for the ASCII words (letters, digits, underscores) in a name. A YAML file has such a word
-unchanged and on one line, unless the file uses escapes.
+"""Regular expression for the ASCII words (letters, digits, underscores) in a name. A YAML file without escapes has each
+of these words unchanged and on one line.
 """
 
 
@@ -96,8 +96,8 @@ class DescribedRun:
         return self._first(MAPPING, self._written(MAPPING), mapping_digest)
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:
-        """Workload of the run, which ran on `core`: an artifact that the pipeline wrote beside the run, or a file of
-        the user with the name of the network; None if neither is found.
+        """Workload of the run, which ran on `core`; None if none is found. The workload is an artifact that the
+        pipeline wrote beside the run, or a file of the user with the name of the network.
 
         If both exist, the result is the artifact for default `options`, and the file of the user for other options.
         """
@@ -170,7 +170,7 @@ class DescribedRun:
         """Problems, one for each input that was not found. `found` has the path of each kind of input, or None.
 
         Without the hardware, the digest of a network cannot be verified. In this case, a missing network is not
-        reported if there is an artifact of a network, or a file of the user with the name of the network.
+        reported if there is an artifact of a network, or a user file with the network's name.
         """
         lacking = [kind for kind, path in found.items() if path is None]
         if HARDWARE in lacking and (self._named_networks() or paths_of(self.folder, WORKLOAD)):
@@ -224,9 +224,9 @@ class DescribedRun:
         return [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
 
     def check(self, kind: str, digest: str, path: str) -> None:
-        """Raise InputError if a file is not the input of the kind `kind` of this run. `digest` is the digest of the
-        content of the file, and `path` names the file in the message. If the provenance of the run has no digest of
-        this input, every file is accepted.
+        """Raise InputError if a file is not an input of this run. `kind` is the kind of the input, `digest` is the
+        digest of the content of the file, and `path` names the file in the message. If the provenance of the run has no
+        digest of this input, every file is accepted.
         """
         if message := self.contradiction(kind, digest):
             raise InputError([Problem(message, path)])
@@ -250,9 +250,9 @@ def _may_name(path: Path, name: str) -> bool:
     file that cannot be read gives True.
 
     This check saves time: it takes microseconds, while parsing a hardware file to compute its digest takes 20 ms or
-    more. The check searches the file for the words of `name` (`_PLAIN_WORDS`). A file that contains the name has each
-    of these words unchanged, unless it has YAML escapes. The characters between the words are not searched, because
-    YAML can write them differently: it doubles quotes, and folds spaces into line breaks.
+    more. The check searches the file for the words of `name` (`_PLAIN_WORDS`). A file that contains the name and has no
+    YAML escapes has each of these words unchanged. The characters between the words are not searched, because YAML can
+    write them differently: it doubles quotes, and folds spaces into line breaks.
     """
     words = _PLAIN_WORDS.findall(name)
     if not words:
@@ -323,4 +323,6 @@ def _network_artifact_digest(path: Path) -> str:
 
 
 _ARTIFACT_DIGESTS = {HARDWARE: _artifact_digest, WORKLOAD: _network_artifact_digest, MAPPING: mapping_digest}
-"""Kind of input -> function that reads an artifact and returns the digest that provenance records for this input."""
+"""Functions that read an artifact, by kind of input. A function returns the digest that provenance records for this
+input.
+"""

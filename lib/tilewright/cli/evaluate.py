@@ -251,7 +251,8 @@ OPEN_ORDER = "temporal_ordering does not fix every loop; give every loop with it
 @click.option(
     "--points",
     type=FILE,
-    help="File of points, JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/mappings.md#keep-a-mapping.",
+    help="File of points, JSON lines: {layer, spatial_mapping, loop_order, ...}; see"
+    " docs/mappings/mapping-file.md#keep-a-mapping.",
 )
 @click.option("--layer", "layer_name", default="", help="Name of the only layer to evaluate; default: all layers.")
 @parameter_option(EvaluateOptions, "temporal_mapping_type", default=None)
@@ -450,7 +451,7 @@ def _evaluated(
 
 
 def _options(base: SearchOptions, asked: Given[EvaluateOptions]) -> SearchOptions:
-    """Options with the values that `asked` sets, and the values of `base` for all others."""
+    """Options with the values that `asked` sets. All other values come from `base`."""
     made = asked()
     return replace(base, **{name: getattr(made, name) for name in asked.values})
 
@@ -532,8 +533,8 @@ def _places_in_mapping(mapping: Mapping, file: str) -> dict[int, str]:
 
 
 def _places_in_points(file: FilePath, points: list[Point]) -> dict[int, str]:
-    """Beginning of a message, such as `points.jsonl:4 `, for each point of a file with one point per line. The keys are
-    the ids of the constraints of the points.
+    """Beginning of a message, such as `points.jsonl:4 `, for each point of a file with one point per line. The key of a
+    point is the `id` of its constraints.
     """
     lines = [number for number, text in enumerate(_text_of(Path(file)).split("\n"), 1) if text.strip()]
     return {id(entry): f"{file}:{number} " for (_, entry), number in zip(points, lines, strict=True)}

@@ -96,7 +96,9 @@ def paths_of_inputs(
 
 
 def not_searchable(what: str) -> str:
-    """Message that mappings cannot be searched again, because the user's `what`, such as a pipeline, made them."""
+    """Message that mappings cannot be searched again, because a part that the user provided made them. `what` names
+    this part, such as "a pipeline".
+    """
     return f"was made by {what} of the user, so tilewright cannot search its mappings again"
 
 
@@ -104,7 +106,7 @@ def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
     """Search options of a run.
 
     Raises InputError if the run chose its mappings from a front. Also raises InputError if the run used a pipeline of
-    the user, because options do not describe the stages of such a pipeline.
+    the user, because options do not describe its stages.
     """
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of

@@ -155,7 +155,7 @@ def explore(
         str | None,
         OneOf(MACHINE_CLASSES),
         Help(
-            "Class of the machines of all designs: also make error bars on latencies, from measured errors."
+            "Class of machines to which all designs belong. Latencies then get error bars from measured errors."
             f" {MACHINES_TEXT}"
         ),
     ] = None,
@@ -259,9 +259,8 @@ def _answered(
 
 
 def _annotated(space: "Space", found: "Exploration", error_bars: str | None) -> "Answer":
-    """Answer to an exploration, with sentences that are made from the space: on the gaps of mappings, on axes without a
-    cost, on the base of the space, and on proposed values. If `error_bars` is a class of machines, the answer also has
-    error bars.
+    """Answer to an exploration, with sentences on the gaps of mappings, on axes without a cost, on the base of the
+    space, and on proposed values. If `error_bars` is a class of machines, the answer also has error bars.
     """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.base_design import with_base_design

@@ -22,7 +22,7 @@ from tilewright.base.steps import (
 
 
 class FolderKind(NamedTuple):
-    """Kind of folder that a user can mistake for the folder of a run, with a hint on what to do."""
+    """Kind of folder that a user can mistake for the folder of a run, with a hint for the user."""
 
     files: tuple[str, ...]
     """Patterns of file names. A folder has this kind if a file matches one of them."""
@@ -92,8 +92,8 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
 
 
 def said_of_folder(folder: Path) -> str:
-    """Text for a message on a path that is not the kind of folder that a verb needs. The text says what the path is or
-    contains, and names the verbs that read it, if there are some.
+    """Text for a message on a path that is not a folder for the verb. The text describes the path or its content, and
+    names verbs that read it, if any.
     """
     if not folder.exists():
         return "is not there"

@@ -1,6 +1,6 @@
 """`tilewright front`: complete Pareto fronts of a design space.
 
-Designs that differ only in unit energies, areas, word widths and memory sizes are evaluated together.
+Designs that differ only in unit energies, areas and word widths are evaluated together.
 """
 
 from collections.abc import Sequence
@@ -72,9 +72,9 @@ def _show(answer: "Answer | None", output: Path, as_json: bool) -> None:
     complete.
 
     The fronts and costs are bit by bit equal to those of `tilewright explore`, but the search takes less time. Designs
-    that differ only in unit energies, areas, word widths and memory sizes form a family, and all designs of a family
-    are evaluated together. Bottlenecks are reported only for designs on a front. Up-to-date costs are not computed
-    again. `tilewright check-front` checks the certificate.
+    that differ only in unit energies, areas and word widths form a family, and all designs of a family are evaluated
+    together. Bottlenecks are reported only for designs on a front. Up-to-date costs are not computed again. `tilewright
+    check-front` checks the certificate.
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """,

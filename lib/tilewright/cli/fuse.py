@@ -197,8 +197,8 @@ def fuse(
     Options are given by name. The search keeps the cores, stacks and schedule settings that `mapping` or an option
     fixes, and chooses all others. `start` is the folder or the file of an earlier result. The plan in this earlier
     result is evaluated with the inputs of this call, and the new result is never worse than this plan. `output` is the
-    folder for the files of the result. If `run` is true, the files of the schedule are also written, and if `page` is
-    true, the page of the search.
+    folder for the files of the result. If `run` is true, the files of the schedule are also written. If `page` is true,
+    the page of the search is also written.
 
     `part` is for a search with islands (searches with different seeds that exchange plans). If `part` names one part of
     this search, such as round 1 of island 2, only this part runs. The result then has the best plan of the part, and
@@ -266,8 +266,8 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
 
 
 def write_fusion(folder: Path, given: "Descriptions", found: "Fusion", run: bool, page: bool = True) -> None:
-    """Write the files of the plan. If `run` is true, also write the files of its schedule, and if `page` is true, the
-    page of the search. If `page` is false, the page of an earlier search is deleted.
+    """Write the files of the plan. If `run` is true, the files of its schedule are also written. If `page` is true, the
+    page of the search is also written; if it is false, the page of an earlier search is deleted.
     """
     from tilewright.cli.island_files import search_provenance
     from tilewright.plans.answer import tried_rows
@@ -351,7 +351,7 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
 
 def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
     """Lines on the lower bounds that hold for every plan, from a `fusion.json`: the bounds, the gaps to these bounds,
-    and the terms of the latency bound. [] for a file of an earlier release, which has no such bounds.
+    and the terms of the latency bound. For a file of an earlier release without these bounds, the result is [].
     """
     bound = found.get("any_plan")
     if bound is None:

@@ -66,8 +66,8 @@ def search_provenance(step: str, made: Fusion | FusionCall) -> JsonObject:
 
 @dataclass(frozen=True)
 class IslandFiles:
-    """Files of one search with islands. Each part of the search except the answer writes one file, its state; later
-    parts read the state.
+    """Files of one search with islands. Each part of the search except the answer writes its state into one file. Later
+    parts read these states.
     """
 
     folder: Path
@@ -75,7 +75,7 @@ class IslandFiles:
     call: FusionCall
 
     def path(self, part: str) -> Path:
-        """File of the state that a part writes."""
+        """Path of the file into which the part `part` writes its state."""
         return self.folder / ISLANDS / f"{part}.json"
 
     @cached_property

@@ -39,7 +39,7 @@ def options() -> list[dict[str, Any]]:
 
 
 def _of_runs(flow: str, parameter: Parameter) -> dict[str, Any]:
-    """Row, in the list of options, for a parameter that is a key of the runs of the flow `flow`."""
+    """Row in the list of options for a parameter that runs of the flow `flow` can set."""
     verbs = [verb for group in groups_of(flow) if parameter.name in group.names for verb in group.verbs]
     return _row(parameter, flow, list(dict.fromkeys(verbs))) | {"option": flag_of(parameter)}
 

@@ -10,6 +10,8 @@ import importlib.util
 import io
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
 UNMET_LIMIT = 1
 """Exit code if the input is correct but no result meets a limit, such as a deadline."""
+FLAGGED = ("paper",)
+"""Parameters that messages name as options if the value comes from the command line."""
 DUE = "--due"
 """First argument of a job of the pipeline.
 
@@ -194,8 +198,8 @@ class _LazyGroup(click.Group):
 
 
 def _note_repeated(command: click.Command, args: list[str]) -> None:
-    """Store notices of options that are given more than once (`note_repeated`). The verb uses the last value of such an
-    option.
+    """Store notices of options that are given more than once (`note_repeated`). The verb uses the last value of each of
+    these options.
     """
     try:
         given = command.make_parser(click.Context(command, resilient_parsing=True)).parse_args(list(args))[2]
@@ -250,7 +254,7 @@ def main(arguments: list[str] | None = None, cpu_start_s: float | None = None) -
     """Run a verb. Returns the exit code.
 
     `cpu_start_s` is the CPU time at which the call began, in seconds since the start of the process. It is 0 if the
-    process was started for this verb. None stands for now.
+    process was started for this verb. None stands for the present time.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == [DUE] and len(given) > 1:
@@ -259,11 +263,11 @@ def main(arguments: list[str] | None = None, cpu_start_s: float | None = None) -
 
 
 def _make(due: Path, given: list[str]) -> int:
-    """Make a unit of work, as a job of the pipeline. `due` is the path of the order, which is the file that describes
-    the unit. Returns the exit code.
+    """Make a unit of work, as a job of the pipeline. `due` is the path of the order, a file that describes the unit.
+    Returns the exit code.
 
-    `given` has the verb and its arguments. It is empty if they are too long for a command line; they are then read from
-    the order. If the order has no verb either, the job makes all units that the unit of the order needs.
+    `given` has the verb and its arguments. If they are too long for a command line, `given` is empty, and they are read
+    from the order. If the order has no verb either, the job makes all units that the unit of the order needs.
     """
     from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
@@ -301,7 +305,7 @@ def _dispatch(given: list[str], cpu_start_s: float | None = None) -> int:
         _say_user_error(error, verbose)
         return UNMET_LIMIT
     except TilewrightError as error:
-        _say_user_error(error, verbose)
+        _say_user_error(_in_options(error, given), verbose)
         return USER_ERROR
     except InterruptedRunError as error:
         interruption.tell(terminal(f"interrupted: {error}"))
@@ -323,6 +327,23 @@ def _say_usage_error(error: click.ClickException) -> None:
     said = io.StringIO()
     error.show(said)
     echo_text(said.getvalue(), err=True)
+
+
+def _in_options(error: TilewrightError, given: Sequence[str]) -> TilewrightError:
+    """Error in which problems of the parameters FLAGGED name the option, such as `--paper` instead of `paper`, if the
+    option is on the command line `given`. Other problems stay unchanged.
+    """
+    if type(error) is not InputError:
+        return error
+    flags = {word.partition("=")[0] for word in given}
+    return InputError(
+        [
+            replace(problem, path=f"--{problem.path}")
+            if not problem.file and problem.path in FLAGGED and f"--{problem.path}" in flags
+            else problem
+            for problem in error.problems
+        ]
+    )
 
 
 def _say_user_error(error: TilewrightError, verbose: bool) -> None:

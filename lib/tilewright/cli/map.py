@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FOLDED = (
     "exploit_data_locality is off, because a layer of this network stands for several equal blocks. With `written_out:"
-    " true` in the workload file, each block has layers of its own, and data can stay on chip between layers"
+    " true` in the workload file, each block has separate layers, and data can stay on chip between layers"
 )
 """Notice for a network in which one layer stands for several equal blocks: `exploit_data_locality` is off by default.
 """
@@ -179,8 +179,8 @@ def map_workload(
     Options are given by name; they override those of the object `options`. The other arguments are options of the
     command. The parts of `network_options` can also be given by name (`dims={"sequence": 128}`). `output` is the folder
     that the command writes. `pipeline` is a list of stages or a list of edits of the default pipeline, as in a
-    configuration, or a file with such a list; stages can also be classes or objects. `exports` is the folder for files
-    of stages; the default is a subfolder of `output`. Without a `store`, results are not kept for later searches. With
+    configuration, or a file with this list. Stages can also be classes or objects. `exports` is the folder for files of
+    stages; the default is a subfolder of `output`. Without a `store`, results are not kept for later searches. With
     `strict`, work without costs and input without effect are errors. Raises InputError for wrong input files and
     pipelines, and MappingError if a layer has no mapping that fits.
     """
@@ -257,8 +257,8 @@ def _mapped(
 
 
 def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: bool) -> None:
-    """Raise InputError if the options choose a point of the Pareto front but a pipeline is given, or if they set a
-    deadline in ms for a core without a clock frequency.
+    """Raise InputError in two cases: the options choose a point of the Pareto front although a pipeline is given, or
+    they set a deadline in ms for a core without a clock frequency.
     """
     if not chosen.choice:
         return

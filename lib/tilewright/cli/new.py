@@ -3,18 +3,28 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import join
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import Limits, OneOf
 from tilewright.cli.config_files import ambiguity, find_file, known_files, nearest_known
-from tilewright.cli.new_files import KINDS, NewAccelerator, configuration_text, hardware_text, mapping_text
+from tilewright.cli.new_files import (
+    KINDS,
+    SUM_BITS,
+    NewAccelerator,
+    configuration_text,
+    hardware_text,
+    mapping_text,
+)
 from tilewright.cli.options import echo_paths
 from tilewright.cli.terminal import echo
 from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 from tilewright.hardware.silicon.library import dram_types
 from tilewright.hardware.silicon.memory_cost import CELLS
+
+if TYPE_CHECKING:
+    from tilewright.hardware.core import Core
 
 HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml"
 WORKLOAD, PROJECT = "workload", Path("config")
@@ -29,6 +39,7 @@ def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None
     for file in [] if as_json else files:
         folder = "run" if len(files) == 1 else f"run-{file.stem}"
         given = ["--hardware", str(paths[0]), "--mapping", str(paths[1]), "--workload", str(file)]
+        given += [f"--bits=partial={SUM_BITS}"] if file.suffix == ".onnx" or not networks else []
         given += ["-o", str(paths[0].parent / folder)]
         echo(f"to map {'a network' if len(files) == 1 else file.stem}: {join(['tilewright', 'map', *given])}")
 
@@ -46,7 +57,8 @@ def _written(
     networks: Sequence[str],
     tell: Tell = silent,
 ) -> list[Path]:
-    """Paths of the files that were written. `tell` gets the notices on the hardware file."""
+    """Paths of the files that were written. `tell` gets a line on the accelerator, and the notices on the hardware
+    file."""
     place = Path(folder)
     chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)
     problems = chosen.problems()
@@ -58,7 +70,7 @@ def _written(
     files = place / HARDWARE, place / MAPPING
     texts = dict(zip(files, (hardware_text(chosen), mapping_text(chosen)), strict=True))
     try:
-        notices = _checked(texts)
+        core, notices = _checked(texts)
     except InputError as error:
         raise InputError(dict.fromkeys(map(chosen.in_options, error.problems))) from None
     if networks:
@@ -66,11 +78,18 @@ def _written(
         if not PROJECT.is_dir():  # `make run` works in another folder, in which paths relative to this one are wrong
             files = (files[0].resolve(), files[1].resolve())
             named = [str(find_file(WORKLOAD, name).resolve()) for name in networks]
-        texts[place / CONFIGURATION] = configuration_text(chosen.name, *files, named)
+        have_bits = [find_file(WORKLOAD, name).suffix == ".onnx" for name in networks]
+        texts[place / CONFIGURATION] = configuration_text(chosen.name, *files, named, have_bits)
     for path, text in texts.items():
         write_atomically(path, text)
-    tell(notices)
+    tell([_summary(chosen, core), *notices])
     return list(texts)
+
+
+def _summary(chosen: NewAccelerator, core: "Core") -> str:
+    from tilewright.cli.new_summary import summary_line
+
+    return summary_line(chosen, core)
 
 
 @verb(
@@ -96,7 +115,7 @@ def new(
     node_nm: Annotated[float, Limits(above=0), Help("Technology node in nm.")] = 28.0,
     cells: Annotated[str, OneOf(tuple(sorted(CELLS))), Help("Type of the cells of the SRAM.")] = "hp",
     dram: Annotated[str, OneOf(dram_types), Help("Type of the DRAM.")] = "lpddr4",
-    dram_bandwidth: Annotated[str, Help("Bandwidth of the DRAM, per second or in bits per cycle.")] = "12.8 GB/s",
+    dram_bandwidth: Annotated[str, Help("Bandwidth of the DRAM, such as 12.8 GB/s or 128 bit/cycle.")] = "12.8 GB/s",
     clock: Annotated[str, Help("Frequency of the clock.")] = "800 MHz",
     networks: Annotated[
         Sequence[str],
@@ -111,9 +130,10 @@ def new(
 
     The name of the accelerator is the name of the folder. `array` has the count of rows and the count of columns, such
     as `16x16`. `sram`, `dram_bandwidth` and `clock` are quantities as in hardware files. `networks` are the workloads
-    of the configuration: paths, or names of files in `config/workload`. The configuration has absolute paths, unless
-    the working folder contains a folder `config`, like the working folder of `make run`. Raises InputError if a choice
-    is not possible, or if one of the files exists. In both cases, no file is written.
+    of the configuration: paths, or names of files in `config/workload`. If the working folder contains a folder
+    `config`, like the working folder of `make run`, the configuration has relative paths. Otherwise, its paths are
+    absolute. Raises InputError if a choice is not possible, or if one of the files exists. In both cases, no file is
+    written.
     """
     return _written(folder, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock, networks)
 
@@ -133,9 +153,9 @@ def _unknown_networks(networks: Sequence[str]) -> list[Problem]:
     return found
 
 
-def _checked(texts: Mapping[Path, str]) -> list[str]:
-    """Notices on the hardware file. `texts` has the texts of the hardware file and the mapping file, in this order.
-    Raises InputError with all problems of the two files.
+def _checked(texts: Mapping[Path, str]) -> "tuple[Core, list[str]]":
+    """Pair (core, notices on the hardware file). `texts` has the texts of the hardware file and the mapping file, in
+    this order. Raises InputError with all problems of the two files.
     """
     from tilewright.base.yamlfile import parse_yaml
     from tilewright.hardware.yaml_reader import accelerator_of
@@ -148,4 +168,4 @@ def _checked(texts: Mapping[Path, str]) -> list[str]:
     problems = check_mapping_against_core(parse_mapping(mapping.data), core, mapping.file)
     if problems:
         raise InputError(problems)
-    return notices
+    return core, notices

@@ -24,8 +24,11 @@ from tilewright.hardware.silicon.multiplier import MULTIPLIER, multiplier_energy
 TPU, EYERISS = "tpu", "eyeriss"
 KINDS = (TPU, EYERISS)
 """Kinds of arrays, weight-stationary and row-stationary, each named after a chip."""
-INPUT_BITS, SUM_BITS = 8, 16
-"""Bits of weights and activations, and of partial sums: the defaults for ONNX networks."""
+INPUT_BITS, SUM_BITS = 8, 32
+"""Bits of weights and activations, and of partial sums. A sum of n products of 8 bits needs 16 bits and log2(n) bits
+more: 24 bits for 256 products. Accelerators for 8 bits therefore have sums of 32 bits. ONNX networks that are read
+without `--bits partial=...` have partial sums of 16 bits, as in zigzag-dse.
+"""
 _LEAST_WIDTH, _MOST_WIDTH = 64, 512
 """Smallest and largest default width of the SRAM, in bits. The upper limit is the largest width in the SRAM table of
 the cost library (CACTI setup `plain`).
@@ -102,7 +105,7 @@ class NewAccelerator:
 
     def problems(self) -> list[Problem]:
         """Problems of the choices. They are found before the hardware file is checked, because that check cannot name
-        the option that is wrong.
+        the wrong option.
         """
         found = []
         sides = self.array.lower().split("x")
@@ -143,8 +146,8 @@ class NewAccelerator:
         return found
 
     def in_options(self, problem: Problem) -> Problem:
-        """Problem of the hardware file as a problem of the option from which the wrong number comes. Problems of other
-        numbers are returned unchanged.
+        """Problem of the hardware file, changed into a problem of the option that gives the wrong number. Problems of
+        other numbers are returned unchanged.
         """
         if problem.path.startswith("memories.sram."):
             words = f"a larger SRAM; its words have {self.sram_width} bits, which follows from --array"
@@ -199,7 +202,9 @@ operational_array:
   unit_area: {area:.6g} um2{systolic}
 
 # From the array outwards: each operand finds its memories in this order. I2 has weights, I1 activations, O outputs and
-# partial sums.
+# partial sums. A sum of n products of 8 bits needs 16 + log2(n) bits; the registers hold sums of {SUM_BITS} bits. ONNX
+# networks have partial sums of 16 bits unless --bits partial={SUM_BITS} is given, or in the file of a space of designs:
+# bits: {{ partial: {SUM_BITS} }}
 memories:
 {registers}  sram: # one for the whole array
     operands: [I1, I2, O]
@@ -259,8 +264,10 @@ def mapping_text(new: NewAccelerator) -> str:
     sizes = {"rows": rows, "columns": columns, "window": window, "per_window": per_window}
     sizes["second_window"] = min(WINDOW, per_window)
     about = (
-        "Loops that are unrolled along the sides of the array. A layer with fewer iterations uses a part of a side. The"
-        " search finds the temporal mappings. For an entry without `spatial_mapping`, it also finds the spatial"
+        "Loops that are unrolled along the sides of the array. A layer with fewer iterations uses a part of a side. On"
+        " an array with fewer units, excess lanes are left out; on an array with more units, the further units stay"
+        " idle. To use one mapping file for all arrays of a space of designs, write the sizes of the largest array."
+        " The search finds the temporal mappings. For an entry without `spatial_mapping`, it also finds the spatial"
         " mapping."
     )
     found = [_comment(about, "# ") + "\n"]
@@ -274,14 +281,25 @@ def mapping_text(new: NewAccelerator) -> str:
     return found[0] + "\n".join(found[1:])
 
 
-def configuration_text(name: str, hardware: Path, mapping: Path, networks: Sequence[str]) -> str:
+def configuration_text(
+    name: str, hardware: Path, mapping: Path, networks: Sequence[str], have_bits: Sequence[bool]
+) -> str:
     """Configuration that maps each network on the accelerator. Its results have a folder with the name of the
-    accelerator, so that several new accelerators do not share a folder."""
+    accelerator, so that several new accelerators do not share a folder. `have_bits` says which networks are ONNX files,
+    whose partial sums then have SUM_BITS."""
     listed, folder = ", ".join(map(_text, networks)), re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
-    relative = "" if hardware.is_absolute() else " Paths are relative to the working\n# folder."
+    about = (
+        "Relative paths in this file start from the folder in which `make run` works. In the file of a space of"
+        " designs, relative paths start from the folder of that file."
+    )
+    stems = [Path(name).stem for name, has_bits in zip(networks, have_bits, strict=True) if has_bits]
+    bits = "".join(f"  {_text(stem)}: {{ partial: {SUM_BITS} }}\n" for stem in dict.fromkeys(stems))
+    key = f"bits: # the partial sums that the registers hold\n{bits}" if bits else ""
     return f"""\
-# What `make run CONFIG=...` computes; config/README.md explains every key.{relative}
+# What `make run CONFIG=...` computes; config/README.md explains every key.
+{_comment(about, "# ")}
 results_dir: {_text(f"results/configurations/{folder}")}
+{key}\
 sweeps:
   networks:
     workload: [{listed}]

@@ -15,7 +15,7 @@ OLD_VERBS = {"certify": "check-front", "costs": "cost-library", "court": "accura
 
 
 class OldOption(NamedTuple):
-    """Former name of an option of a verb, and of the same keyword of the verb's Python function."""
+    """Former and new name of an option of a verb, and of the keyword with the same meaning in the Python function."""
 
     verb: str
     """Name of the verb, or of a Python function that is not a verb."""

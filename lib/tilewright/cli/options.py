@@ -188,8 +188,8 @@ def pipeline_option(function: Function) -> Function:
 
 
 PipelineSource = FilePath | Sequence[Any] | None
-"""Pipeline as a list of stages, as a list of edits of the default pipeline, or as the value of --pipeline (path of a
-file, or JSON text).
+"""Pipeline: a list of stages, a list of edits of the default pipeline, or a value of --pipeline (path of a file, or
+JSON text).
 """
 
 

@@ -52,8 +52,8 @@ def page(
     """Write one HTML page with the runs in the folders. Returns the path of the file.
 
     `unfinished` is a file that lists runs without a result; the page names these runs. Raises ArtifactError for a
-    folder without a run and for a damaged run, and InputError if no folder is given or if `output` has another suffix
-    than that of an HTML file.
+    folder without a run and for a damaged run. Raises InputError if no folder is given, or if `output` does not have a
+    suffix of HTML files.
     """
     from tilewright.results.page.document import results_page
 
@@ -108,9 +108,9 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
 
 
 def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
-    """Limiting ports of the run, as in the JSON file of `tilewright explain`. If the report of the run has such a file
-    for the same records, its content is returned. Otherwise, the ports are computed. If inputs of the run are not
-    found, `limits_not_known` has the reason.
+    """Limiting ports of the run, as in the JSON file of `tilewright explain`. If the report of the run has this file
+    for the same records, the content of the file is returned. Otherwise, the ports are computed. If inputs of the run
+    are not found, `limits_not_known` has the reason.
     """
     from tilewright.base.steps import REPORT
     from tilewright.cli.explain import explain

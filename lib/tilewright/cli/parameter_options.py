@@ -229,8 +229,8 @@ class Named(Given[Kind]):
 
 
 def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Add the parameters of classes as keywords of a function. `kinds` has classes of parameters, by name of the
-    argument. In each of these arguments, the function gets a `Named` with the parameters of the class.
+    """Add the parameters of classes as keywords of a function. `kinds` maps some arguments of the function to classes
+    of parameters. Each of these arguments gets a `Named` with the parameters of its class.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:

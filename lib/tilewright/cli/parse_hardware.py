@@ -23,7 +23,8 @@ MOST_CORES_WITH_PATHS = 12
 def _parsed(
     file: FilePath, output: FilePath | None, core_folder: FilePath | None, core: str | None, tell: Tell = silent
 ) -> Accelerator | Core:
-    """Accelerator in the file. If `core` is given, the core with this name. Requested artifacts are written."""
+    """Accelerator in the file, or only its core with the name `core`, if a name is given. Requested artifacts are
+    written."""
     accelerator, notices = _read(Path(file))
     tell(notices)
     return _write(accelerator, Path(file), output, core_folder, core)
@@ -57,7 +58,7 @@ def read_hardware_file(
         str | None, Help("Name of a core file: only this core is written to --output.", metavar="NAME")
     ] = None,
 ) -> Accelerator | Core:
-    """Accelerator in a file. If `core` is given, the core with this name.
+    """Accelerator in a file, or only its core with the name `core`, if a name is given.
 
     The result is also written to the artifact `output`. `core_folder` is a folder for artifacts of all core files.
     """

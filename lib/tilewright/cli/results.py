@@ -67,16 +67,17 @@ def results(
     ] = None,
     complete: Annotated[bool, Help("With --report: fail if a file of the results is not up to date.")] = False,
 ) -> dict[str, Any]:
-    """Folders of the results and the logs of a configuration file, as `results` and `logs`.
+    """Folders of a configuration file: the folder of results (key `results`) and the folder of logs (key `logs`).
 
     With `claim`, the folder of results is made, and a file in it names the configuration. With `unfinished`, the key
     `unfinished` has the runs that are not up to date. If `output` is given, these runs are also written to this JSON
     file. With `spaces`, the key `unfinished_spaces` has the explorations and complete fronts that are not up to date.
 
-    With `report`, the key `report_order` has the path of the order (description of the job) that makes the report of
-    Snakemake, or '' if this report is up to date. The key `not_up_to_date` has the units that are not up to date; runs
-    in the file `left_out` are not listed. With `complete`, units that are not up to date are an error. Raises
-    InputError with all errors of the configuration.
+    With `report`, the key `report_order` has the path of the order. The order is the file that describes the job for
+    the report of Snakemake. The path is '' if the report is up to date. The key `not_up_to_date` has the units that are
+    not up to date, except the runs in the file `left_out`. With `complete`, units that are not up to date are an error.
+
+    Raises InputError with all errors of the configuration.
     """
     from tilewright.cli import config_folders
     from tilewright.cli.config import read_config
@@ -126,9 +127,9 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
 def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
     """Values that `tilewright results --report` adds to its result: `report_order` and `not_up_to_date`.
 
-    `report_order` is the path of the order (description of the job) that makes the report of Snakemake, or '' if this
-    report is up to date. `not_up_to_date` has the names of all units that are not up to date, except the report and the
-    runs in `unfinished`.
+    `report_order` is the path of the order: the file that describes the job for the report of Snakemake. It is '' if
+    this report is up to date. `not_up_to_date` has the names of all units that are not up to date, except the report
+    and the runs in `unfinished`.
     """
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()
@@ -161,7 +162,7 @@ def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[s
     up to date. `file` is the file of the space, and `folder` has the results.
 
     `paper` is the width of figures for a paper, or '' if nothing is written for a paper. A decision that is not up to
-    date has a row of its own, in which `folder` is the page of the decision.
+    date has a separate row, in which `folder` is the page of the decision.
     """
     asked = ((SPACE, plan.spaces), (FRONT, plan.fronts))
     decided = {name: state for name, state in states.items() if name in _decisions(plan)}

@@ -126,8 +126,8 @@ def planned_slice(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
-    """Operands to prefetch, from the settings. If a pipeline is given, its stages determine these operands, and the
-    result is ().
+    """Operands to prefetch, as the settings give them. () if a pipeline is given, because the stages of the pipeline
+    then determine these operands.
     """
     return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
 
@@ -150,8 +150,9 @@ def read_slice(
 ) -> "Slice":
     """Stages that a step runs.
 
-    If a pipeline is given, they are the stages of the pipeline that belong to this step. Otherwise, the result is the
-    `default` stage. `options` and `settings` are those of the verb. Raises InputError with all errors of the pipeline.
+    If a pipeline is given, the result has the stages of the pipeline that belong to this step. Otherwise, the result is
+    the `default` stage. `options` and `settings` are those of the verb. Raises InputError with all errors of the
+    pipeline.
     """
     from tilewright.pipeline.stages.multi.slices import Slice
 

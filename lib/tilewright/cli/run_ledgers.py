@@ -70,8 +70,8 @@ def ledger_at(given: str, network: str = "") -> "RunLedger":
 
 
 def ledgers_at(places: "tuple[str, str]", network: str = "") -> "tuple[RunLedger, RunLedger]":
-    """Ledgers of two runs or designs. `network` selects a network of each design. Without `network`, the ledger of a
-    design that is compared with a run is for the network of the run. Raises InputError or ArtifactError if there is no
+    """Ledgers of two runs or designs. `network` selects a network of each design. Without `network`, a design that is
+    compared with a run has the ledger for the network of the run. Raises InputError or ArtifactError if there is no
     such ledger.
     """
     from tilewright.designs.design_ledger import ledger_of_design
@@ -125,8 +125,8 @@ def ordered(
 
 
 def _with_structures(points: "Sequence[RunPoint]", folders: Sequence[Path]) -> "list[RunPoint]":
-    """Points of runs. If runs have different networks with the same name, their points get an additional digest of
-    the network, which does not cover the bits of operands and the shares of zeros.
+    """Points of runs. If different networks have the same name, the points of their runs get an additional digest of
+    the network. Bits of operands and shares of zeros do not change this digest.
     """
     from tilewright.workload.network_identity import structure_of_network
 

@@ -25,8 +25,8 @@ def network_of_run(place: str | Path) -> "Workload | None":
 
 
 def _described(place: str | Path) -> "tuple[Workload | None, Core | None]":
-    """Pair (network of the run at `place`, its core). The network is None if it is not found; the core is also None for
-    a run on several cores.
+    """Pair (network, core) of the run at `place`. Each of the two is None if it is not found. For a run on several
+    cores, the core is always None.
     """
     from tilewright.pipeline.stages.multi.items import MODEL
     from tilewright.workload.source import parse_workload

@@ -127,7 +127,7 @@ def schedule(
 
     `output` is the folder that the command writes. `baseline` is the folder of a layer-by-layer run, with which the
     summary compares the schedule. `plan` is the file `fusion.json` of a plan. If the search for this plan found a
-    layer-by-layer schedule that is better than that of `baseline`, the summary compares with the better one. With
+    better layer-by-layer schedule than the schedule of `baseline`, the summary compares with the better schedule. With
     `strict`, input without effect is an error. Raises InputError if the inputs do not belong together, such as an
     allocation for another network. Raises MappingError if the allocation has no schedule.
     """
@@ -341,8 +341,7 @@ def _of_others(
 ) -> list[Problem]:
     """Problems of an allocation or a baseline that was made from other inputs than this schedule.
 
-    Mapping files are not compared, because an allocation can also be scheduled with the mapping file that was written
-    beside it.
+    Mapping files are not compared, because an allocation can also be scheduled with the mapping file in its folder.
     """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
 

@@ -112,8 +112,8 @@ def serving(
 
     The arguments are the options of the command. Raises InputError for wrong input files, for a core without a clock
     frequency, and for an accelerator with several cores. Also raises InputError for a workload that is not a language
-    model, or has layers that the simulator does not know. Raises MappingError that names the layers without a mapping
-    that fits.
+    model, or has layers that the simulator does not know. Raises MappingError if layers have no mapping that fits; the
+    error names these layers.
     """
     if form not in RELEASES:
         allowed, nearest = ", ".join(RELEASES), nearest_name(str(form), RELEASES)

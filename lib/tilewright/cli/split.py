@@ -127,7 +127,7 @@ def _echo(network: str, split: "SplitNetwork", output: Path | None) -> None:
     if not split.splits:
         echo(f"{network}: no layer is split" + (f"; {output} is the same network" if output else ""))
         return
-    from tilewright.results.text_tables import render, text_table
+    from tilewright.results.terminal_tables import render, text_table
 
     parts = sum(len(one.parts) for one in split.splits)
     numbers = ("weights\n[bits]", "room\n[bits]", "output\nchannels", "parts", "largest part\n[bits]")

@@ -166,13 +166,17 @@ def _removed(files: Sequence[str]) -> Iterator[str]:
 def store(
     action: str, folder: FilePath | None = None, *, remove_damaged: bool = False, process: int | None = None
 ) -> JsonObject:
-    """Maintain stored results and artifacts in a folder, as the verb does. The default folders are those of the verb.
+    """Maintain stored results and artifacts in a folder, as the verb does. The verb has the same default folders.
 
-    The action "gc" deletes a store; the result has the counts of deleted `files` and `bytes`. "verify" reads every
-    artifact; the result has the number of `artifacts` and the list of `damaged` files. "lock" locks the folder for a
-    `process` (default: this process); the result has the `token` of the lock. "unlock" removes the lock of a run that
-    has ended; the result has the former `holder`. Raises InputError for another action or a wrong folder, and
-    ArtifactError for damaged artifacts, except if `remove_damaged` deletes them.
+    There are four actions:
+
+    * "gc" deletes a store. The result has the counts of deleted `files` and `bytes`.
+    * "verify" reads every artifact. The result has the number of `artifacts` and the list of `damaged` files.
+    * "lock" locks the folder for a `process` (default: this process). The result has the `token` of the lock.
+    * "unlock" removes the lock of a run that has ended. The result has the former `holder`.
+
+    Raises InputError for another action or a wrong folder, and ArtifactError for damaged artifacts, except if
+    `remove_damaged` deletes them.
     """
     if action not in command.commands:
         allowed = ", ".join(command.commands)

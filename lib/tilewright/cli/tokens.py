@@ -123,7 +123,8 @@ def tokens(
 
     The arguments are the options of the command. `paper` (`column` or `page`) draws the figure for a paper. With
     `strict`, input without effect is an error. Raises InputError for wrong input files, and for a workload that is not
-    a language model. Raises MappingError that names the layers without a mapping that fits, or without a schedule.
+    a language model. Raises MappingError if layers have no mapping that fits, or no schedule; the error names these
+    layers.
     """
     given = (workload, hardware, mapping, contexts, batches, search.over(options))
     return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]
@@ -179,7 +180,7 @@ def _found(
 
 def _notices_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator", hardware: Any) -> list[str]:
     """Notices of two kinds. The first are on entries and keys of a mapping file that have no effect, because no layer
-    uses them. The second are on operands whose widths differ from those for which the energy of an operation is given.
+    uses them. The second are on operands with unexpected widths: the energy of an operation is given for other widths.
     Raises InputError for unknown names in the file.
     """
     from tilewright.mapping.file_checks import document_behind

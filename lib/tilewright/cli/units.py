@@ -54,7 +54,9 @@ LEFT_OUT = ".unfinished.json"
 """Name of the file that lists the runs without a result. The file is in the folder of logs. `workflow/run.sh` writes
 this file. Tables that cover many runs also list the runs in it."""
 REPORT_PAGE = "report.html"
-"""Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
+"""Name of the report in the folder of results. Snakemake itself makes the report. The report is a unit, although no
+rule makes it.
+"""
 _DRAWN = ("*-column.*", "*-page.*")
 
 
@@ -108,15 +110,15 @@ class Units:
     @cached_property
     def batched(self) -> frozenset[str]:
         """Names of the runs on one core that share a job with other runs; empty if each job makes only one run. A run
-        that writes figures, files for a paper, or exports has a job of its own.
+        that writes figures, files for a paper, or exports has a separate job.
         """
         if self.plan.runs_per_job <= 1:
             return frozenset()
         return frozenset(run.name for run in self.plan.runs if not (run.figures or run.paper or run.stages.exports))
 
     def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
-        """Combined units. Each combined unit stands for several units that one job makes one after another in one
-        process. Units that read input files come first, then the runs.
+        """Combined units. One job makes all units of a combined unit one after another, in one process. Units that read
+        input files come first, then the runs.
         """
         if not self.batched:
             return
@@ -206,9 +208,9 @@ class Units:
     ) -> Unit:
         """Unit of a step in a folder. Names of files are relative to this folder.
 
-        `files` are the files that the job makes; the default are the files of the step. `besides` are patterns of files
-        that the job makes only in some cases. `needs` names the units whose files the job reads. `reads` are the paths
-        of user files that the job reads. `said` has further inputs.
+        `files` are the files that the job makes; by default, these are the files of the step. `besides` are patterns of
+        files that the job makes only in some cases. `needs` names the units whose files the job reads. `reads` are the
+        paths of user files that the job reads. `said` has further inputs.
         """
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
         code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
@@ -237,7 +239,7 @@ class Units:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """Names, without their folders, of the files that users wrote; the keys are the paths."""
+        """File names without folders, by path, of the files that users wrote."""
         return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
@@ -251,8 +253,8 @@ class Units:
 
     def _digests_of(self, path: str) -> tuple[str, str]:
         """Pair (digest of the bytes of a file, digest of its parsed content). The first digest is '' if the file names
-        another file, because its bytes then do not determine the content. Both digests are of the file as it was when
-        the pipeline was planned.
+        another file, because the bytes of the first file then do not determine the content. Both digests are of the
+        file as it was when the pipeline was planned.
         """
         if path not in self._digests:
             self._digests[path] = digests_of_file(path)
@@ -389,7 +391,7 @@ class Units:
 
         The first digest covers the user's stages; it is '' if there are none. The second covers the code that writes
         exports; it is '' if the run has no exports. A run on several cores with a pipeline of the user has a third
-        digest, which covers all code that such a pipeline can run.
+        digest, which covers all code that pipelines for several cores can run.
         """
         stages = run.stages
         code = [stages.code, self.code["export"] if stages.exports else ""]
@@ -437,8 +439,9 @@ class Units:
             yield self._unit("cost", folder, f"cost/{core}", said, needs, files, reads=read)
 
     def _islands(self, run: Run, said: Said, described: Sequence[str]) -> Iterator[Unit]:
-        """Units that write the states of a search for a plan with several islands: one for the opening (the part before
-        the first round), and one for each round of each island. There are no units if the search has a single island.
+        """Units that write the states of a search for a plan with several islands. One unit makes the opening, which is
+        the part before the first round; each further unit makes one round of one island. There are no units if the
+        search has a single island.
         """
         folder = f"{MULTI}/{run.name}/plan"
         for part in run.island_parts:

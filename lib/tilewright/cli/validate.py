@@ -131,7 +131,9 @@ def _together(checked: _Checked) -> Problems | None:
         document_behind,
     )
     from tilewright.mapping.notices import note_idle_units
-    from tilewright.mapping.unused_entries import note_unused, note_unused_on
+    from tilewright.mapping.runnable import can_run
+    from tilewright.mapping.spatial_generation import cuts_by_array, note_cut_lanes, note_excess_lanes
+    from tilewright.mapping.unused_entries import note_unused, note_unused_on, note_unusual_loops
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
     from tilewright.workload.source import parse_workload
 
@@ -144,6 +146,15 @@ def _together(checked: _Checked) -> Problems | None:
     for core in cores if len(cores) == 1 else ():
         problems.found += check_mapping_against_core(mapping, core, file)
         note_idle_units(problems, mapping, core, workload)
+        if workload is None:
+            note_excess_lanes(problems, mapping, core)
+        else:
+            nodes = [node.layer for node in workload.nodes if node.layer is not None and can_run(core, node)]
+            pairs = [(layer, mapping.constraints_for(layer)) for layer in nodes]
+            cuts = [(layer.name, entry, [*cuts_by_array(layer, core, entry)]) for layer, entry in pairs]
+            note_cut_lanes(problems, mapping, cuts)
+    if cores and workload is None:
+        note_unusual_loops(problems, mapping)
     if workload is not None:
         problems.found += check_mapping_against_workload(mapping, workload, file)
     if cores:

@@ -1,9 +1,9 @@
 """Verbs of the command line, each made from the Python function that does its work.
 
-The signature of the function declares the options of the verb. Names, types and defaults are those of Python. Help
-texts and limits are annotations, which are removed after they are read. An argument whose annotation is a class of
-parameters stands for all options of this class. Some argument names, such as `network_options`, stand for a group of
-options that several verbs share.
+The signature of the function declares the options of the verb. Names, types and defaults come from this signature. Help
+texts and limits are annotations, which are removed after they are read. If the annotation of an argument is a class of
+parameters, the verb gets all options of this class. Some argument names, such as `network_options`, stand for a group
+of options that several verbs share.
 """
 
 import functools
@@ -65,7 +65,7 @@ class Argument(NamedTuple):
     metavar: str | None = None
     type: Any = None
     is_required: bool = False
-    """True if at least one value must be given. It applies to arguments that take several values."""
+    """True if at least one value must be given. Only arguments that take several values use this field."""
 
 
 ARGUMENT = Argument()
@@ -198,14 +198,15 @@ def verb(
     shared: Mapping[str, Decorator] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], Function]:
-    """Make a function a verb whose `--help` is `text`. Python callers of the function see no difference.
+    """Decorator that declares a function as a verb of the command. `text` is the text of `--help`. Python callers of
+    the function see no difference.
 
     `run` makes the result for the command line; by default, the function itself makes it. A verb gives `run` if the
     result of the function has too few details for `show`. `show` prints the result, which is its first argument. Both
     functions also get keyword arguments, but only those that they accept: the arguments of the verb, `verbose`,
     `as_json`, `tell` (prints notices) and `show_progress`.
 
-    `order` has the names of the options that the help lists first, with spaces between. `strict` is a further condition
+    `order` has the names of the options that the help lists first, separated by spaces. `strict` is a further condition
     under which --strict fails, besides input without effect. `shared` has decorators, by name of the argument, for
     shared options that this verb declares differently. `settings` are settings of the click command.
     """
@@ -266,7 +267,9 @@ def command_of(module: str) -> click.Command:
 
 
 def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any) -> Any:
-    """Call a function with `first`, and with those values of `told` that are its parameters. Returns its result."""
+    """Call a function with `first`, and with the values of `told` whose names are parameters of the function. Returns
+    the result of the function.
+    """
     names = [*inspect.signature(function).parameters][len(first) :]
     return function(*first, **{name: told[name] for name in names if name in told})
 

@@ -78,8 +78,8 @@ def _show(_: None, as_json: bool) -> None:
     show=_show,
 )
 def warm_up() -> None:
-    """Compile every kernel, so that later runs find the compiled code. To call all kernels, a tiny layer is mapped on
-    one core and on two cores.
+    """Compile every kernel, so that later runs find the compiled code. The function maps a tiny layer on one core and
+    on two cores, which calls all kernels.
     """
     from tilewright.api import run_multi_core
     from tilewright.base.compiled import native_function

@@ -73,8 +73,8 @@ def tell_ending(
 ) -> None:
     """Report how a workflow has ended.
 
-    If `file` is given, the text is written to this file, otherwise with `write`. `unused` has notices of configuration
-    keys without effect.
+    If `file` is given, the text is written to this file. Otherwise, `write` writes the text. `unused` has notices of
+    configuration keys without effect.
     """
     text = ending_text(jobs_of(workflow), seconds, results, unused)
     if file:
@@ -195,7 +195,7 @@ def _count(number: int, noun: str) -> str:
 
 
 class NamedJobs(logging.Filter):
-    """Filter of log records that completes the line that Snakemake prints at the end of a job.
+    """Filter of log records. It completes the line that Snakemake prints at the end of a job.
 
     The line of Snakemake has only the number and the rule of the job. The filter adds the message from the start of the
     job, which names the run. Other log records stay unchanged.

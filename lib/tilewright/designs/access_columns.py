@@ -1,4 +1,4 @@
-"""Columns of the table of designs on the access times of memories."""
+"""Columns with access times of memories, for the table of designs."""
 
 from collections.abc import Sequence
 
@@ -20,5 +20,6 @@ def access_columns(times: Sequence[AccessTime]) -> dict[str, float]:
 
 
 def access_texts(times: Sequence[AccessTime]) -> dict[str, str]:
-    """Value of the column SLOW_MEMORIES for a design with the memories `times`; {} if no access time is known."""
+    """Column SLOW_MEMORIES of a design, which has the names of the slow memories in `times`; {} if no access time is
+    known."""
     return {SLOW_MEMORIES: ", ".join(one.memory for one in times if one.is_slow)} if times else {}

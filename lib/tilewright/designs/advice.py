@@ -1,4 +1,6 @@
-"""Advice on a run, as tables: changes that save, sorted by gain, and reductions of resources that cost nothing."""
+"""Advice on a run, as tables: changes that lower the objective, sorted by gain, and resources that can be reduced at no
+cost.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,8 +28,8 @@ LEAST_GAIN = 0.001
 
 @dataclass(frozen=True)
 class Advice:
-    """Advice on one change: the costs of the network after the change, both with the mappings of the run and with those
-    of a new search.
+    """Advice on one change: the costs of the network after the change, with the mappings of the run and with newly
+    searched mappings.
     """
 
     change: FileChange
@@ -99,8 +101,8 @@ class Advices:
     """True if new searches were made on changed hardware."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
-    """Heading, in two lines, of the column for costs without a new search. It names what is taken from the run, such as
-    the mappings.
+    """Heading, in two lines, of the column for costs without a new search. The heading names the part of the run that
+    stays, such as the mappings.
     """
     known: Outcome | None = None
     """Costs on the unchanged hardware, with the best mapping of each layer that any search found. None if these are the
@@ -175,8 +177,8 @@ class Advices:
 
     @property
     def search_gain(self) -> float:
-        """Saving on the unchanged hardware, as a share of the objective, if each layer gets the best mapping that any
-        search found; 0 if the mappings of the run are already the best known ones.
+        """Saving on the unchanged hardware, as a share of the objective, if each layer gets the best mapping of all
+        searches. The saving is 0 if the mappings of the run are already the best known ones.
         """
         return self.gain(self.known) or 0.0
 
@@ -184,8 +186,8 @@ class Advices:
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
         """Pairs (number, advice) of the changes that reduce no resource and save at least LEAST_GAIN (`hardware_gain`).
 
-        An entry of the mapping file, such as a layer or an operator type, has at most two changes in the list: the best
-        change that removes an unrolling, and the best change that sets another unrolling.
+        Each entry of the mapping file has at most two of these changes: the best change that removes an unrolling, and
+        the best change that sets another unrolling. An entry is for a layer or an operator type, for example.
         """
         found: dict[object, tuple[int, Advice]] = {}
         for number, one in self._numbered:
@@ -200,8 +202,8 @@ class Advices:
         """Pairs (number, advice) of changes that reduce a resource at no cost: neither energy nor latency rises
         (`free_outcome`).
 
-        For the mappings of the run, the costs are compared with the costs of the run. For the mappings of a new search,
-        they are compared with the best known costs on the unchanged hardware.
+        Costs with the mappings of the run are compared with the costs of the run. Costs after a new search are compared
+        with the best known costs on the unchanged hardware.
         """
         return tuple(
             (n, one) for n, one in self._numbered if not one.change.more and self.free_outcome(one) is not None

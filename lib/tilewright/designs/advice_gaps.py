@@ -1,5 +1,6 @@
-"""Gaps to the best mappings, for advice: how much better mappings could reduce the objective of the run, and the
-objective after each of the changes that help most.
+"""Gaps to the best mappings, for advice on a run: for the run itself, and for the changes that help most.
+
+A gap is the largest share by which better mappings could reduce the objective.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +21,8 @@ from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 
 MOST_BOUNDED = 3
-"""Limit of the number of changes of the hardware file that get a lower bound. Only the changes that help most get one,
-because one bound takes as long as a new search.
+"""Largest number of changes of the hardware file for which a lower bound is computed. One bound takes as long as a new
+search, so only the changes that help most get a bound.
 """
 NOT_KNOWN = (
     "the gap between the mappings of the run and the best mappings is not known, because the run has no lower bounds"
@@ -62,9 +63,9 @@ class BoundedRun(Protocol):
 
 
 def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
-    """List of one sentence on gaps to the best mappings: the gap of the run and, if lower bounds of changes were
-    computed, the largest gap after a new search with one of these changes. The sentence is NOT_KNOWN if the run has no
-    lower bounds. The list is empty if the advice was made without new searches.
+    """List of one sentence on gaps to the best mappings. The sentence has the gap of the run. If lower bounds of
+    changes were computed, it also has the largest gap after a new search with one of these changes. The sentence is
+    NOT_KNOWN if the run has no lower bounds. The list is empty if the advice was made without new searches.
     """
     if not advices.searched:
         return []
@@ -93,8 +94,8 @@ def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
 
 def _bounds_of_changes(run: BoundedRun, advices: Advices) -> Iterator[tuple[int, Bounded]]:
     """Pairs (number of the change in the list of advice, `Bounded`). `Bounded` has the objective that a new search
-    finds after the change, and a lower bound of this objective. Only the changes of the hardware file that help most
-    have a pair, and there are at most MOST_BOUNDED pairs.
+    finds after the change, and a lower bound of this objective. There are at most MOST_BOUNDED pairs, for the
+    most helpful changes of the hardware file.
     """
     rows = list(enumerate(advices.found, 1)) if advices.is_named else advices.helpful
     # A changed mapping file can open all spatial mappings, whose bounds take much longer than those of a hardware file.

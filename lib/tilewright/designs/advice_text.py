@@ -1,4 +1,4 @@
-"""Text of the advice on a run for the terminal: changes that save, and reductions of resources that cost nothing."""
+"""Text of the advice on a run for the terminal: changes that help, and resources that can be reduced at no cost."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ from tilewright.base.units import microjoules_text
 from tilewright.designs.advice import LEAST_GAIN, Advice, Advices, Pairs, Together
 from tilewright.designs.changes import BANDWIDTH, SIZE, SPATIAL, FileChange
 from tilewright.designs.held_mappings import Outcome
-from tilewright.results.text_tables import NOTHING, render, text_table
+from tilewright.results.terminal_tables import render, text_table
+from tilewright.results.text_tables import NOTHING
 
 MOST_ROWS = 12
 DIGITS = 3
@@ -20,7 +21,7 @@ Rows = Sequence[tuple[int, Advice]]
 
 
 def advice_text(advices: Advices) -> str:
-    """Text with the changes that help, the best first, and with the reductions of resources that cost nothing."""
+    """Text with the changes that help, the best first, and with the resources that can be reduced at no cost."""
     if advices.is_named:
         return _named(advices)
     helpful, spare = advices.helpful, advices.spare
@@ -55,8 +56,8 @@ def advice_text(advices: Advices) -> str:
 
 
 WITHOUT = "its {} without it"
-"""Heading of the column with the gain that the results of a new search give without the change. `{}` stands for the
-word for these results.
+"""Heading of the column with the gain of a new search on the unchanged hardware. `{}` stands for the results of this
+search: mappings or allocations.
 """
 _NAMES = ("no.", "key", "from -> to", "line")
 """Headings of the columns that identify a change in the table of advice."""
@@ -108,8 +109,8 @@ OF_CHANGES = "the sum of the savings of its two changes"
 
 
 def best_of_pairs(extent: str) -> str:
-    """Sentence which says that a pair is the best, among how many pairs, and which pairs count. `extent` is the text of
-    `extent_of_pairs`.
+    """Sentence on the best pair: the number of pairs that were tried, and the rule by which a pair counts. `extent` is
+    the text of `extent_of_pairs`.
     """
     return (
         f"Of {extent}, this pair saves most. A pair counts only if it saves at least {LEAST_GAIN:.1%} more than"
@@ -163,8 +164,8 @@ def _files(advices: Advices) -> str:
         lines = [one.line for one in changes if one.is_of_mapping == is_of_mapping]
         if lines and not any(lines):
             missing.append(
-                f"The column `line` has no lines of the {kind} file: runs do not record paths, and the file was not"
-                f" found in `config`, in the folder above the run or in the working folder; --{kind} FILE names it."
+                f"The column `line` has no line numbers of the {kind} file: runs do not record paths, and the file was"
+                f" not found in `config`, in the folder above the run or in the working folder; --{kind} FILE names it."
             )
     return "".join(
         [
@@ -194,8 +195,8 @@ def _held_legend(advices: Advices) -> str:
     """Sentence on the last column of the table of gains."""
     found = _found(advices)
     return (
-        f"{WITHOUT.format(found)}: what the {found} of the new search give on the unchanged hardware, compared with the"
-        " run. What they save there comes from the search, not from the change"
+        f"{WITHOUT.format(found)}: result of the {found} of the new search on the unchanged hardware, compared with the"
+        " run. A saving in this column comes from the search, not from the change"
     )
 
 
@@ -260,7 +261,9 @@ def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
             "energies and area of a memory with the key `cost` follow its size, its cells and the widths of its ports"
         )
     if any(change.is_per_bit and change.kind == BANDWIDTH for change in changes):
-        found.append("energies of a memory with an energy per bit follow the widths of its ports")
+        found.append(
+            "a memory with an energy per bit keeps this energy, so its energies per word follow the widths of its ports"
+        )
     if BANDWIDTH in kinds:
         found.append(
             "a port with a changed width is counted with the old energy per word: r_cost and w_cost do not change"

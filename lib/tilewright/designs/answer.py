@@ -19,6 +19,7 @@ from tilewright.designs.exploration import Exploration
 from tilewright.designs.extrapolated_memories import extrapolated_sentences
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
+from tilewright.designs.nearest_designs import nearest_sentences
 from tilewright.designs.plan_gaps import gap_sentences
 from tilewright.designs.results import DROPPED, EDP_SUMMED, INFEASIBLE, INVALID, OK, SUMMED, uniform, value_text
 from tilewright.designs.slow_memories import slow_sentences
@@ -137,14 +138,14 @@ class Answer:
 
     @cached_property
     def failures(self) -> Failures:
-        """Values of axes with which no design has results; {} if only some designs have rows."""
+        """Values of axes with which no design has results; {} if the table has the rows of only some designs."""
         exploration = self.exploration
         return axis_failures(exploration.table, exploration.axis_names) if exploration.others is None else NO_FAILURES
 
     @property
     def axis_notes(self) -> tuple[str, ...]:
-        """Sentences on axes that end too early for the best design, with values to try next or with the values that
-        fail, and on axes that hardly change any design.
+        """Sentences on axes of two kinds: axes that end too early for the best design, and axes that hardly change any
+        design. For an axis that ends too early, the sentence has values to try next, or the values that fail.
         """
         return axis_sentences(self.overall, self.exploration.axis_values, self.failures)
 
@@ -165,12 +166,17 @@ class Answer:
         """Sentences on access times and on extrapolated costs. Without them, the costs of designs would mislead."""
         return (*self.access_notes, *self.extrapolation_notes)
 
+    @cached_property
+    def nearest_notes(self) -> tuple[str, ...]:
+        """Sentences on the designs that are nearest to constraints that no design meets (`nearest_designs`)."""
+        return tuple(nearest_sentences(self.exploration))
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """All sentences on the base, access times, extrapolated costs, axes, mappings, plans and error bars, in the
-        order of the printed summary.
+        """All sentences on constraints that no design meets, the base, access times, extrapolated costs, axes,
+        mappings, plans and error bars, in the order of the printed summary.
         """
-        found = (*self.base_notes, *self.warnings, *self.axis_notes, *self.proposal_notes)
+        found = (*self.nearest_notes, *self.base_notes, *self.warnings, *self.axis_notes, *self.proposal_notes)
         return (*found, *self.free_notes, *self.mapping_notes, *self.error_notes)
 
     @property
@@ -180,8 +186,8 @@ class Answer:
 
 
 def _missing_static_power(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Text which says that only some of the compared designs have static power. It gives the share of the static power
-    in the energy of these designs. In a table, a power that is not given looks like a power of 0.
+    """Text on missing static power, if only some of the compared designs have static power. It gives the share of the
+    static power in the energy of these designs. In a table, a power that is not given looks like a power of 0.
 
     '' if all compared designs have static power, or none has.
     """

@@ -17,8 +17,8 @@ from tilewright.designs.front import Front
 from tilewright.designs.results import INFEASIBLE, INVALID, value_text
 
 LEAST_GAIN = 0.001
-"""Least share by which a measure at the end of an axis must be below its lowest value elsewhere on the axis. If the
-share is smaller, the end is not reported.
+"""Limit for reports on the ends of axes. An end is reported only if a measure is lower there, by at least this share,
+than at all other values of the axis.
 """
 LARGEST_CHANGE = 0.01
 """Limit of the relative change of a measure along an axis. If no measure changes by more, the text says that the axis
@@ -72,8 +72,8 @@ NO_FAILURES: Failures = {}
 
 
 def axis_failures(table: pandas.DataFrame, axis_names: Sequence[str]) -> Failures:
-    """Values of axes with which all designs are invalid or infeasible on some network. `table` has the rows of all
-    evaluated designs. The reason of a value is its most frequent one.
+    """Values of axes with which all designs are invalid or infeasible on some network, each with the reason that occurs
+    most often. `table` has the rows of all evaluated designs.
     """
     is_failed = table["status"].isin([INVALID, INFEASIBLE])
     has_failed = is_failed.groupby(table["index"]).transform("any")
@@ -174,7 +174,7 @@ def end_sentence(front: Front, ends: Sequence[AxisEnd]) -> str:
 
 
 def _failed_words(end: AxisEnd, which: str) -> str:
-    """Words on an end of an axis beyond which no design has results, with the values that fail."""
+    """Text on an end of an axis beyond which no design has results. The text names the values beyond this end."""
     failed = ", ".join(map(value_text, end.failed))
     nearest = f" (for {value_text(end.failed[0])}: {end.reason.rstrip('.')})"
     return (

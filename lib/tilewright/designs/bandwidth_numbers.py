@@ -24,13 +24,15 @@ from tilewright.results.order_turn import (
 )
 
 GRID_STEP = 1.3
-"""Ratio of neighbouring bandwidths in the series that is tried. The EDPs of the runs are compared at all bandwidths of
-this series for every memory, and their latencies only for a memory that both runs use.
+"""Ratio of neighbouring bandwidths in the series of bandwidths that are tried.
 
-The difference between the runs can rise and fall several times as the bandwidth grows. If both runs use the memory, the
-reason is that both get faster. In the EDP, another reason is the energy of an access that fills only a part of a word:
-it depends on the width of the word. A reversal of the order that exists only between two neighbouring bandwidths of the
-series is therefore missed.
+The EDPs of the two runs are compared at all bandwidths of the series. The latencies are compared at all bandwidths of
+the series only if both runs use the memory.
+
+The series is needed because the difference between the runs can rise and fall several times as the bandwidth grows.
+There are two reasons. If both runs use the memory, both runs get faster. And an access that fills only a part of a word
+takes the energy of the whole word, which depends on the width of the word. The search misses a case: the order can
+reverse and then reverse back between two neighbouring bandwidths.
 """
 Runs = tuple[ExplainedRun, ExplainedRun]
 
@@ -40,8 +42,8 @@ class BandwidthNumber(UncertainNumber):
     """Bandwidth of an off-chip memory, in a comparison of two runs. The memory is used by one run or by both."""
 
     width_bits: int = field(kw_only=True)
-    """Width of the widest port of the memory, in bits per cycle. If the two runs have different memories, the larger of
-    the two widths.
+    """Width of the widest port of the memory, in bits per cycle. If the two runs have different memories, this is the
+    larger of the two widths.
     """
     outcomes: "Callable[[float], tuple[Outcome, Outcome]]" = field(kw_only=True)
     """Function from a factor on the bandwidth to the costs of both runs with their recorded mappings."""
@@ -64,9 +66,9 @@ class BandwidthNumber(UncertainNumber):
         return values[1 - first] - values[first]
 
     def share(self, measure: str, factor: float, first: int) -> float:
-        """Relative difference between the two runs if the bandwidth is multiplied by `factor`: (v2 - v1) / v1. v1 and
-        v2 are the values of the first and the second run. `first` is the index (0 or 1) of the run that counts as the
-        first run.
+        """Relative difference between the two runs if the bandwidth is multiplied by `factor`: (v2 - v1) / v1, where v1
+        and v2 are the values of the first and the second run. `first` is the index (0 or 1) of the run that counts as
+        the first run.
         """
         return self.difference(measure, factor, first) / self._values(measure, factor)[first]
 
@@ -161,8 +163,8 @@ def _widened_port(port: Port, factor: float) -> Port:
 
 def _words_bits(ports: Sequence[Port]) -> tuple[int, int]:
     """Pair (bits of a word that is read, bits of a word that is written). The first number is the width of the widest
-    port that reads, and the second number is the width of the widest port that writes. A number is 1 if there is no
-    such port.
+    port that reads, or 1 if no port reads. The second number is the width of the widest port that writes, or 1 if no
+    port writes.
     """
     read, write = (
         max((port.bandwidth_max_bits for port in ports if way in port.port_type), default=1)
@@ -256,8 +258,8 @@ def _grids(width_bits: int, is_fine: bool) -> tuple[list[int], list[int]]:
 
 
 def _first_turned(before: int, bits: int, is_turned: Callable[[int], bool]) -> int:
-    """Bandwidth nearest to `before` that reverses the order of the runs. It is found by bisection, which assumes that
-    the order reverses once between `before` and `bits`.
+    """Bandwidth nearest to `before` that reverses the order of the runs. It is found by bisection, which assumes a
+    single reversal of the order between `before` and `bits`.
 
     The order must be reversed at `bits`, and not at `before`.
     """

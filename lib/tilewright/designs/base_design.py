@@ -1,4 +1,4 @@
-"""Comparison of the best design with the base design, whose values are all those of the hardware file."""
+"""Comparison of the best design with the base design, which has the values of the hardware file on all axes."""
 
 import itertools
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from tilewright.designs.front import Front
 from tilewright.designs.space import Space
 
 MOST_TRIED = 10_000
-"""Limit on the number of combinations of axis values that are tried. For an axis that only laws use, all values are
-tried. For any other axis, only values that set what the hardware file has are tried.
+"""Largest number of combinations of axis values that are tried. Of each axis, only values that leave the hardware file
+unchanged are tried. Values of an axis that only laws use change nothing in the file, so all of them are tried.
 """
 
 
@@ -33,8 +33,8 @@ def base_design(space: Space) -> int | None:
 
 
 def base_sentence(space: Space, front: Front, measure: str) -> str:
-    """Sentence that compares two designs: the one whose values are all those of the hardware file, and the one with the
-    least `measure`. '' if the first one does not exist, or is not among the compared designs.
+    """Sentence that compares the base design with the design that has the least `measure`. The base design has the
+    values of the hardware file on all axes. '' if the base design does not exist, or is not among the compared designs.
     """
     index = base_design(space)
     rows = best_first(front, measure)
@@ -51,16 +51,14 @@ def base_sentence(space: Space, front: Front, measure: str) -> str:
         f" {unit.text(base[measure])} {unit.unit}, {of_best}."
     )
     if space.mapping is None:
-        told += (
-            " The space has no mapping file, so a run of the hardware file with a mapping file of its own has other"
-            " costs."
-        )
+        told += " The space has no mapping file, so a run of the hardware file with a mapping file has other costs."
     return told
 
 
 def with_base_design(space: Space, answer: Answer) -> Answer:
-    """Answer with a sentence that compares two designs: the one whose values are all those of the hardware file, and
-    the one with the least EDP over all networks. The answer is unchanged if not all compared designs have rows.
+    """Answer with a sentence that compares the base design with the design that has the least EDP over all networks.
+    The base design has the values of the hardware file on all axes. The answer is unchanged if not all compared designs
+    have rows.
     """
     if not answer.overall.is_whole or answer.overall.compared.empty:
         return answer

@@ -62,9 +62,9 @@ class _Measured:
     turn: OrderTurn
 
     def difference(self, batch: int) -> float:
-        """Relative difference between the two runs after new searches with the batch `batch`: (v2 - v1) / v1. v1 and v2
-        are the values of the first and the second run in the measure of `turn`. `turn.first` is the index of the first
-        run.
+        """Relative difference between the two runs after new searches with the batch `batch`: (v2 - v1) / v1, where v1
+        and v2 are the values of the first and the second run in the measure of `turn`. `turn.first` is the index of the
+        first run.
         """
         cores = [run.core for run in self.searches.runs]
         outcomes = [self.searches.total(place, batch) for place in range(len(cores))]

@@ -173,9 +173,9 @@ class Certificate:
     """Table with a row for each design that no constraint excludes before evaluation, sorted by index.
 
     The columns are `index`, `area_mm2` and `clock_period_ns`; for each network with the number n, `status_<n>`,
-    `energy_<n>_pj` and `latency_<n>_cycles`; and for each front with the number n, `dominated_by_<n>`. This last column
-    has the index of a design on the front that dominates the design of the row. It is -1 if the design of the row is on
-    the front, and -2 if it is not compared.
+    `energy_<n>_pj` and `latency_<n>_cycles`; and for each front with the number n, `dominated_by_<n>`. The value of
+    `dominated_by_<n>` is the index of a design on the front that dominates the design of the row. The value is -1 if
+    the design of the row is on the front, and -2 if the design of the row is not compared.
     """
     excluded: Mapping[str, int]
     """Number of designs that each constraint excludes before evaluation, by constraint."""

@@ -1,7 +1,7 @@
 """Check of a certificate of complete fronts against the space, and against designs that are costed one by one.
 
 The check reads and counts the designs again, and checks dominance again. It costs all designs on a front and a sample
-of the other designs individually, as `tilewright map` does (docs/proofs.md#fronts).
+of the other designs individually, as `tilewright map` does (docs/proofs/fronts.md).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -296,9 +296,9 @@ def _are_equal(claims: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
     """Report designs for which the certificate makes a wrong claim about a front.
 
-    There are four rules. No design on a front is dominated by another design on it. A compared design off the front is
-    dominated by the design that its row names, which is on the front. A design with results that meets all constraints
-    is compared. A design without results is not compared.
+    There are four rules. No design on a front is dominated by another design on it. For a compared design off the
+    front, its row names a design on the front, which dominates it. A design with results that meets all constraints is
+    compared. A design without results is not compared.
     """
     for front, name in enumerate(front_names(rows.space)):
         claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)

@@ -1,6 +1,7 @@
-"""Changes of a hardware file or a mapping file that can be tried on a run (docs/bottlenecks.md#explain-a-run).
+"""Changes of a hardware file or a mapping file that can be tried on a run (docs/bottlenecks/explain.md#explain-a-run).
 
-A change sets one number or one SRAM's type of cells in a hardware file, or one spatial mapping in a mapping file.
+A change sets one of three things: a number in a hardware file, the type of cells of an SRAM in a hardware file, or a
+spatial mapping in a mapping file.
 """
 
 import re
@@ -29,7 +30,8 @@ from tilewright.workload.layer import Layer
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
 ATTRIBUTE, COUNT = "attribute", "count"
 """Kinds of changes of attributes (`hardware.attributes`) other than energies and powers: COUNT for a whole number or a
-size, ATTRIBUTE for any other number. An increase and a decrease can both help, so neither of them reduces a resource.
+size, ATTRIBUTE for any other number. An increase and a decrease can both help, so neither counts as a reduction of a
+resource.
 """
 CELLS_OF_SRAM = "cells"
 """Kind of change that sets another type of cells for an SRAM whose costs come from the library."""
@@ -52,8 +54,8 @@ _SIGNIFICANT = 12
 
 @dataclass(frozen=True)
 class FileChange:
-    """Change of an input file: of one number or of one SRAM's type of cells in a hardware file, or of one spatial
-    mapping in a mapping file. It can also be a set of such changes (`together`).
+    """Change of an input file. In a hardware file, it changes one number, or the type of cells of one SRAM. In a
+    mapping file, it changes one spatial mapping. It can also be a set of such changes (`together`).
     """
 
     kind: str
@@ -66,8 +68,8 @@ class FileChange:
     """Value before the change, as written in the file."""
     after: Any
     more: bool
-    """False if the change reduces a resource. True for all other changes: they add a resource, lower an energy or a
-    static power, change another attribute in either direction, or set other cells or another spatial mapping.
+    """False if the change reduces a resource; True for all other changes. Other changes add a resource, lower an energy
+    or a static power, change another attribute, or set other cells or another spatial mapping.
     """
     also: tuple[tuple[KeyPath, Any], ...] = ()
     """Further settings that the change needs. For example, if a port becomes narrower, its smallest access must also
@@ -86,7 +88,8 @@ class FileChange:
     width.
     """
     written: Any = None
-    """Value to write into the file. It is None if `after` is that value; otherwise `after` is only a text for readers.
+    """Value to write into the file. None means that `after` is the value to write. If `written` is not None, `after` is
+    only a text for readers.
     """
     parts: "tuple[FileChange, ...]" = ()
     """Single changes of which this set of changes consists; () for a single change."""
@@ -104,7 +107,7 @@ class FileChange:
 
     @property
     def single(self) -> "tuple[FileChange, ...]":
-        """Single changes of the set; if this is a single change, the change itself."""
+        """Single changes of the set. For a single change, the only item is the change itself."""
         return self.parts or (self,)
 
     @property
@@ -121,7 +124,7 @@ class FileChange:
 
     @property
     def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """Settings of the change, as pairs (path, value). The paths are those in an accelerator file into which the
+        """Settings of the change, as pairs (path, value). The paths are valid in an accelerator file into which the
         core files are inserted (`within`).
         """
         if self.parts:
@@ -135,8 +138,9 @@ class FileChange:
 
 
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
-    """Changes of a hardware file: first those that multiply or divide one number by `factor` > 1, then those that set
-    another type of cells for an SRAM whose costs come from the library. Both are in the order of the file.
+    """Changes of a hardware file, in two groups. The changes of the first group multiply or divide one number by
+    `factor` > 1. The changes of the second group set another type of cells for an SRAM with costs from the library.
+    Each group has the order of the file.
 
     For each number, the change that adds a resource or lowers an energy comes first. For numbers other than energies
     and static powers, the change in the other direction follows. A change is left out if the number would stay the same
@@ -181,8 +185,8 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
 
 Paths = tuple[KeyPath, ...]
 _Numbers = Iterator[tuple[str, Paths, Paths]]
-"""Iterator of numbers that a change can set. A number is a triple: its kind, the paths that change together, and, for
-the width of a port, the paths of the smallest access of this port.
+"""Iterator of triples, one for each number that a change can set. A triple has the kind of the number, the paths that
+change together, and further paths. For the width of a port, the further paths are those of the port's smallest access.
 """
 
 
@@ -278,8 +282,8 @@ def _numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _attribute_numbers(keys: Table[Any, Any], owner: Owner, here: KeyPath) -> _Numbers:
-    """Attributes of a memory, array or core at the path `here`, those of plug-ins included. `UNIT_ENERGY_BITS` is left
-    out, because it changes no cost.
+    """Attributes of a memory, array or core at the path `here`, including attributes of plug-ins. `UNIT_ENERGY_BITS` is
+    left out, because it changes no cost.
     """
     kinds = {"size_bits": COUNT, "count": COUNT, "number": ATTRIBUTE}  # all others are energies and powers
     for attribute in attributes(owner):
@@ -416,8 +420,8 @@ def _change(
 
 
 def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
-    """Loops that are unrolled along `side` of the array, as text. If `side` is '', the names of all sides with unrolled
-    loops.
+    """Text of the loops that are unrolled along `side` of the array. If `side` is '', the text has the names of all
+    sides with unrolled loops.
     """
     if not side:
         return ", ".join(factors) or LEFT_OUT
@@ -427,6 +431,6 @@ def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
 
 
 def _written(entry: MappingConstraints, spatial: Unrolling) -> JsonObject:
-    """Value that the changed mapping file has for `spatial_mapping` in this entry."""
+    """Value of the key `spatial_mapping` for this entry in the changed mapping file."""
     written: dict[str, Any] = as_entry(replace(entry, spatial_mapping=spatial)).get("spatial_mapping", {})
     return written

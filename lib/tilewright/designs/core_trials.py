@@ -1,7 +1,7 @@
 """Trials of changes to a run on one core: its mappings are evaluated on changed hardware, and new searches are made.
 
-The costs are those of `tilewright evaluate`. If the mapping file is changed, the new search runs on the hardware of the
-run.
+The costs equal the costs of `tilewright evaluate`. If the mapping file is changed, the new search runs on the hardware
+of the run.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ class ExplainedRun:
         return {index: with_levels(mapping, core) for index, mapping in self._mappings.items()}
 
     def held(self, core: Core) -> Outcome:
-        """Costs of the run's mappings on `core`, whose memories have other sizes than those of the run. The assignment
+        """Costs of the run's mappings on `core`, which differs from the core of the run in memory sizes. The assignment
         of loops to memories does not change.
 
         Raises MappingError if a mapping does not fit `core`, or if the cost model would move a loop to another memory.
@@ -111,9 +111,9 @@ class ExplainedRun:
     def searcher(self) -> Callable[[Accelerator], Found]:
         """Function that searches mappings for a changed core.
 
-        The found mappings are also evaluated on the unchanged core of the run, if they could improve the run there.
-        They can do so under two conditions: their costs on the changed core differ from the costs of the run, and their
-        objective is not above that of the run.
+        If the found mappings could improve the run on its unchanged core, the function also evaluates the mappings on
+        this core. Two conditions must hold: the costs on the changed core differ from the costs of the run, and the
+        objective is not above the objective of the run.
         """
         evaluator = NetworkEvaluator(self.network, self.mapping, self.options)
         now, least, core = self.now, self.now.value(self.objective), self.core
@@ -163,7 +163,8 @@ class ExplainedRun:
         return notes + self._slow_cells(advices) + gap_notes(self, advices)
 
     def _slow_cells(self, advices: Advices) -> list[str]:
-        """Notes on changes of cells that save something, but with which an access takes longer than a clock cycle."""
+        """Notes on changes of the type of SRAM cells. A change gets a note if it saves something, but makes an access
+        take longer than a clock cycle."""
         chosen = [one.change.single for _, one in advices.helpful]
         if advices.together is not None:
             chosen.append(advices.together.change.single)

@@ -28,7 +28,9 @@ from tilewright.designs.results import Measure, energy_parts
 from tilewright.designs.slow_memories import are_slow, slow_note
 
 CLOSE = 0.01
-"""Largest relative excess over the chosen design's objective at which a design counts as close to the chosen design."""
+"""Limit for close designs, as a share. The objective of a close design exceeds the objective of the chosen design by at
+most this share.
+"""
 LARGEST_FACTOR = 10.0
 """Largest reported factor for a part of the energy. If the part is multiplied or divided by the reported factor,
 another design becomes as good as the chosen design.
@@ -117,16 +119,16 @@ class Price:
     value.
     """
     nearest: RatedDesign | None
-    """Best design by the objective, among the designs that are clearly better than the chosen design in the measure:
-    their value is lower by at least the share LEAST_GAIN. None if there are no such designs.
+    """Best design by the objective, among the designs that are clearly better than the chosen design in the measure. A
+    value is clearly better if it is lower by at least the share LEAST_GAIN. None if there are no such designs.
     """
     saving: float
     """Saving of `nearest` in the measure, as a share of the chosen design's value; 0 if `nearest` is None."""
     loss: float
     """Relative excess of the objective of `nearest` over the objective of the chosen design; 0 if `nearest` is None."""
     count: int
-    """Number of designs that are clearly better in the measure: their value is lower by at least the share
-    LEAST_GAIN.
+    """Number of designs that are clearly better in the measure. A value is clearly better if it is lower by at least
+    the share LEAST_GAIN.
     """
 
 
@@ -140,13 +142,15 @@ class RunnerUp:
     equal: int
     """Number of other designs with the same value of the objective as the chosen design."""
     close: int
-    """Number of other designs whose objective exceeds that of the chosen design by at most the share CLOSE."""
+    """Number of other designs that are close to the chosen design: their objective is higher by at most the share
+    CLOSE.
+    """
 
 
 @dataclass(frozen=True)
 class CostOdds:
-    """Two shares of the cost samples: those in which the chosen design has the least objective, and those in which the
-    second best design has it.
+    """Shares of the cost samples: the share in which the chosen design has the least objective, and the share in which
+    the second best design has the least objective.
     """
 
     choice: float
@@ -220,7 +224,7 @@ class Decision:
         """Sentences below the table of the decision; '' if there are none."""
         again = "; ".join(f"{name} {self.measure.text(value)}" for name, value in self.searched_again.items())
         told = (
-            f"Values are those of the search of the space. After a search with bounds, the {self.measure.words} in"
+            f"Values are from the search of the space. After a search with bounds, the {self.measure.words} in"
             f" {self.measure.unit} is: {again}."
         )
         return " ".join(filter(None, [self.answer.table_note, told if again else ""]))
@@ -248,12 +252,12 @@ class Decision:
 
     @property
     def depends_on_mappings(self) -> bool:
-        """True if the objective depends on the mappings. Only the area does not."""
+        """True unless the objective is the area, which is the only objective that does not depend on mappings."""
         return self.objective != AREA_MM2
 
     @property
     def held(self) -> str:
-        """Words for what stays the same when a cost changes: mappings, or mappings and schedules."""
+        """Words for the parts that stay the same when a cost changes: mappings, or mappings and schedules."""
         is_of_systems = USES[0] in self.front.rows
         return "mappings and schedules" if is_of_systems else "mappings"
 
@@ -284,8 +288,8 @@ class Decision:
 
     @property
     def named(self) -> tuple[tuple[str, RatedDesign], ...]:
-        """Pairs (roles of the design in the decision, design), one for each design that the decision names. The roles
-        are one text. The chosen design comes first.
+        """Pairs (text with the roles of the design in the decision, design), one for each design that the decision
+        names. The chosen design comes first.
         """
         found: dict[str, tuple[RatedDesign, dict[str, list[str]]]] = {self.choice.name: (self.choice, {"choice": []})}
         if self.runner_up is not None:
@@ -403,7 +407,9 @@ def _check(answer: Answer, key: str) -> None:
         message = (
             f"no design can be chosen: none of {evaluated:,} evaluated designs has results and meets all constraints"
         )
-        raise InputError([Problem(f"{message} ({why})" if why else message, path=name)])
+        nearest = " ".join(answer.nearest_notes).rstrip(".")
+        told = f"{message} ({why})" if why else message
+        raise InputError([Problem(f"{told}. {nearest}" if nearest else told, path=name)])
     if key not in known_measures(front):
         unknown = int(front.compared[AREA_MM2].isna().sum())
         message = f"the area of {unknown:,} of {len(front.compared):,} compared designs is not given"
@@ -435,8 +441,11 @@ def _alone(answer: Answer, key: str, chosen: int) -> Iterator[ChoiceOfNetwork]:
 def _weights(
     answer: Answer, ordered: pandas.DataFrame, key: str
 ) -> tuple[tuple[NetworkShare, ...], EqualWeights | None]:
-    """Pair: the share of each network in the objective of the first design in `ordered`, and the choice if each network
-    counts equally. `shares` and `equal_weights` of `Decision` describe the cases () and None.
+    """Pair (shares, choice) for the networks of a decision.
+
+    The shares are those of the networks in the objective of the first design in `ordered`. They are () for a single
+    network, for the objective area, and for a sum of 0. The choice is made with equal weights of the networks. It is
+    None in the same cases, and also if a value of the objective is 0.
     """
     if key == AREA_MM2 or len(answer.fronts) == 1:
         return (), None
@@ -483,8 +492,9 @@ def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> 
 
 
 def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
-    """Best design by the objective among the designs that violate a constraint on results. Its objective must be below
-    that of the chosen design by at least the share LEAST_GAIN; otherwise the result is None.
+    """Design with the lowest objective among the designs that violate a constraint on results. This objective must be
+    lower than `chosen`, the objective of the chosen design, by at least the share LEAST_GAIN. Otherwise, the result is
+    None.
     """
     below = (front.rows[key] <= chosen * (1 - LEAST_GAIN)) & (front.rows[key] < chosen)
     rows = front.rows[(front.rows["unmet"] != "") & below]
@@ -495,8 +505,8 @@ def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
 
 
 def _odds(front: Front, ordered: pandas.DataFrame, key: str) -> CostOdds | None:
-    """Share of cost samples in which the chosen design has the least objective, and share in which the second best
-    design has it. None if no costs have ranges.
+    """Shares of the cost samples: the share in which the chosen design has the least objective, and the share in which
+    the second best design has the least objective. None if no costs have ranges.
     """
     if FRONT_PROBABILITY not in front.rows:
         return None

@@ -8,7 +8,7 @@ from tilewright.base.errors import count_of
 from tilewright.base.proof import gap_to
 from tilewright.designs.advice_text import share
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, Statement, command_line, count_or_none
+from tilewright.designs.decision_text import CERTAINTY, CHOICE, Statement, command_line, count_or_none
 from tilewright.designs.known_gaps import below, largest_gap
 from tilewright.results.uncertainty import SAMPLES, samples_text
 
@@ -20,16 +20,23 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class MappingBounds:
-    """Objective after a search with bounds: the values for the chosen design and for the runner-up, and a lower bound
-    for the runner-up.
+    """Objective after a search with bounds: values and lower bounds for the chosen design and for the runner-up.
+
+    A lower bound holds for all mappings that the bounds of the search cover, including mappings that the search did not
+    evaluate. It is None if the search gives no bound for a layer.
     """
 
     choice: float
     runner_up: float
     bound: float | None
-    """Lower bound of the runner-up's objective. It holds for all mappings that the bounds of the search cover,
-    including mappings that the search did not evaluate. None if the search gives no bound for a layer.
-    """
+    """Lower bound of the runner-up's objective."""
+    choice_bound: float | None = None
+    """Lower bound of the chosen design's objective."""
+
+    @property
+    def is_reversed(self) -> bool:
+        """True if the search finds a smaller objective for the runner-up than for the chosen design."""
+        return self.runner_up < self.choice * (1 - _EQUAL)
 
 
 def bounds_statement(
@@ -43,11 +50,8 @@ def bounds_statement(
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
     again = tuple(command_line("compare", *pair) for pair in pairs)
     searched = f"{AFTER_BOUNDS} on both designs,"
-    if bounds.runner_up < bounds.choice * (1 - _EQUAL):
-        text = (
-            f"{searched} the order is reversed: {second} has {share(gap_to(bounds.runner_up, bounds.choice))} less"
-            f" {words} than {first}. The choice was due to the search of the space, not to the hardware."
-        )
+    if bounds.is_reversed:
+        text = f"{searched} {_reversed_order(decision, bounds)}"
     elif bounds.bound is None:
         text = (
             f"{searched} the order stays, but mappings that were not found could reverse it: the search gives no lower"
@@ -65,14 +69,52 @@ def bounds_statement(
             f" {share(gap_to(bounds.bound, bounds.choice))} less {words} than {first}."
         )
     if len(decision.answer.exploration.networks) > 1:
-        text += " All of this is for the sums over all networks, not for each network."
+        text += " These statements are for the sums over all networks, not for each network."
     text += f" {_found_again(decision, bounds)}{_others(decision, bounds, goal)}"
     return Statement(CERTAINTY, text, again)
 
 
+def reversed_statements(decision: Decision, bounds: MappingBounds) -> tuple[Statement, ...]:
+    """Warning beside the choice if a search with bounds finds a better mapping for the runner-up; otherwise ()."""
+    if not bounds.is_reversed:
+        return ()
+    assert decision.runner_up is not None
+    first, second, measure = decision.choice.name, decision.runner_up.design.name, decision.measure
+    text = (
+        f"Warning: after a search with bounds, {second} has less {measure.words} than {first}:"
+        f" {measure.text(bounds.runner_up)} {measure.unit}, not {measure.text(bounds.choice)} {measure.unit}. This"
+        " choice, the table and most other statements come from the search of the space."
+    )
+    return (Statement(CHOICE, text, ()),)
+
+
+def _reversed_order(decision: Decision, bounds: MappingBounds) -> str:
+    """Text on an order that a search with bounds reverses: how certain the new order is."""
+    assert decision.runner_up is not None
+    first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
+    less = f"{second} has {share(gap_to(bounds.runner_up, bounds.choice))} less {words} than {first}"
+    costs = "" if decision.odds is None else " This holds at the nominal costs."
+    if bounds.choice_bound is None:
+        return (
+            f"the order is reversed: {less}. Mappings that were not found could restore the order: the search gives no"
+            f" lower bound for some layer on {first}."
+        )
+    if bounds.choice_bound > bounds.runner_up * (1 + _EQUAL):
+        return (
+            f"the order is reversed for all mappings that the bounds cover: {less}, and is"
+            f" {share(gap_to(bounds.runner_up, bounds.choice_bound))} below the lower bound of {first}. The choice was"
+            f" due to the search of the space, not to the hardware.{costs}"
+        )
+    return (
+        f"the order is open: {less}, but mappings that were not found could give {first} up to"
+        f" {share(gap_to(bounds.choice_bound, bounds.runner_up))} less {words} than {second}. The search does not show"
+        " which design is better."
+    )
+
+
 def _at_nominal_costs(decision: Decision) -> str:
-    """Sentence which says that the order is certain only at the nominal costs; '' if the choice is the best in all
-    samples of the costs, or if no costs have ranges.
+    """Sentence which says that the order of the two designs is certain only at the nominal costs. '' if the choice is
+    the best in all samples of the costs, or if no costs have ranges.
     """
     odds, words = decision.odds, decision.measure.words
     if odds is None or odds.choice >= 1:

@@ -1,4 +1,4 @@
-"""Statements of a decision on what the search of the space leaves open: known gaps, and another objective."""
+"""Statements about limits of the search behind a decision, such as known gaps or a search for another objective."""
 
 from collections.abc import Iterator
 
@@ -63,8 +63,8 @@ def _gap_words(decision: Decision, space: Space) -> str:
 
 
 def _larger_gap_words(decision: Decision, space: Space, gap: KnownGap) -> str:
-    """Sentence with the number of designs that could be better than the choice if they had the largest known gap, which
-    is the gap that `explore` uses; '' if no known gap is larger than `gap`.
+    """Sentence on the largest known gap, which is the gap that `explore` uses. The sentence says how many designs could
+    be better than the chosen design if results can improve by this gap. '' if no known gap is larger than `gap`.
     """
     largest = largest_gap(decision, space.options.objective)
     if largest is None or largest.share <= gap.share:
@@ -72,7 +72,7 @@ def _larger_gap_words(decision: Decision, space: Space, gap: KnownGap) -> str:
     count = within_gap(decision, largest.share)
     return (
         f" `explore` uses the largest gap of any design on one network, {share(largest.share)}: with that gap,"
-        f" {count_or_none(count)} could."
+        f" {count_or_none(count)} could be better."
     )
 
 
@@ -101,7 +101,7 @@ def latency_statements(decision: Decision, space: Space) -> Iterator[Statement]:
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement which says that it was not examined whether better mappings reverse the order of the two best designs.
+    """Statement that it is open whether better mappings reverse the order of the two best designs.
 
     It is made for decisions without a search with bounds. There is no statement if the decision does not depend on
     mappings, or if there is no second-best design.
@@ -109,7 +109,7 @@ def unbounded_statements(decision: Decision, space: Space, commands: Commands, o
     if decision.depends_on_mappings and decision.runner_up is not None:
         text = _gap_words(decision, space)
         if not space.is_of_systems and known_gap(decision, space.options.objective) is not None:
-            text += " These gaps cover only the spatial mappings that were searched."
+            text += " These gaps cover only the spatial mappings that were searched; others can be much better."
         text += " It was not examined whether other mappings reverse the order of the choice and the runner-up."
         again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)
         yield Statement(CERTAINTY, f"{text} This command examines it." if again else text, again)

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines, markdown, terminal
+from tilewright.base.measures import EDP_PJ_S, LATENCY_S
 from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
 from tilewright.designs.advice_text import excess_text, share
+from tilewright.designs.answer import EXCLUDED, UNMET
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.columns import ACCESS_CYCLES
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, CostOdds, Decision, Price, RatedDesign
 from tilewright.designs.held_costs import constant_shares, constant_text, varied_text
-from tilewright.designs.results import USE_MEASURES
+from tilewright.designs.results import USE_MEASURES, measures_in_time
 from tilewright.designs.slow_memories import EXCLUDING, PIPELINED
-from tilewright.results.text_tables import TextTable, render, text_table
+from tilewright.results.terminal_tables import TextTable, render, text_table
 from tilewright.results.uncertainty import SAMPLES, samples_text
 
 CHOICE, PRICE, RUNNER_UP = "The choice", "What it gives up", "The runner-up"
@@ -27,10 +29,12 @@ TENFOLD = 9.0
 large as the other value.
 """
 SHARED_COMMANDS = "Numbers without a command of their own"
-"""Heading above the commands that reproduce the numbers of all statements that have no command of their own."""
+"""Heading above the commands that several statements share. These commands reproduce the numbers of each statement that
+has no separate command.
+"""
 LARGEST_SHARE = 2.0
-"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest such factor is 1 /
-LARGEST_SHARE.
+"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest factor that is written as a
+percentage is 1 / LARGEST_SHARE.
 """
 TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
 
@@ -77,8 +81,9 @@ class Commands:
         return self.explore("--show", design), command_line("validate", file)
 
     def compare(self, objective: str, first: str, second: str) -> tuple[str, ...]:
-        """Commands that compare two designs. For several networks, the first command decides again, because only a
-        decision has the sums over the networks; the others compare the designs on each network.
+        """Commands that compare two designs. Each command compares the designs on one network. If there are several
+        networks, a further command comes first: it makes the decision again, because only a decision shows the sums
+        over the networks.
         """
         designs = [f"{self.folder}:{name}" for name in (first, second)]
         if len(self.networks) == 1 and not self.network:
@@ -99,6 +104,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
     """
     made = (
         _choice(decision, commands),
+        *_not_compared(decision, commands),
         *_slow_choice(decision, commands),
         *_extrapolated(decision, commands),
         *_shares(decision, commands),
@@ -140,8 +146,8 @@ def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
 
 
 def shared_commands(made: Sequence[Statement]) -> tuple[str, ...]:
-    """Commands of an exploration, each of which is the only command of several statements. A text shows each of these
-    commands once, after all statements.
+    """Commands that a text shows only once, after all statements. Each of these commands runs an exploration, and is
+    the only command of at least two statements.
     """
     alone = [one.commands[0] for one in made if len(one.commands) == 1]
     explored = dict.fromkeys(command for command in alone if command.startswith(f"{command_line('explore')} "))
@@ -215,7 +221,7 @@ def _networks(decision: Decision) -> str:
 
 
 def _together(decision: Decision) -> str:
-    """Words which say that the numbers of a sentence are sums over several networks; '' if there is one network."""
+    """Words for a sentence whose numbers are sums over several networks; '' if there is one network."""
     return " for all networks together" if len(decision.answer.exploration.networks) > 1 else ""
 
 
@@ -237,8 +243,30 @@ def _choice(decision: Decision, commands: Commands) -> Statement:
     else:
         place = f"It is on the Pareto front by {by}."
     values = f" ({choice.values})" if choice.values else ""
-    text = f"{choice.name}{values} has the least {decision.measure.words}: {measures}. {place}"
+    text = f"{choice.name}{values} has the least {decision.measure.words}: {measures}.{_in_time(decision)} {place}"
     return Statement(CHOICE, text, (commands.explore(),))
+
+
+def _in_time(decision: Decision) -> str:
+    """Sentence with the latency and the EDP of the chosen design in time units, as `compare` states them. '' if the
+    decision has these units, or if the clock is not known.
+    """
+    rows = decision.front.compared
+    if LATENCY_S not in rows or LATENCY_S in decision.front.measures:
+        return ""
+    row = rows[rows["design"] == decision.choice.name]
+    if not row[LATENCY_S].iloc[0] > 0:
+        return ""
+    times = ((key, measure) for key, measure in measures_in_time(row).items() if key in (LATENCY_S, EDP_PJ_S))
+    told = ", ".join(f"{measure.words} {measure.text(row[key].iloc[0])} {measure.unit}" for key, measure in times)
+    return f" At the clock of this design: {told}."
+
+
+def _not_compared(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Statement on the designs that do not meet a constraint, and are therefore not compared."""
+    causes = [cause.sentence for cause in decision.answer.causes if cause.status in (EXCLUDED, UNMET)]
+    if causes:
+        yield Statement(CHOICE, f"Not compared because of constraints: {'; '.join(causes)}.", (commands.explore(),))
 
 
 def _slow_choice(decision: Decision, commands: Commands) -> Iterator[Statement]:
@@ -268,7 +296,9 @@ def _extrapolated(decision: Decision, commands: Commands) -> Iterator[Statement]
 
 
 def _shares(decision: Decision, commands: Commands) -> Iterator[Statement]:
-    """Statement on the part of each network in the sum, and on the choice if each network counts equally."""
+    """Statement on the share of each network in the sum over the networks, and on the design that would be chosen if
+    each network counted equally.
+    """
     if not decision.shares:
         return
     words, chosen, weights = decision.measure.words, decision.choice.name, decision.equal_weights
@@ -418,8 +448,8 @@ def _more_probable(name: str, second: str, odds: CostOdds) -> str:
 
 
 def _constant(decision: Decision, row: Mapping[Any, Any]) -> str:
-    """Sentences on the energy without a range, of the chosen design and of all compared designs; '' if the objective
-    does not depend on the energy.
+    """Sentences on the parts of the energy that have no range, first for the chosen design, then for all compared
+    designs. '' if the objective does not depend on the energy.
     """
     told = constant_text(row) if decision.depends_on_energy else ""
     if not told:
@@ -478,8 +508,8 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
 
 
 def more_text(excess: float, words: str, other: str) -> str:
-    """Text that compares a design with another design that has less of a measure. It has a percentage for up to ten
-    times the value, a factor for more, and no number if the other design has 0.
+    """Text that says how much more of a measure a design has than the design `other`. The text has a percentage for up
+    to ten times the value of `other`, a factor for more, and no number if `other` has 0.
     """
     if math.isinf(excess):
         return f"more {words} than {other}, which has 0"

@@ -59,7 +59,7 @@ class NextChanges:
 
     If no single change helps, this is the smallest set of changes that helps. Otherwise, or if no set helps, it is the
     pair of changes that saves most (`Pairs.best`). A pair is considered only if it saves at least LEAST_GAIN more than
-    the sum of what its two changes save alone.
+    the sum of the savings of its two changes alone.
     """
 
 
@@ -109,13 +109,13 @@ def doubtful_statements(
     decision: Decision, space: Space, runs: Sequence[tuple[Path, NextChanges]] = ()
 ) -> Iterator[Statement]:
     """Statements on proposed numbers that are doubtful. A proposed number is a value that continues an axis, or a
-    change to try next. It is doubtful if one part does not have it, such as a bandwidth that needs several DRAM parts,
-    or if it is probably a mistake.
+    change to try next. A number is doubtful in two cases: it is probably a mistake, or a single hardware part cannot
+    reach it, such as a bandwidth that needs several DRAM parts.
     """
     rows, name = decision.front.rows, decision.choice.name
     index = int(rows.loc[rows["design"] == name, "index"].iloc[0])
     if not runs:
-        for sentence in dict.fromkeys(proposal_sentences(space, ((end, index) for end in decision.ends))):
+        for sentence in proposal_sentences(space, ((end, index) for end in decision.ends)):
             yield Statement(TURN, sentence)
     hardware = space.design(index).hardware
     for run, found in runs:
@@ -168,7 +168,7 @@ def _set_statement(run: Path, found: NextChanges) -> Statement:
 
 
 def _held(advices: Advices) -> str:
-    """Words that say what a trial without a new search keeps from the run, such as `same mappings`."""
+    """Words for the part of the run that stays in a trial without a new search, such as `same mappings`."""
     return " ".join(advices.same_words.split())
 
 

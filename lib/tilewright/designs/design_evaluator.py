@@ -42,8 +42,8 @@ class DesignEvaluator(ABC):
 def accelerator_of(hardware: JsonObject, is_of_systems: bool, notices: list[str] | None = None) -> Accelerator:
     """Accelerator of a design. Notices on its hardware file are appended to `notices`.
 
-    Raises InputError if the accelerator is not valid. Raises InputError if the accelerator has several cores but the
-    base hardware file has one, or the reverse; `is_of_systems` is true if the base hardware file has several cores.
+    `is_of_systems` is true if the base hardware file has several cores. Raises InputError if the accelerator is not
+    valid, or if only one of the two (accelerator and base) has several cores.
     """
     accelerator = parse_accelerator(hardware, notices)
     if isinstance(accelerator, MultiCoreAccelerator) != is_of_systems:

@@ -20,11 +20,11 @@ ASSUMES = "assumes"
 
 
 def ledger_of_design(folder: Path, design: str, network: str = "", likely: str = "") -> RunLedger:
-    """Ledger of the design with the name `design`, from the results in the folder of an exploration. `network` can be
-    '' if the space has only one network, or if it has the network `likely`, which is then taken.
+    """Ledger of the design with the name `design`, from the results in the folder of an exploration. If `network` is
+    '', the network `likely` is taken if the space has it; otherwise, the only network of the space is taken.
 
-    Raises InputError in four cases: the folder has no results; the design or the network does not exist; the space has
-    several networks but `network` is ''; the design has no results for the network.
+    Raises InputError in four cases: the folder has no results; the design or the network does not exist; no network is
+    given, and the space has several; the design has no results for the network.
     """
     path = folder / f"{SPACE_STEM}.parquet"
     if not path.is_file():
@@ -87,7 +87,7 @@ def _static_power_w(row: Mapping[Any, Any]) -> float | None:
 def _assumed(folder: Path) -> str:
     """Assumptions behind the numbers in the table of the Pareto front, which is a file in `folder`. Every row of this
     table has the same assumptions. The assumption on sums over all networks is left out, because a ledger has one
-    network. '' if there is no table, or if it has no rows.
+    network. The result is '' if there is no table, or if the table has no rows.
     """
     path = folder / f"{FRONT_STEM}.parquet"
     found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []

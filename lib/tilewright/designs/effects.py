@@ -65,9 +65,9 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def memories_and_best(front: Front, rows: pandas.DataFrame, column: str) -> tuple[str, str]:
-    """Pair of texts on some compared designs of a front, whose rows are `rows`. The first text has the memories that
-    `column` names, with the number of designs. The second text is a sentence with the best designs among these designs;
-    '' if none of them is a best design.
+    """Pair of texts on the designs in `rows`, which are some of the compared designs of a front. The first text has the
+    memories that `column` names, with the number of designs. The second text names the designs that are best in some
+    measure; '' if there are none.
     """
     counts = sorted(rows[column].value_counts().items(), key=lambda one: (-one[1], one[0]))
     memories = ", ".join(f"{names} in {count_of(number, 'design')}" for names, number in counts)

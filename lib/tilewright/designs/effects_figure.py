@@ -28,8 +28,8 @@ from tilewright.results.words import short_layer_name, short_names
 PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
 PANELS_A_ROW = {"": 5, "column": 3, "page": 6}
 """Largest number of panels in a row, by width of the figure in a paper; '' stands for a report."""
-MOST_ROWS_IN_PAPER = 7
-"""Limit of the number of rows of panels in a figure for a paper. It keeps the figure at most about 7 inches high."""
+MOST_ROWS_IN_PAPER = 8
+"""Largest number of rows of panels in a figure for a paper. The figure is then at most about 7 inches high."""
 AXIS_CHARACTERS, MOST_LEVELS, LEVEL_CHARACTERS = 34, 12, 12
 SHOWN = "for each value: best (solid) and median (dashed) of all compared designs with this value"
 
@@ -38,9 +38,10 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Note
     """Figure of the effects of axes.
 
     For each value of an axis, it shows the best and the median of each objective, over all compared designs that have
-    this value. A figure for a paper leaves out the axes with the least effects if there is no room for all axes.
+    this value. EDP is shown as well if the mappings are searched for the least EDP. A figure for a paper leaves out the
+    axes with the least effects if there is no room for all axes.
     """
-    measures = front.objectives or known_measures(front)
+    measures = _measures(answer, front)
     is_for_paper = bool(sheet_name())
     shown = most_effective(found, measures, _most_axes(len(measures))) if is_for_paper else tuple(found)
     blocks = _blocks(shown, PANELS_A_ROW[sheet_name()])
@@ -51,8 +52,9 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Note
         0.2 + max(3, len(blocks[0])) * step[0],
         top + len(blocks) * len(measures) * step[1],
     )
+    title = f"Effect of each axis of the space {answer.exploration.name}: {front.network}"
     with figure_style():
-        figure = titled_figure(width, height, f"{answer.exploration.name}: effect of each axis, {front.network}", lines)
+        figure = titled_figure(width, height, title, lines)
         told = [SHOWN, *_left_out(found, shown)]
         figure.note(
             figure.caption_title, told, lambda: _numbers(found), further=[*answer.warnings, assumed_line(answer)]
@@ -71,6 +73,15 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Note
                 else:
                     _draw_effect(axes, effect, key, _shared_scale([effect], key, front.measures[key], report=True))
     return figure
+
+
+def _measures(answer: Answer, front: Front) -> tuple[str, ...]:
+    """Measures that the figure shows: the objectives of the front, and EDP if it is the objective of the searches."""
+    known = known_measures(front)
+    product = [*front.measures][2]
+    if answer.exploration.searched_for != "EDP" or product not in known or not front.objectives:
+        return front.objectives or known
+    return tuple(key for key in front.measures if key in (*front.objectives, product))
 
 
 def most_effective(found: Sequence[Effect], measures: Sequence[str], most: int) -> tuple[Effect, ...]:
@@ -100,7 +111,7 @@ def _blocks(found: Sequence[Effect], most: int) -> list[Sequence[Effect]]:
 
 
 def _left_out(found: Sequence[Effect], shown: Sequence[Effect]) -> Iterator[str]:
-    """Line of the caption on the axes without panels, if there are any."""
+    """Line of the caption that names axes without a panel, if there are any."""
     names = [effect.axis for effect in found if effect not in shown]
     if names:
         yield f"left out: {', '.join(names)}, with less effect on the best values than each axis in the figure"

@@ -1,4 +1,4 @@
-"""Error bars on the latencies of designs, and the probability that the fastest design is faster than the others."""
+"""Error bars on the latencies of designs, and probabilities that one design is faster than another."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from tilewright.results.error_bars.table import ANY, Values, check_class, error_
 from tilewright.search.options import SearchOptions
 
 POSSIBLE = 0.1
-"""Probability from which a design counts as possibly faster than the design with the least predicted latency."""
+"""Least probability with which a design counts as possibly faster than the design with the least predicted latency."""
 _OPTION = "--error-bars"
 
 
@@ -34,7 +34,7 @@ class _Timed:
     runs: tuple[PredictedRun, ...]
     """Predicted latency on each network."""
     period: float
-    """Time of a cycle: in seconds if all clocks are known, otherwise 1."""
+    """Time of a cycle in seconds; 1 if a clock is not known."""
 
     @property
     def predicted(self) -> float:
@@ -76,8 +76,8 @@ def can_have_bars(space: Space) -> bool:
 def with_error_bars(answer: Answer, device_class: str) -> Answer:
     """Answer with the columns EXPECTED for all designs with results, and with sentences on the fastest design.
 
-    The latency of a design on a network counts as that of a single layer, because the results do not say what limits
-    each layer.
+    The latency of a design on a network counts as the latency of a single layer, because the results do not name the
+    limit of each layer.
     """
     table = answer.exploration.table
     parts = list(latency_parts(list(map(str, table.columns))))
@@ -129,7 +129,7 @@ def _sentences(designs: list[_Timed], device_class: str) -> Iterator[str]:
     )
     if others:
         yield f"Error bars: {_faster_sentence(fastest, others)}."
-    yield f"Error bars, errors by what limits a design ({PAGE}): {'; '.join(_limit_texts(designs, device_class))}."
+    yield f"Error bars, errors by limit of the design ({PAGE}): {'; '.join(_limit_texts(designs, device_class))}."
     if not all(run.has_keys for design in designs for run in design.runs):
         yield (
             "Error bars: for a design whose hardware file has no keys of calls, commands and requests, the errors are"

@@ -40,19 +40,24 @@ class Exploration:
     missing: int = 0
     """Number of designs without rows because they are not evaluated yet, or because their results are out of date."""
     settled: int = 0
-    """Number of designs that have no rows, because a certificate proves that no Pareto front contains them."""
+    """Number of designs without rows that a certificate proves to be on no Pareto front."""
     axis_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Values of each axis in the space file, including the values of excluded designs."""
     notices: tuple[str, ...] = ()
     """Notices on unused parts of the input."""
     others: pandas.DataFrame | None = None
-    """Outcomes of all evaluated designs, if `table` has rows of only some designs; otherwise None.
+    """Outcomes of all evaluated designs, if `table` has rows of only some designs; None if it has rows of all designs.
 
     The columns are `index`, `network`, `status`, `reason` and `unmet`, with one row per design and network.
     """
 
     given_clocks: Clocks | None = None
-    """Relation between the clocks of all compared designs, if `table` has rows of only some designs; otherwise None."""
+    """Relation between the clocks of all compared designs. It is given only if rows of some designs are missing in
+    `table`; otherwise, the field is None.
+    """
+
+    searched_for: str = ""
+    """Objective of the searches for mappings or plans, such as `EDP`; '' if it is not known."""
 
     def on_network(self, network: str) -> "Exploration":
         """Exploration with the results of one network. Constraints on results then count for this network alone."""

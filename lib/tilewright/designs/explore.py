@@ -75,7 +75,9 @@ def _bits(space: Space) -> Iterator[str]:
 
 
 def _zeros(space: Space) -> Iterator[str]:
-    """Sentences on the shares of zeros, one for each group of networks with the same shares, if the space sets them."""
+    """Sentences on the shares of zeros that the space sets: one sentence for each group of networks with the same
+    shares.
+    """
     names: dict[tuple[tuple[str, float], ...], list[str]] = {}
     for network in space.networks:
         names.setdefault(network.options.zeros, []).append(network.name)
@@ -157,7 +159,7 @@ SpaceSource = str | Path | dict[str, Any]
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Maker = Callable[[Space], Callable[[Task], Result]]
-"""Function at module level that takes a space and returns the function that runs one task. Each process calls the
+"""Function at module level. It takes a space, and returns a function that runs one task. Each process calls the
 function at module level once.
 """
 
@@ -235,10 +237,10 @@ def make_shards(
 ) -> Iterator[tuple[SpacePart, ShardContent]]:
     """Evaluate shards. Yields a pair (shard, its content) for each shard, in the order of `shards`.
 
-    Each call of `advance` adds to the number of designs that are done, among those that meet the constraints checked
-    before evaluation. `sharing` counts the work that designs share.
-    Designs that `kept` has are not evaluated again, and each block of designs that is done is added to `kept`. The
-    results depend on none of `jobs`, `sharing` and `kept`.
+    Each call of `advance` reports the number of further designs that are done. Only designs that meet the constraints
+    checked before evaluation are counted. `sharing` counts the work that designs share. Designs that `kept` has are not
+    evaluated again, and each block of designs that is done is added to `kept`. The results do not depend on `jobs`,
+    `sharing` or `kept`.
     """
     sharing = sharing or Sharing()
     known = {shard.number: {} if kept is None else kept.blocks(shard) for shard in shards}
@@ -349,6 +351,7 @@ def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = 
         dict(sorted(content.excluded.items())),
         axis_values={axis.name: axis.values for axis in space.axes},
         given_clocks=clocks,
+        searched_for=space.options.objective,
     )
     return replace(found, assumptions=(*found.assumptions, *_constraints_in_cycles(space, found.clocks)))
 

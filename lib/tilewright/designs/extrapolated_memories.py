@@ -12,8 +12,8 @@ from tilewright.designs.front import Front
 
 
 def extrapolated_texts(memories: Sequence[str]) -> dict[str, str]:
-    """Value of the column EXTRAPOLATED for a design in which the costs of `memories` are extrapolated; {} without such
-    memories.
+    """Column EXTRAPOLATED with the names of `memories`, for a design in which the costs of these memories are
+    extrapolated. {} if there are no such memories.
     """
     return {EXTRAPOLATED: ", ".join(memories)} if memories else {}
 

@@ -1,4 +1,4 @@
-"""Families of designs that differ only in figures (docs/proofs.md#fronts).
+"""Families of designs that differ only in figures (docs/proofs/fronts.md).
 
 A figure is a number that changes costs, but not the data that a mapping moves. Examples are an energy and a port width.
 Families that differ only in memory sizes follow one another.
@@ -36,7 +36,9 @@ class Figure:
 
 
 def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
-    """Figure that a path sets. None if the path sets something else."""
+    """Number (energy, port width or another figure) that the path sets in the hardware file. None if the path sets
+    nothing that is a `Figure`.
+    """
     match path:
         case ("operational_array", str(key)) if key in _ARRAY_FIGURES:
             return Figure(_ARRAY_FIGURES[key])
@@ -50,8 +52,8 @@ def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
 
 @dataclass(frozen=True)
 class Family:
-    """Group of designs that differ only in figures. A figure is a number, such as an energy or a port width, that
-    changes costs but not the data that a mapping moves.
+    """Group of designs that differ only in figures. A figure is a number that changes costs, but not the data that a
+    mapping moves, such as an energy or a port width.
     """
 
     number: int
@@ -105,14 +107,13 @@ class Families:
         An axis separates families in three cases:
 
         * The axis sets a value that is not a figure, directly or through a law. Examples are the size of a memory and
-          the size of the array. (A figure changes costs, but not the data that a mapping moves. Examples are an energy
-          and a port width.)
+          the size of the array. Energies and port widths are figures.
         * The axis sets the width of a port of a memory with compressed data. Compressed data can be too large for a
-          narrow port, and then the members of a family would not all have costs.
+          narrow port, so some members of a family would have no costs.
         * The choices of the axis set different paths of the hardware file.
 
-        Axes of `_shapes` come first. The others set only memory sizes and figures. They come last, so that families
-        that differ only in memory sizes follow one another.
+        Axes of `_shapes` come first. All other axes set only memory sizes and figures, and come last. Families that
+        differ only in memory sizes therefore follow one another.
         """
         found = set()
         for place, axis in enumerate(self.space.axes):
@@ -159,11 +160,10 @@ class Families:
 
     @cached_property
     def _offsets(self) -> tuple[tuple[int, ...], ...]:
-        """Offsets of the designs of families, one tuple for each family with the same values on the structural axes
-        (the axes that separate families). A tuple has at most MOST_MEMBERS offsets.
+        """Offsets of the designs that have equal values on the structural axes (the axes that separate families). The
+        offset of a design is its index minus the index of the first of these designs.
 
-        The offset of a design is its index minus the index of the first design with the same values on the structural
-        axes.
+        The offsets are divided into tuples, one for each family. A family has at most MOST_MEMBERS designs.
         """
         others = [place for place in range(len(self.space.axes)) if place not in self._structural]
         steps = [

@@ -1,4 +1,4 @@
-"""Costs of each design of a space as a table, computed family by family (docs/proofs.md#fronts)."""
+"""Costs of each design of a space as a table, computed family by family (docs/proofs/fronts.md)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

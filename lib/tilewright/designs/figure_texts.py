@@ -46,8 +46,8 @@ def assumption_lines(answer: Answer) -> list[str]:
 def axis_unit(key: str, measure: Measure, values: Sequence[float]) -> Unit:
     """Pair (divisor, unit) for the axis of the column `key` that shows `values`.
 
-    The unit is that of the terminal and of the tables. A figure for a paper has another unit if its numbers are not
-    readable in this unit (`readable_unit`), as a table for a paper does.
+    The terminal and the tables use the same unit. A figure or a table for a paper has another unit if its numbers are
+    not readable in this unit (`readable_unit`).
     """
     if key == LATENCY_CYCLES:
         return unit_for(min(values), CYCLE_UNITS)

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tilewright.base.errors import count_of
 from tilewright.base.harmless import visible
 from tilewright.base.measures import AREA_MM2
 from tilewright.designs.answer import Answer, values_text
@@ -27,6 +28,7 @@ from tilewright.results.other_widths import remove_files
 from tilewright.results.pareto_figure import (
     FRONT_COLOUR,
     OTHER_COLOUR,
+    axis_range,
     draw_stairs,
     legend_entries,
     number_points,
@@ -109,7 +111,8 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     y, x = _two_measures(front)
     listed = spread(front.members, MOST_LISTED, [*marked_designs(front)])
     measures = [*dict.fromkeys((*front.objectives, y, x))]
-    lines = _front_lines(front, len(drawn), len(listed)) + assumption_lines(answer)
+    outside = _outside_line(drawn, x, y)
+    lines = [*_front_lines(front, len(drawn), len(listed)), *outside, *assumption_lines(answer)]
     cells = [*_cells(answer, front, listed, measures)]
     edges = _edges(cells)
     width = max(edges[-1] + 0.2, TITLE_INCHES)
@@ -117,11 +120,14 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     top = 0.5 + SUBTITLE_INCHES * len(lines)
     with figure_style():
         figure = titled_figure(
-            width, top + plot_height + BOTTOM_INCHES, f"{answer.exploration.name}: {front.network}", lines
+            width,
+            top + plot_height + BOTTOM_INCHES,
+            f"Designs of the space {answer.exploration.name}: {front.network}",
+            lines,
         )
         named = marked_designs(front)
         told = "; ".join(f"{number}: {name}, {roles}" for number, (name, roles) in enumerate(named.items(), 1))
-        caption = [*_front_lines(front, len(drawn), len(front.members)), f"diamonds: {told}"]
+        caption = [*_front_lines(front, len(drawn), len(front.members)), *outside, f"diamonds: {told}"]
         entries = _entries(front, drawn, x, y)
         figure.note(figure.caption_title, caption, lambda: drawn, entries, [*answer.warnings, assumed_line(answer)])
         _, height = figure.get_size_inches()
@@ -158,7 +164,8 @@ def _entries(front: Front, drawn: pandas.DataFrame, x: str, y: str) -> list[Line
     style = {"markeredgecolor": DIAMOND["edgecolor"], "markeredgewidth": DIAMOND["linewidth"]}
     found.append(Line2D([], [], markerfacecolor="none", label="named in the caption", **diamond, **style))
     if AREA_MM2 in front.objectives[2:]:
-        areas = [float(drawn[AREA_MM2].min()), float(drawn[AREA_MM2].max())]
+        met = _met(drawn)
+        areas = [float(met[AREA_MM2].min()), float(met[AREA_MM2].max())]
         sizes = _sizes(front, pandas.DataFrame({AREA_MM2: areas}), drawn)
         found += size_entries([*zip(sizes.tolist(), areas, strict=True)])
     return found
@@ -188,9 +195,30 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
     return [*lines, *filter(None, [front.note])]
 
 
+def _met(drawn: pandas.DataFrame) -> pandas.DataFrame:
+    """Rows of the designs that meet all constraints; all rows if there are no such designs. Only these rows set the
+    axes of the figure: a design that meets no constraint can be far from all others.
+    """
+    is_met = drawn["unmet"] == ""
+    return drawn[is_met] if is_met.any() else drawn
+
+
+def _outside_line(drawn: pandas.DataFrame, x: str, y: str) -> list[str]:
+    """Line on the designs that lie outside of the axes; [] if there are none."""
+    is_inside = np.ones(len(drawn), dtype=np.bool_)
+    for key in (x, y):
+        low, high, _ = axis_range(_met(drawn)[key].to_numpy())
+        is_inside &= (drawn[key] >= low).to_numpy() & (drawn[key] <= high).to_numpy()
+    if is_inside.all():
+        return []
+    count = count_of(len(drawn) - int(is_inside.sum()), "design")
+    return [f"outside of the axes: {count} with a constraint that is not met"]
+
+
 def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:
     x, y = (drawn[key].to_numpy() / _unit(front, drawn, key)[0] for key in (x_key, y_key))
-    scale_axes(axes, x, y)
+    shown = _met(drawn)
+    scale_axes(axes, *(shown[key].to_numpy() / _unit(front, drawn, key)[0] for key in (x_key, y_key)))
     is_front, is_met = drawn[ON_FRONT].to_numpy(), (drawn["unmet"] == "").to_numpy()
     many = len(drawn) > MANY_POINTS
     sizes = _sizes(front, drawn, drawn)
@@ -215,14 +243,16 @@ def _unit(front: Front, drawn: pandas.DataFrame, key: str) -> Unit:
     """Pair (divisor, unit) for the axis of the figure that shows the column `key`. A value of the column, divided by
     the divisor, is in this unit.
     """
-    return axis_unit(key, front.measures[key], [float(drawn[key].min()), float(drawn[key].max())])
+    met = _met(drawn)[key]
+    return axis_unit(key, front.measures[key], [float(met.min()), float(met.max())])
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
     """Marker sizes in points squared, one for each of `rows`: array of shape (rows,).
 
     If the area is an objective, but on no axis of the figure, the size grows linearly with the area. The largest area
-    in `drawn` then has the largest marker. Otherwise, all markers have the smallest size.
+    in `drawn` of a design that meets all constraints then has the largest marker, and so have all larger areas.
+    Otherwise, all markers have the smallest size.
     """
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
@@ -232,7 +262,7 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
     if AREA_MM2 not in front.objectives[2:]:
         return np.full(len(rows), smallest)
     areas: np.ndarray = rows[AREA_MM2].fillna(0.0).to_numpy()
-    return smallest + (largest - smallest) * areas / (float(drawn[AREA_MM2].max()) or 1.0)
+    return smallest + (largest - smallest) * np.minimum(1.0, areas / (float(_met(drawn)[AREA_MM2].max()) or 1.0))
 
 
 def _cells(

@@ -29,16 +29,16 @@ class FreeAxis(NamedTuple):
     others: tuple[Value, ...]
     """Other values of the axis, for which the costs are the same."""
     indexes: tuple[int, ...]
-    """Indexes of the designs with the values `others`, in the same order."""
+    """Index of the design with each value of `others`, in the order of `others`."""
 
 
 def free_axes(space: Space, index: int) -> Iterator[FreeAxis]:
     """Axes that change no cost of the design with this index.
 
-    The design is compared with the designs that differ from it only in one axis. The axis changes no cost if all of
-    them have the same area, static power, energy per operation, and energy per word or per bit of each memory. Designs
-    that are not valid are left out. There are no axes if designs have several cores, or if the area of the design is
-    not known.
+    The design is compared with the designs that differ from it only in one axis. The axis changes no cost if all these
+    designs have the same area, static power, energy per operation, and energy per word or per bit of each memory.
+    Designs that are not valid are left out. There are no axes if designs have several cores, or if the area of the
+    design is not known.
     """
     own = None if space.is_of_systems else _core(space, index)
     if own is None or core_area(own).mm2 is None:
@@ -128,7 +128,9 @@ def _cost_the_same(one: Core, other: Core) -> bool:
 
 
 def _memories_cost_the_same(one: Memory, other: Memory) -> bool:
-    """True if an access of both memories takes the same energy, per word or per bit."""
+    """True if an access takes the same energy in both memories, per word or per bit. Additional numbers
+    (`Memory.figures`) must be equal, too.
+    """
     if one.figures != other.figures:
         return False
     for first, second, kind in (

@@ -37,8 +37,8 @@ class Front:
     compared_count: int
     """Number of compared designs. It exceeds the length of `compared` if only the designs on a front have rows."""
     rows: pandas.DataFrame
-    """Rows of the designs, in ascending order of the design index. The columns are those of the table of results, and
-    some more.
+    """Rows of the designs, in ascending order of the design index. They have the columns of the table of results, and
+    some more columns.
 
     `pareto` is True if the design is on the front. `dominated_by` is the name of the first design on the front that
     dominates this design. It is '' if there is none, or if this design violates a constraint. `largest_energy_term` and

@@ -1,8 +1,8 @@
 """Odds of a front if memory costs have ranges: intervals of costs, and probabilities that designs are on the front.
 
-A cost law gives costs with a range of uncertainty. The row of a design has the energy and the area from each law. Each
-sample draws one random factor per law, and multiplies all costs from the law by this factor, in all designs. The
-mappings are those for the nominal costs.
+A cost law gives costs with a range of uncertainty. The row of a design lists, for each law, the energy and the area
+that come from this law. Each sample draws one random factor per law, and multiplies all costs from the law by this
+factor, in all designs. The mappings for the nominal costs are used in all samples.
 """
 
 from collections.abc import Mapping, Sequence

@@ -82,9 +82,9 @@ def front_of_folder(
 ) -> CompleteFront:
     """Fronts from the parts in a folder, with their certificate, which is written to `file`.
 
-    The designs on a front are costed again, each individually. Each call of `advance` adds to the number of these
-    designs that are done. Raises InputError if parts are missing or out of date, or if the area is an objective but not
-    known for some designs.
+    The designs on a front are costed again, each individually. Each call of `advance` reports the number of further
+    designs on a front that are done. Raises InputError if parts are missing or out of date, or if the area is an
+    objective but not known for some designs.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -201,8 +201,8 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
 
 
 def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
-    """Check that designs which were costed individually have the same costs as in their families. `rows` has the
-    individual costs. Raises AssertionError if costs differ.
+    """Check that the individual costs of designs equal the costs in their families. `rows` has the individual costs.
+    Raises AssertionError if costs differ.
     """
     networks = [network.name for network in points.space.networks]
     for row in rows:

@@ -1,10 +1,10 @@
 """Searches for fusion plans of the designs of a space, block by block.
 
 A block has consecutive designs, which are searched one after another. Designs with the least lower bounds come first. A
-search starts from the plans of the nearest designs among the earlier designs of the block. At the end, plans travel
-back: each design is searched once more, from its own plan and from the plans of later designs. A design is skipped if
-an earlier design of the block has results that dominate the lower bounds of the skipped design. The results of a block
-do not depend on other blocks, and therefore not on shards and processes.
+search starts from the plans of the nearest designs among the earlier designs of the block. At the end, each design is
+searched once more, from its own plan and from the plans of later designs. A design is skipped if an earlier design of
+the block has results that dominate the lower bounds of the skipped design. The results of a block do not depend on
+other blocks, and therefore not on shards and processes.
 """
 
 import math
@@ -35,15 +35,15 @@ from tilewright.pipeline.stages.preflight.network import preflight
 from tilewright.workload.graph import Workload
 
 STARTS = 4
-"""Limit of the number of earlier designs from whose plans a search starts. The nearest designs are taken."""
+"""Largest number of earlier designs from whose plans a search starts. The nearest designs are taken."""
 LIKE = 1.05
-"""Limit on a ratio of two values. Up to this limit, a start plan counts as equally good on the searched design and on
-the design from which it comes. Each value is the objective on one of these designs, divided by the lower bound of this
-design. If the best start plan is worse, the search also makes first plans for the searched design.
+"""Factor by which start plans may be worse than the plans of the nearest designs. Plans are compared by the ratio of
+the objective to the lower bound of the design. If the least ratio of the start plans is above LIKE times the least
+ratio of the nearest designs, the search also takes its usual first steps (`Opening`).
 """
 RETURN_SHARE = 0.25
-"""Share of a design's plans and schedules that is reserved for its second search, which starts from the plans of
-designs that were searched later.
+"""Share of a design's plans and schedules that is reserved for its second search. The second search starts from plans
+of designs that were searched later.
 """
 NETWORK_MODEL = MODEL
 """Name of the model profile with which networks for designs with several cores are read."""
@@ -86,7 +86,7 @@ def plan_cost(found: FoundPlan, bounds: PlanBounds, accelerator: MultiCoreAccele
 
 @dataclass(eq=False)
 class _Candidate:
-    """Design of a block, with its lower bounds and what is known of its costs."""
+    """Design of a block, with its lower bounds and its known costs."""
 
     design: Design
     name: str
@@ -135,7 +135,7 @@ class FusedBlocks:
         return {name: found[name] for name in self._evaluators}
 
     def plan(self, index: int, network: str) -> FoundPlan:
-        """Plan of a design for a network. Raises InputError with the reason if the design has none."""
+        """Plan of a design for a network. Raises InputError with the reason if there is no such plan."""
         found = self._block_of(index)[index]
         if network not in found.plans:
             raise InputError([Problem(found.costs[network].reason, path=f"{found.name} on {network}")])
@@ -219,9 +219,9 @@ class FusedBlocks:
         one.costs[name] = plan_cost(found, one.bounds[name], one.accelerator, start)
 
     def _enough(self, one: _Candidate, name: str, nearest: Sequence[_Candidate]) -> float:
-        """Largest objective at which a start plan counts as equally good on the design `one` and on the design from
-        which it comes: the least ratio (objective / lower bound) of the designs `nearest`, times LIKE, times the lower
-        bound of `one`. Infinite if `nearest` is empty.
+        """Largest objective at which a start plan is good enough for the design `one`. It is the product of three
+        numbers: the least ratio (objective / lower bound) of the designs `nearest`, LIKE, and the lower bound of `one`.
+        Infinite if `nearest` is empty.
         """
         ratios = [
             self._objective.value(cost.energy_pj, float(cost.latency_cycles)) / bound
@@ -243,7 +243,7 @@ class FusedBlocks:
 
         The new plan is at least as good in the objective. The designs in `dropped` were skipped because the earlier
         plan dominates their lower bounds. If the new plan does not dominate all of these bounds, the earlier plan is
-        kept. The texts that say why the designs were skipped get the results of the plan that is kept.
+        kept. The reasons for skipping these designs then name the results of the kept plan.
         """
         assert one.accelerator is not None
         before, cost, call = one.plans[name], one.costs[name], one.calls[name]
@@ -303,16 +303,16 @@ def _is_known_alike(one: _Candidate, other: _Candidate) -> bool:
 
 
 def _nearest(one: _Candidate, name: str, call: PlanCall, others: Sequence[_Candidate]) -> list[_Candidate]:
-    """Nearest designs in `others` from whose plans a search for the design `one` can start, at most STARTS, the nearest
-    first. Each of them has a plan for the network `name`, and the lower bounds of `one` cover this plan.
+    """Designs in `others`, at most STARTS, whose plans the search for the design `one` tries first; the nearest design
+    comes first. Each of them has a plan for the network `name`, and the lower bounds of `one` hold for this plan, too.
     """
     fitting = [other for other in others if name in other.plans and call.takes(other.plans[name].as_start)]
     return sorted(fitting, key=lambda other: _distance(one, other))[:STARTS]
 
 
 def _distance(one: _Candidate, other: _Candidate) -> tuple[int, int, int]:
-    """Distance of two designs, as a triple that is compared element by element: the number of axes in which the designs
-    differ, the sum of the steps between them along all axes, and the index of the design `other`.
+    """Distance of two designs, as a triple that is compared element by element. The elements are the number of axes in
+    which the designs differ, the sum of the steps between them along all axes, and the index of the design `other`.
     """
     steps = [abs(mine - its) for mine, its in zip(one.positions, other.positions, strict=True)]
     return sum(step > 0 for step in steps), sum(steps), other.design.index
@@ -330,8 +330,8 @@ def _pairs(energy_pj: float, latency_cycles: float, product: float, area_mm2: fl
 
 
 def _without_plan(cost: DesignCost) -> DesignCost:
-    """Copy of the result `cost`, which has no costs. In the copy, the text columns START_DESIGN and DROPPED_BY are
-    empty.
+    """Copy of `cost`, the result of a design without a plan. In the copy, the text columns START_DESIGN and DROPPED_BY
+    are empty.
     """
     return replace(cost, texts={START_DESIGN: "", DROPPED_BY: ""})
 
@@ -346,7 +346,7 @@ def _dropped(one: _Candidate, better: _Candidate, name: str) -> DesignCost:
         f"not searched, because no plan can be better than {better.name}: every plan takes at least"
         f" {bound.latency_cycles:,} cycles and"
         f" {ENERGY.text(bound.energy_pj)} {ENERGY.unit}; {better.name} takes {cost.latency_cycles:,} cycles and"
-        f" {ENERGY.text(cost.energy_pj)} {ENERGY.unit}{', on no larger area' if has_area else ''}"
+        f" {ENERGY.text(cost.energy_pj)} {ENERGY.unit}{', and its area is not larger' if has_area else ''}"
     )
     said = bound_columns(bound.energy_pj, bound.latency_cycles)
     texts = {START_DESIGN: "", DROPPED_BY: better.name}

@@ -18,7 +18,7 @@ from tilewright.results.text_tables import share_text
 
 def varied_text(row: Mapping[Any, Any], measure: str) -> str:
     """Text that lists the costs that have a range and influence a measure of one design. It gives their share of the
-    area if `measure` is the area, and their share of the energy otherwise.
+    area if `measure` is the area, and their share of the energy for all other measures.
     """
     is_area = measure == AREA_MM2
     parts = parts_of_row(row)

@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
         return cls(reason=reason_of(error) if isinstance(error, InputError) else _line(error))
 
     def is_no_more_than(self, other: "Outcome") -> bool:
-        """True if energy and latency are both no larger than those of another outcome."""
+        """True if energy and latency are both at most as large as in another outcome."""
         pairs = zip(self[:2], other[:2], strict=True)
         return all(one is not None and most is not None and one <= most for one, most in pairs)
 
@@ -70,8 +70,8 @@ class Held:
     outcome: Outcome
     """Outcome of the whole network. It has no costs if the mapping of a layer does not fit."""
     of_layer: dict[str, LayerRecord] = field(default_factory=dict)
-    """Records of the mappings that fit, by name of the layer. The costs in a record are those of all equal layers
-    together. {} for several cores.
+    """Records of the mappings that fit, by name of the layer. The costs in a record are the sums over all equal layers.
+    {} for several cores.
     """
 
 
@@ -126,7 +126,7 @@ def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
 def best_known(placed: Sequence[PlacedLayer], found: Sequence[Held], objective: str) -> Outcome:
     """Costs of the network on the unchanged hardware with the best known mapping of each layer.
 
-    The best known mapping is that of the run, or one that was found for changed hardware.
+    The best known mapping is the mapping of the run, or a mapping that was found for changed hardware.
     """
     best = []
     for layer in placed:

@@ -1,4 +1,7 @@
-"""Gaps that `explore` found for mappings and plans, and that a decision uses: how far results can be from the best."""
+"""Gaps of mappings and plans for decisions, as read from the tables of `explore`.
+
+A gap is the largest share by which better mappings or plans could reduce the objective.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +25,7 @@ _VALUES = [ENERGY_PJ, LATENCY_CYCLES]
 
 
 class KnownGap(NamedTuple):
-    """Largest known gap: the share by which the objective could at most be smaller with better mappings or plans."""
+    """Known gap: the largest share by which better mappings or plans could reduce the objective."""
 
     share: float
     designs: int
@@ -57,8 +60,8 @@ def with_known_gaps(exploration: Exploration, folder: Path) -> Exploration:
 
 def known_gap(decision: Decision, goal: str) -> KnownGap | None:
     """Gap of the runner-up's plan or mappings. If it is not known, the result is the largest known gap of any design's
-    mappings on one network. `goal` is the objective of the search, for which the gaps of mappings hold. None if no gap
-    of the decision's objective is known.
+    mappings on one network. `goal` is the objective of the search; the gaps of mappings refer to this objective. None
+    if no gap of the decision's objective is known.
     """
     assert decision.runner_up is not None
     energy, latency, product, _ = decision.front.measures
@@ -118,8 +121,8 @@ def within_gap(decision: Decision, share: float) -> int:
 
 
 def below(decision: Decision, share: float, limit: float, without: Sequence[str]) -> int:
-    """Number of compared designs whose objective would be below `limit`, if it were smaller by the share `share`. The
-    designs named `without` do not count.
+    """Number of compared designs whose objective would fall below `limit` if the objective fell by the share `share`.
+    The designs named `without` do not count.
     """
     rows = decision.front.compared
     others: pandas.Series = rows.loc[~rows["design"].isin(without), decision.objective]

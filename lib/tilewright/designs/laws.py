@@ -120,15 +120,14 @@ class Expression:
     """Parsed expression."""
 
     text: str
-    """Expression as written. If the expression is a plain value (a number, true or false), the text of this value."""
+    """Text of the expression, as written in the file, or made from a plain value (a number, true or false)."""
     names: tuple[str, ...]
     """Names in the expression, each once, without the names of functions."""
     tree: ast.expr
     is_condition: bool
     """True if the expression can be a constraint.
 
-    It can be one if it consists of comparisons. It can also be a single name, because a law can define this name by
-    comparisons.
+    A constraint consists of comparisons, or is a single name, because a law can define this name by comparisons.
     """
 
     def value(self, names: Mapping[str, Value]) -> Value:

@@ -90,8 +90,8 @@ class LayerCost:
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """Core with data that are computed once and used for all layers of a network: properties in which cores can differ,
-    and columns with one number for each memory of the core.
+    """Core with data for all layers of a network, which are computed once. The data are properties in which cores can
+    differ, and columns with one number for each memory of the core.
     """
 
     core: Core
@@ -203,7 +203,7 @@ class _LayerFrame:
 
 
 class LayerCosts:
-    """Costs of layers on one core after another. The costs on a core do not depend on earlier cores.
+    """Calculator for the costs of layers on cores. The result for a core does not depend on the cores costed before.
 
     A layer is covered only if the search tries all loop orders, and if the layer has few of them. For other layers,
     `cost` returns None.
@@ -281,7 +281,7 @@ class LayerCosts:
 
     def _is_small(self, item: TemporalProblem) -> bool:
         """True if three conditions hold: there are at most MOST_ORDERS loop orders; the mapping file does not fix the
-        memory of each loop; the number of cycles cannot overflow, whatever the port widths are.
+        memory of each loop; the number of cycles cannot overflow at any port widths.
         """
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
@@ -289,7 +289,7 @@ class LayerCosts:
 
 
 def _moves_a_bit(whole: LayerProblem) -> bool:
-    """True if all ports of the core move at least one bit of plain data per cycle, also if the data are compressed."""
+    """True if all ports of the core move at least one bit of plain data per cycle, even if the data are compressed."""
     try:
         check_widths(whole.layer, whole.core, dict(whole.constraints.memory_operand_links))
     except MappingError:

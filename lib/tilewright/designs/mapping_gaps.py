@@ -1,4 +1,4 @@
-"""Gaps of the mappings of the best designs of a space: how much better than these mappings the best ones could be."""
+"""Gaps between the mappings of the best designs of a space and the lower bounds over all mappings."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ import pandas
 from tilewright.base.errors import count_of
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import DECISIONS, OBJECTIVES
-from tilewright.base.proof import Bounded
+from tilewright.base.proof import Bounded, SpatialMappings
 from tilewright.cost.record import LayerRecord
 from tilewright.designs.advice_text import excess_text
 from tilewright.designs.answer import Answer
@@ -53,6 +53,7 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
     chosen = bounded["index"].tolist()
     table = answer.exploration.table
     gaps = pandas.Series(np.nan, table.index)
+    leaves_out = False
     for network in space.networks:
         workload = parse_workload(network.file, model=options.model, options=network.options)
         evaluator = NetworkEvaluator(workload, space.mapping, options, bounds=True)
@@ -60,19 +61,49 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
         for place, row in rows.iterrows():
             accelerator = parse_accelerator(space.design(int(row["index"])).hardware)
             value = OBJECTIVES[options.objective].value(row[ENERGY_PJ], row[LATENCY_CYCLES])
-            bound = bound_of_design(evaluator, accelerator, options.objective, float(value))
+            placed = list(_placed(evaluator, accelerator, options.objective))
+            leaves_out = leaves_out or _leaves_out_spatial_mappings(placed, options)
+            bound = bound_of_layers(placed, options.objective, float(value))
             gaps[place] = np.nan if bound is None else bound.gap
     known = gaps.dropna().tolist()
     if not known:
         return answer
     exploration = replace(answer.exploration, table=table.assign(**{MAPPING_GAP: gaps}))
     told = _sentence(space, bounded["design"].tolist(), known)
-    return replace(answer, exploration=exploration, mapping_notes=(told + _lead(answer.overall, options, max(known)),))
+    if leaves_out:
+        told += f" {_left_out(options)}"
+    told += _lead(answer.overall, options, max(known), leaves_out)
+    return replace(answer, exploration=exploration, mapping_notes=(told,))
+
+
+_GIVEN = {SpatialMappings(ruled=ruled).text for ruled in (False, True)}
+"""Texts of records whose spatial mapping is the one of the mapping file."""
+
+
+def _leaves_out_spatial_mappings(placed: Sequence[tuple[LayerRecord, int]], options: SearchOptions) -> bool:
+    """True if the search of some layer was limited to some of its spatial mappings. `placed` is as in
+    `bound_of_layers`.
+    """
+    is_limited = options.spatial_count(options.of_bounds is not None) > 0
+    return is_limited and any(record.search.get("covers") not in _GIVEN for record, _ in placed)
+
+
+def _left_out(options: SearchOptions) -> str:
+    """Sentences on the spatial mappings that the search left out, for which the gaps do not hold."""
+    most = options.spatial_count(options.of_bounds is not None)
+    told = (
+        f"At most {count_of(most, 'spatial mapping')} of each layer {'were' if most > 1 else 'was'} searched. The gaps"
+        f" do not include other spatial mappings, with which the {options.objective} can be much smaller."
+    )
+    if options.nb_spatial_mappings_generated is None:
+        told += " `tilewright decide` with `--bounds` searches all spatial mappings, for the two best designs."
+    return told
 
 
 def _bounded_designs(front: Front, goal: str) -> pandas.DataFrame:
-    """Rows of the designs for which lower bounds are computed: first the two compared designs with the least objective
-    of the search, because a decision is made between them; then designs at equal steps along the front.
+    """Rows of the designs for which lower bounds are computed. First come the two compared designs with the least
+    objective of the search, because a decision is made between them. Then come designs at equal distances along the
+    front.
     """
     key = _measure(front, goal)
     first = front.compared.iloc[:0] if key is None else best_first(front, key).iloc[:2]
@@ -91,8 +122,10 @@ def _measure(front: Front, goal: str) -> str | None:
     return key if key in known_measures(front) else None
 
 
-def _lead(front: Front, options: SearchOptions, gap: float) -> str:
-    """Sentence that compares the lead of the best design with the largest gap; '' if there is no second design."""
+def _lead(front: Front, options: SearchOptions, gap: float, leaves_out: bool) -> str:
+    """Sentence that compares the lead of the best design with the largest gap; '' if there is no second design. If
+    `leaves_out` is true, the gap holds only for the searched spatial mappings.
+    """
     key = _measure(front, options.objective)
     if key is None or not front.is_whole or len(front.compared) < 2:
         return ""
@@ -105,7 +138,8 @@ def _lead(front: Front, options: SearchOptions, gap: float) -> str:
     told = f" The {words} of the second-best design, {second}, is {more}"
     within = int((values[1:] * (1 - gap) < values[0]).sum())
     if not within:
-        return f"{told}: with the largest gap, no other design could be the best."
+        which = " and the searched spatial mappings" if leaves_out else ""
+        return f"{told}: with the largest gap{which}, no other design could be the best."
     return (
         f"{told}: with the largest gap, {within:,} of {count_of(len(values) - 1, 'other design')} could be the best, so"
         " mappings can change which design is the best."

@@ -34,8 +34,8 @@ def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[s
 
     Two designs are compared if they differ only in this axis and have neighbouring values. The latency rises if the
     design with the larger value takes more cycles. `table` has the columns of `Exploration.table`. The rules that can
-    cause a rise are in docs/multi-core-model.md#operands-that-are-too-large and, for one core, in
-    docs/model.md#what-can-be-relied-on.
+    cause a rise are in docs/multi-core-model/large-operands.md and, for one core, in
+    docs/model/guarantees.md#what-can-be-relied-on.
     """
     for axis in memory_axes(space):
         ratios = _latency_ratios(space, table, axis)
@@ -51,7 +51,7 @@ def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[s
 
 
 def _with_unmet(table: pandas.DataFrame) -> str:
-    """Sentence which says that pairs include designs that violate a constraint on results; '' without such designs."""
+    """Sentence on the pairs with a design that violates a constraint on results; '' if there are no such pairs."""
     count = int(table.loc[(table["status"] == OK) & (table["unmet"] != ""), "index"].nunique())
     if not count:
         return ""

@@ -92,8 +92,8 @@ class _Measured:
 
     def difference(self, factor: float) -> float:
         """Relative difference between the two runs after `number` is multiplied by `factor` and the mappings are
-        searched again: (v2 - v1) / v1. v1 and v2 are the values of the first and the second run in the measure of
-        `turn`. The first run is the one with the smaller value before the change.
+        searched again. It is (v2 - v1) / v1, where v1 and v2 are the values of the first and the second run in the
+        measure of `turn`. The first run is the one with the smaller value before the change.
         """
         cores = [changed_core(run, self.number, place, factor) for place, run in enumerate(self.searches.runs)]
         return share_of_difference(
@@ -111,8 +111,8 @@ def searched_outcome(run: ExplainedRun, core: Core, jobs: int, network: Workload
 
 
 def share_of_difference(turn: OrderTurn, cores: Sequence[Core], outcomes: Sequence[Outcome]) -> float:
-    """Relative difference between the two runs: (v2 - v1) / v1. v1 and v2 are the values of the first and the second
-    run in the measure of `turn`. `turn.first` is the index of the first run.
+    """Relative difference between the two runs: (v2 - v1) / v1, where v1 and v2 are the values of the first and the
+    second run in the measure of `turn`. `turn.first` is the index of the first run.
 
     `cores` and `outcomes` have an entry for each run. Latencies are in seconds if both clocks are known.
     """

@@ -59,7 +59,7 @@ LEAST_FAMILIES = 20
 seconds for a network of fifty layers.
 """
 MOST_TOGETHER = 120
-"""Largest number of families that one process costs together."""
+"""Largest number of families whose costs one process computes together."""
 STEP = "family_costs"
 ENGINE = "loma"
 """Search engine that evaluates all loop orders. With this engine, one search gives the costs of all designs of a
@@ -88,7 +88,10 @@ def check_space(space: Space) -> None:
         raise InputError([Problem(message, space.file, path="accelerator")])
     limits = [one.expression for one in space.constraints_after if {*ACCESS} & {*one.expression.names}]
     if limits:
-        message = "complete fronts do not have access times of memories; use `tilewright explore`, or limit the axes"
+        message = (
+            "complete fronts have no access times of memories, so this constraint cannot be checked;"
+            " use `tilewright explore`, or restrict the values of the axes instead"
+        )
         raise InputError(Problem(message, space.file, path="constraints", value=one.text) for one in limits)
     engine = space.options.temporal_mapping_search_engine
     if engine != ENGINE:
@@ -145,7 +148,8 @@ STEP_OF = {False: "explore", True: "explore_systems"}
 def shards_of(space: Space) -> tuple[SpacePart, ...]:
     """Shards of a space, in the order of the designs. A shard has a range of consecutive designs.
 
-    If searches of a block of designs depend on each other, a shard has whole blocks: its size is rounded up.
+    If the searches of the designs in a block depend on each other, a shard has only whole blocks: the size of the shard
+    is rounded up.
     """
     block = space.block_size
     size = space.shard_designs or (SHARD_DESIGNS if block == 1 else block)

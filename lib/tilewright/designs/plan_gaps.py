@@ -35,8 +35,8 @@ def gap_columns(bounds: Mapping[str, float], values: Mapping[str, float]) -> dic
 
 
 def summed_plan_columns(columns: Iterable[str]) -> list[str]:
-    """Names of those of `columns` that plans have and that are summed over networks: the lower bounds PLAN_BOUNDS and
-    the number of schedules SCHEDULES.
+    """Names of the columns, among `columns`, that belong to plans and are summed over networks: the lower bounds
+    PLAN_BOUNDS and the number of schedules SCHEDULES.
     """
     return [name for name in (*PLAN_BOUNDS, SCHEDULES) if name in set(columns)]
 
@@ -56,8 +56,8 @@ def gaps_of_sums(sums: Mapping[str, np.ndarray]) -> dict[str, Sequence[float] | 
 
 
 def gap_sentences(network: str, members: pandas.DataFrame) -> Iterator[str]:
-    """Sentence on the gaps between the plans of the designs `members`, which are on the front of `network`, and the
-    lower bounds. No sentence if `members` is empty or if fusion is not searched.
+    """Sentence on the gaps between plans and lower bounds, for the designs `members` on the front of `network`. No
+    sentence is made if `members` is empty, or if fusion is not searched.
     """
     if members.empty or PLAN_GAPS[0] not in members:
         return

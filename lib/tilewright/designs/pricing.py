@@ -1,8 +1,8 @@
 """Costs of the designs of families: the traffic of each loop order is computed once for all designs of a family.
 
-docs/proofs.md#fronts describes the method. A family is a set of designs that differ only in figures. A figure is a
-number, such as the energy of an access or the width of a port, that changes costs but not the data that a mapping
-moves. The costs of designs on a network are called prices.
+docs/proofs/fronts.md describes the method. A family is a set of designs that differ only in figures. A figure is a
+number that changes costs, but not the data that a mapping moves. Examples are the energy of an access and the width of
+a port. The costs of designs on a network are called prices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ class FigureReader:
         """Parsed numbers, by (path, value in the file, least number that the path allows)."""
 
     def whole(self, settings: Settings) -> Accelerator:
-        """Accelerator of the base after the changes `settings`. Raises InputError if it is not a valid accelerator."""
+        """Accelerator that `base` describes after the changes `settings`. Raises InputError if it is not valid."""
         return accelerator_of(with_values(self.base, settings), is_of_systems=False)
 
     def core(self, settings: Settings, first: Settings, core: Core) -> Core:
@@ -134,12 +134,12 @@ def _widened(port: Port, wide: dict[str, float]) -> Port:
 MOST_WIDTHS = 16
 """Largest number of combinations of port widths that are costed together."""
 MOST_PARTS = 2**20
-"""Factor that makes room for the parts of each family: the first part of family n has the number n x MOST_PARTS. It
-exceeds the number of parts of any family.
+"""Factor in the number of a part: part p of family n has the number n x MOST_PARTS + p. The factor is larger than the
+number of parts of any family.
 """
 ORDERS_OF_SPATIAL_MAPPING = 2**44
-"""Factor that makes room for the loop orders of each spatial mapping: the first order of spatial mapping n has the
-number n x ORDERS_OF_SPATIAL_MAPPING. It exceeds the number of loop orders of any spatial mapping.
+"""Factor in the number of a loop order: order i of spatial mapping n has the number n x ORDERS_OF_SPATIAL_MAPPING + i.
+The factor is larger than the number of loop orders of any spatial mapping.
 """
 
 
@@ -183,7 +183,9 @@ class Prices:
         return cls([status] * members, [reason] * members, np.full(members, np.nan), np.full(members, np.nan))
 
     def refuse(self, places: np.ndarray, cost: DesignCost) -> None:
-        """Write the status and the reason of `cost`, which has no costs, for the designs at `places`."""
+        """Write the status and the reason in `cost` for the designs at `places`. `cost` says why a design has no energy
+        and no latency.
+        """
         for place in places.tolist():
             self.status[place], self.reason[place] = cost.status, cost.reason
 
@@ -257,7 +259,7 @@ class _Kind:
     names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
     """Pairs (name of a memory, ports), one per memory. The ports are pairs (name, smallest access in bits)."""
     widths: bytes
-    """Bytes of the array `CoreVariants.widths`."""
+    """Content of the array `CoreVariants.widths`, as bytes."""
 
 
 @dataclass(eq=False)
@@ -279,8 +281,8 @@ class _Layers:
     search: tuple[Stage, ...]
     problem: LayerProblem
     seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
-    """Results for these layers, by (number of a part of a family, core). `_Plan` describes the parts of a family. The
-    core is taken from the first member of the family, without memories that the layers do not use.
+    """Results that are already known for the layers, by (number of a part of a family, core). `_Plan` describes the
+    parts of a family. The core is the core of the family's first member, without memories that the layers do not use.
     """
 
 
@@ -294,7 +296,7 @@ class FamilyPricer:
         """Prices of every member of each family, by network.
 
         Families that differ only in memory sizes share work, so they should be passed in one call. Raises InputError if
-        a design has further terms of energy or latency, or an in-memory computing array. The costs of such a design can
+        a design has further terms of energy or latency, or an in-memory computing array. The costs of these designs can
         depend on numbers that are not figures of a family.
         """
         for members in families:
@@ -319,8 +321,7 @@ class FamilyPricer:
         """Parts of a family, as a `_Plan`. `number` is the index of the family in the call of `prices`.
 
         The layers of the networks are also added to `kinds`, so that they are costed later. A network is left out if
-        the first member of the family is not a valid accelerator for it, or lacks a memory that one of its layers
-        needs.
+        the first member of the family is not a valid accelerator for it, or lacks a memory for one of its layers.
         """
         assert members.variants is not None
         assert members.accelerator is not None
@@ -363,8 +364,8 @@ class FamilyPricer:
         return result
 
     def _refused(self, members: FamilyMembers, name: str, place: int) -> DesignCost:
-        """Status and reason of a member of a family that has no costs on the network `name`. `place` is the index of
-        the member in the arrays of `members`.
+        """Status and reason for a member that has no costs on the network `name`. The member belongs to a family of
+        designs; `place` is its index in the arrays of `members`.
         """
         assert members.accelerator is not None
         assert members.variants is not None
@@ -396,8 +397,8 @@ class FamilyPricer:
         ]
 
     def _candidates(self, variants: CoreVariants, row: int, layers: Sequence[LayerProblem]) -> str:
-        """Text with the spatial mappings that the search tries for each layer, with the port widths in row `row` of
-        `variants.widths`.
+        """Text that lists the spatial mappings of each layer that the search tries if the ports have the widths in row
+        `row` of `variants.widths`.
 
         If a layer has no spatial mapping, the text has the reason. Equal texts mean equal spatial mappings.
         """
@@ -446,8 +447,8 @@ def _entered(
 
 
 def _price(layers: _Layers, space: Space) -> None:
-    """Find the best loop orders of layers with the same key (`_Kind`), for each object in the values of `layers.seen`.
-    Write them into the attribute `best` of this object. Spatial mappings are tried one after the other.
+    """Find the best loop orders of the layers with one key (`_Kind`). The orders are written into the attribute `best`
+    of each object in the values of `layers.seen`. Spatial mappings are tried one after the other.
     """
     makers = tuple(stage for stage in layers.search[:-1] if stage.gives is not Same)
     spatial: dict[tuple[int, ...], list[TemporalProblem]] = {}

@@ -148,11 +148,12 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
 
 
 def numbers_or_words(given: Sequence[Any], kinds: Sequence[Any]) -> pandas.Series:
-    """Column with the values `given`. If all values in `kinds` are numbers, the column has numbers. Otherwise, it has
-    texts. True and false count as texts. Missing values (None or NaN) in `kinds` are ignored.
+    """Column with the values `given`. The column has numbers if all values in `kinds` are numbers; otherwise, it has
+    texts. In `kinds`, true and false count as texts, and missing values (None or NaN) are ignored.
 
-    Invalid designs have missing values in `given`. In a column of numbers, they become NaN; in a column of texts, they
-    become ''. If a value in `kinds` is too large for an integer column, the numbers are floating-point numbers.
+    Invalid designs have missing values in `given`. A missing value becomes NaN in a column of numbers, and '' in a
+    column of texts. If a value in `kinds` is too large for an integer column, all numbers become floating-point
+    numbers.
     """
     known = [value for value in kinds if not _is_nothing(value)]
     if any(isinstance(value, str | bool | np.bool_) for value in known):

@@ -68,8 +68,8 @@ class ShardMaker:
 
     @cached_property
     def blocks(self) -> "FusedBlocks":
-        """Searches for the plans of designs, block by block. They are needed only if the option `fusion` of the space
-        is `search`.
+        """Object that searches for the plans of designs, one block of designs at a time. The object is needed only if
+        the option `fusion` of the space is `search`.
         """
         from tilewright.designs.fused_systems import FusedBlocks, FusedEvaluator
 

@@ -27,8 +27,8 @@ def are_slow(rows: pandas.DataFrame) -> pandas.Series:
 
 
 def slow_note(row: "pandas.Series[Any]") -> str:
-    """Words on the memories of a design whose access takes longer than a cycle, with the longest access time; '' if
-    there are none. `row` is the row of the design.
+    """Text that names the slow memories of a design, with the longest access time; '' if there are none. An access to a
+    slow memory takes longer than a cycle. `row` is the row of the design.
     """
     names = str(row.get(SLOW_MEMORIES) or "")
     if not names or row[SLOW_MEMORIES] != row[SLOW_MEMORIES]:

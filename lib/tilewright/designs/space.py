@@ -85,7 +85,7 @@ SpaceOptions = SearchOptions | SystemOptions | FusedSystemOptions
 KINDS: tuple[type[SpaceOptions], ...] = (SearchOptions, SystemOptions, FusedSystemOptions)
 """Classes of the search options: for one core, for several cores, and for several cores with searched fusion."""
 FUSION = "fusion"
-"""Name of the option for searched fusion. If a space file gives this option, its options have the class
+"""Name of the option for searched fusion. If a space file gives this option, the options of the space have the class
 FusedSystemOptions.
 """
 DEFAULTS: dict[type[SpaceOptions], Mapping[str, Any]] = {
@@ -93,11 +93,11 @@ DEFAULTS: dict[type[SpaceOptions], Mapping[str, Any]] = {
     SystemOptions: {},
     FusedSystemOptions: {"nb_schedules": 500},
 }
-"""Defaults that differ from those of the classes of options.
+"""Defaults of a space that differ from the defaults of the option classes.
 
-* `exploit_data_locality`: data stay on chip between layers, because otherwise a larger memory would never pay off.
-* `bounds`: lower bounds are computed, so that the answer can state the gaps between them and the mappings of designs
-  on the front.
+* `exploit_data_locality`: data stay on chip between layers. Without this option, a larger memory would never pay off.
+* `bounds`: lower bounds are computed, so that the answer can state the gaps between them and the mappings of designs on
+  the front.
 * `nb_schedules`: a search for plans makes few schedules, because a space has many designs.
 """
 
@@ -218,7 +218,7 @@ class Law:
     """Law: a value that is computed from other values."""
 
     key: str
-    """Name that the law defines, or dotted path that it sets, as written in the file."""
+    """Text as written in the file: the name that the law defines, or the dotted path that it sets."""
     formula: Formula
     path: KeyPath | None
     """Path that the law sets in the base. None if the law defines a name."""
@@ -540,8 +540,8 @@ __all__ = ["ODDS", "RESULTS", "USES", "Axis", "Design", "Formula", "Law", "Netwo
 
 
 def _unmet_text(expression: Expression, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
-    """Constraint as text, if the values and results of a design violate it or do not suffice to check it; otherwise
-    ''.
+    """Constraint as text; '' if the values and results of a design meet it. A constraint that cannot be checked
+    counts as violated.
     """
     missing = next((name for name in expression.names if name not in values and name not in results), "")
     if missing:

@@ -11,8 +11,9 @@ from tilewright.workload.network_options import NetworkOptions
 def network_options(entry: SpaceFile, names: Sequence[str], problems: Problems) -> dict[str, NetworkOptions]:
     """Options with which the networks `names` of a space file are read, by name of the network.
 
-    Shares of zeros in a table below the name of a network hold for this network, in addition to the shares of all
-    networks. Wrong bits, wrong shares of zeros and unknown networks are reported in `problems`.
+    A file can give shares of zeros for all networks, and for one network in a table below its name. The shares in the
+    table are added to the shares for all networks, and take precedence. Wrong bits, wrong shares of zeros and unknown
+    networks are reported in `problems`.
     """
     bits = tuple((key, count) for key, count in (entry.bits or {}).items() if count is not None)
     zeros = {key: given for key, given in (entry.zeros or {}).items() if given is not None}
@@ -30,8 +31,8 @@ def network_options(entry: SpaceFile, names: Sequence[str], problems: Problems) 
 
 
 def _check(options: NetworkOptions, start: KeyPath, problems: Problems) -> None:
-    """Report wrong bits and shares of zeros in `options`. `start` is the place of the shares in the space file; () is
-    the place of options for all networks, which are at keys with the names of the options.
+    """Report wrong bits and shares of zeros in `options`. `start` is the place of the shares of one network in the
+    space file. For options of all networks, `start` is (), because their keys are at the top of the file.
     """
     try:
         options.check()

@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from tilewright.base.validation import validate
 from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml, table
 from tilewright.designs.axes_reader import AxesReader, read_sheet
 from tilewright.designs.columns import LIMITED
+from tilewright.designs.further_values import further_value_problems, is_within
 from tilewright.designs.laws import Expression, ExpressionError, Value, read_expression
 from tilewright.designs.space import (
     DEFAULTS,
@@ -61,10 +61,10 @@ class SystemBase:
     """Path of the space file, which can also contain cores under CORES."""
 
     def told(self, problem: Problem) -> Problem:
-        """Copy of a problem in the content of a core (`parts`), with the file, the line and the path of the wrong
-        value.
+        """Copy of a problem with the file, the line and the path of the wrong value, if this value is in the content of
+        a core (`parts`).
 
-        Other problems are returned unchanged.
+        All other problems are returned unchanged.
         """
         for name, part in self.parts.items():
             start = f"{CORES}.{name}"
@@ -400,13 +400,14 @@ class _Reader:
             return None
 
     def _knows(self, path: KeyPath, expression: Expression, known: Sequence[str], later: Sequence[str] = ()) -> bool:
-        """True if all names in an expression are in `known`. Each other name is reported as a problem at `path`. For a
-        name in `later`, the message says that the name is not defined yet."""
+        """True if all names in an expression are in `known`. All other names are reported as problems at `path`. For a
+        name in `later`, the message says that the name is not defined yet.
+        """
         unknown = [name for name in expression.names if name not in known]
         for name in unknown:
             if name in later:
                 self.problems.at(
-                    path, f"'{name}' is not defined yet: it is the name of this law or of a law further down"
+                    path, f"'{name}' is not defined yet: it is this law or a later law; a law can use only earlier laws"
                 )
             elif name in LIMITED:
                 self.problems.at(
@@ -491,8 +492,9 @@ class _Reader:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
 
     def _check_settings(self, axes: Sequence[Axis]) -> None:
-        """Report the problems that the first value of each axis causes at the paths that the axis sets. This is for
-        spaces that cannot be built because of other problems."""
+        """Report problems of the first value of each axis, at the paths that the axis sets. The check is for spaces
+        whose designs cannot be built because of other problems.
+        """
         if self.base is None:
             return
         chosen = {axis.name: axis for axis in axes if axis.settings}
@@ -506,9 +508,16 @@ class _Reader:
             if setter.axis in chosen and setter.choice in ("", chosen[setter.axis].values[0])
         }
         for problem in of_settings.found:
-            place = next((where for path, where in places.items() if _is_within(problem.path, path)), None)
+            place = next((where for path, where in places.items() if is_within(problem.path, path)), None)
             if place is not None:
                 self.problems.found.append(self._at(place, problem, f"{problem.path}: {problem.message}"))
+        self._check_further_values([*chosen.values()])
+
+    def _check_further_values(self, axes: Sequence[Axis]) -> None:
+        """Report the first problem of each further value of the axes (`further_value_problems`)."""
+        assert self.base is not None
+        for place, problem, message in further_value_problems(self.base, axes, self.axes.setters):
+            self.problems.found.append(self._at(place, problem, message))
 
     def _at(self, place: KeyPath, problem: Problem, message: str) -> Problem:
         """Copy of a problem in a design's hardware file. The copy has another message, and the position `place` in the
@@ -518,8 +527,7 @@ class _Reader:
         return replace(problem, message=message, file=file, line=line, path=where)
 
     def _notice_faults_of_base(self, space: Space, document: YamlDocument) -> None:
-        """Report a notice for each wrong value in the base that the space replaces, and that therefore has no
-        effect."""
+        """Report a notice for each wrong value in the base that has no effect, because the space replaces it."""
         of_base = Problems(document)
         of_base.attempt(accelerator_of, replace(document, data=space.base))
         for problem in of_base.found:
@@ -559,12 +567,13 @@ class _Reader:
         of_base.attempt(accelerator_of, replace(document, data=space.base))
         name, places = space.design_name(index), dict(self._places_of(space, index, document))
         for problem in found:
-            place = next((where for path, where in places.items() if _is_within(problem.path, path)), None)
+            place = next((where for path, where in places.items() if is_within(problem.path, path)), None)
             if place is not None:
                 problem = self._at(place, problem, f"{problem.path} of design {name}: {problem.message}")
             elif problem not in of_base.found:
                 problem = replace(problem, message=f"{problem.message}, in design {name}")
             self.problems.found.append(self._of_base(problem) if place is None else problem)
+        self._check_further_values([axis for axis in space.axes if axis.settings])
 
     def _of_base(self, problem: Problem) -> Problem:
         """Problem in the base, with the file and the path at which the wrong value is written. The file is the hardware
@@ -582,8 +591,3 @@ class _Reader:
         for setter in self.axes.setters:
             if not setter.choice or values[setter.axis] == setter.choice:
                 yield document.dotted(setter.path), setter.place
-
-
-def _is_within(path: str, above: str) -> bool:
-    """True if `path` is equal to the path `above`, or lies below it. Both paths are texts."""
-    return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

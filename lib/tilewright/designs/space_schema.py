@@ -63,7 +63,7 @@ def parse_paths(value: Any) -> tuple[str, ...]:
     """Dotted paths, given as one path or as a list. Raises FieldError for any other value."""
     paths = value if isinstance(value, list) else [value]
     if not paths or not all(isinstance(path, str) and path for path in paths):
-        raise FieldError("must be a dotted path in the accelerator, or a list of them", "memories.sram.size")
+        raise FieldError("must be a dotted path in the accelerator, or a list of dotted paths", "memories.sram.size")
     return tuple(paths)
 
 
@@ -110,17 +110,16 @@ class AxisEntry(_Range):  # type: ignore[misc]
     values: Annotated[list[AnyValue], Field(min_length=1)] | None = None
     """Values of the axis, in order."""
     choices: Annotated[dict[Name, dict[Name, Any]], Field(min_length=1)] | None = None
-    """Choices by name. Each choice maps dotted paths in the accelerator to the values that it sets there, which can be
-    tables."""
+    """Choices by name. Each choice maps dotted paths in the accelerator to new values. A value can be a table."""
     path: Paths | None = None
-    """Dotted path in the accelerator that gets the value of the axis, or a list of such paths. If there is no path,
-    only laws and constraints use the axis, by its name.
+    """Dotted path in the accelerator, or a list of such paths. The value of the axis is set at each path. Without a
+    path, only laws and constraints use the axis, by its name.
     """
 
 
 class SpaceFile(TableModel):
-    """Design space: a base accelerator, axes that vary values of the base, laws that derive further values, and
-    constraints that designs must meet.
+    """Design space: a base accelerator, axes that vary its values, laws that derive further values, and constraints on
+    designs.
     """
 
     name: FolderName | None = None
@@ -139,12 +138,14 @@ class SpaceFile(TableModel):
     """Networks that every design runs: a table from name to path, or a list of paths. In a list, each network is named
     after its file."""
     bits: dict[Name, PositiveCount] = Field(default={})
-    """Bits of operands of the networks, which must be ONNX files: a table from operands (weights, activations, partial;
-    also for one operator type or operator, such as Conv.weights) to bits."""
+    """Bits of operands of the networks, which must be ONNX files. The table has bits by operand: weights, activations,
+    partial. A key such as Conv.weights is for one operator type or operator.
+    """
     zeros: dict[Name, _Shares] = Field(default={})
-    """Shares of zeros of the networks, which must be ONNX files: a table from kinds of data (weights, activations,
-    outputs; also for one operator type or operator, such as Conv.activations) to shares from 0 to 1. A table below the
-    name of a network holds for this network, in addition to the shares for all networks."""
+    """Shares of zeros of the networks, which must be ONNX files. The table has shares from 0 to 1 by kind of data:
+    weights, activations, outputs. A key such as Conv.activations is for one operator type or operator. A table below
+    the name of a network holds for this network, in addition to the shares for all networks.
+    """
     axes: dict[Name, AxisEntry] = Field(default={})
     """Axes by name. All combinations of their values are designs; the last axis varies fastest."""
     laws: dict[Name, AnyValue] = Field(default={})
@@ -156,8 +157,8 @@ class SpaceFile(TableModel):
     objectives: Annotated[list[MeasureName], Field(min_length=1)] = Field(default=[ENERGY_PJ, LATENCY_CYCLES, AREA_MM2])
     """Objectives of the Pareto front."""
     options: dict[Name, Any] = Field(default={})
-    """Options of the search, as in a configuration. Some defaults differ from those of a configuration: for one core
-    `model: corrected`, `exploit_data_locality: true` and `bounds: true`; for searched fusion `nb_schedules: 500`.
+    """Options of the search, as in a configuration. Some defaults differ from the defaults of a configuration: for one
+    core `model: corrected`, `exploit_data_locality: true` and `bounds: true`; for searched fusion `nb_schedules: 500`.
     """
     designs: Name | None = None
     """Path of a design sheet, which replaces the values of the axes. The sheet is a TSV file (CSV if its name ends in

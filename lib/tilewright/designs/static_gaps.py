@@ -1,4 +1,4 @@
-"""Statement of a decision on static power: the parts of the named designs that have none."""
+"""Statement in a decision about the parts of the named designs that have no static power."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ from tilewright.results.static_parts import StaticParts, parts_text, static_part
 
 
 def static_power_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
-    """Statement on the parts without a static power in the designs that the decision names; none if the objective does
-    not depend on the energy, if there is only one design, or if all parts have a static power.
+    """Statement on the parts without a static power, in the designs that the decision names. There is no statement if
+    the objective does not depend on the energy, if there is only one design, or if all parts have a static power.
     """
     if not decision.depends_on_energy or decision.runner_up is None:
         return
@@ -28,8 +28,8 @@ def static_power_statements(decision: Decision, space: Space, commands: Commands
 
 
 def _text(parts_of: dict[str, StaticParts]) -> str:
-    """Sentences on the parts without a static power in designs; '' if all parts have one. `parts_of` has the parts by
-    name of the design."""
+    """Sentences on the parts of designs that have no static power; '' if all parts have a static power. `parts_of` has
+    the parts by name of the design."""
     groups: dict[StaticParts, list[str]] = {}
     for name, parts in parts_of.items():
         groups.setdefault(parts, []).append(name)
@@ -46,7 +46,10 @@ def _text(parts_of: dict[str, StaticParts]) -> str:
         return f"The energies of all named designs include {texts[0]}."
     listed = "; ".join(f"{some_of(names)}: {text}" for names, text in zip(told.values(), texts, strict=True))
     uneven = [f"{', '.join(parts)} in {name}" for name, parts in uneven_parts(parts_of)]
-    missing = f" Some designs give no static power, or 0, for parts for which others give it: {some_of(uneven)}."
+    missing = (
+        " Some designs give no static power, or 0, for parts that have static power in other designs:"
+        f" {some_of(uneven)}."
+    )
     return (
         f"The named designs do not include the same static power. {listed}.{missing if uneven else ''} The order of the"
         " designs is certain only if a static power that is not given is really 0."

@@ -36,10 +36,11 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 def space_table(answer: Answer) -> pandas.DataFrame:
     """Table of results with further columns.
 
-    For the front of the row's network, the columns say whether the design is on it, and name the first design on it
-    that dominates the design. Two columns have the largest terms of energy and latency. If costs have ranges, the table
-    also has the columns ODDS. If there are several networks, columns with the suffix OF_ALL describe the front of all
-    networks in the same way. Notices on unused input are in the `attrs` of the table, which Parquet stores.
+    Two columns describe the front of the row's network: whether the design is on this front, and the first design on
+    the front that dominates the design. Two columns have the largest terms of energy and latency. If costs have ranges,
+    the table also has the columns ODDS. If there are several networks, columns with the suffix OF_ALL describe the
+    front of all networks in the same way. Notices on unused input are in the `attrs` of the table, which Parquet
+    stores.
     """
     table = answer.exploration.table
     of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
@@ -82,7 +83,7 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write the tables `space` and `front` as `.csv` and `.parquet` into a folder. Returns the paths.
 
     For a paper, both tables are also written as LaTeX and Markdown. In these two formats, the table `space` has only
-    designs with a result, and a note below it counts the others.
+    designs with a result, and a note below it counts the other designs.
     """
     table, stem = space_table(answer), folder / SPACE_STEM
     done = table[table["status"] == OK]
@@ -103,7 +104,7 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     For a paper, a table is also written as LaTeX and Markdown. It has the values of the axes, the compared measures,
     and the rows that the terminal shows: at most MOST_ROWS of each front. Notes below the table give the order of the
     rows, the warnings and the assumptions. If there are several networks, the front of each network and the front of
-    all networks also get tables of their own (`front-<network>`).
+    all networks also get separate tables (`front-<network>`).
     """
     table, stem = front_table(answer), folder / FRONT_STEM
     columns, told = _columns_in_paper(answer), _front_notes(answer)
@@ -122,8 +123,9 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def units_in_paper(answer: Answer) -> CommonUnits:
-    """Units of all tables of a space for a paper: of the designs, of each front, and of a decision. The units are those
-    of the terminal if the largest number of a measure is readable in them."""
+    """Units of all tables of a space for a paper: the tables of designs, of fronts and of decisions. The units are
+    those of the terminal if the largest number of a measure is readable in them.
+    """
     columns = tuple(answer.exploration.measures)
     table = answer.exploration.table
     return common_units(
@@ -138,8 +140,8 @@ def _units_of(measures: Mapping[str, Measure]) -> dict[str, tuple[float, str]]:
 
 
 def _columns_in_paper(answer: Answer) -> tuple[str, ...]:
-    """Columns of the tables for a paper: names of network and design, values of the axes, and compared measures. If an
-    access of a memory of a compared design takes longer than a cycle, the longest access in cycles is a further column.
+    """Columns of the tables for a paper: names of network and design, values of the axes, and compared measures. If a
+    compared design has a memory access longer than a cycle, a further column has the longest access in cycles.
     """
     access = (ACCESS_CYCLES,) if answer.access_notes else ()
     return ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures, *access)
@@ -162,7 +164,7 @@ def _picked(count: int) -> str:
 
 
 def _left_out(front: Front) -> list[str]:
-    """Sentence that a table of a front has only some of its designs; [] if it has all."""
+    """Sentence on a front whose table has only some of its designs; [] if the table has all designs of the front."""
     count = len(front.members)
     return [f"{front.network}: {MOST_ROWS} of {count} designs on the front."] if count > MOST_ROWS else []
 

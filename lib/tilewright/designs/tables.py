@@ -20,7 +20,7 @@ from tilewright.designs.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_
 from tilewright.designs.held_costs import constant_shares
 from tilewright.designs.results import ENERGY, USE_MEASURES
 from tilewright.designs.slow_memories import are_slow
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.terminal_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES, samples_text
 
 MOST_ROWS, MOST_CAUSES = 20, 4
@@ -119,8 +119,8 @@ def _front(answer: Answer) -> str:
 def odds_line(front: Front) -> str:
     """Line on designs that are off the front at nominal costs, but on the front in some samples of the cost ranges.
 
-    The line has the number of these designs, and names the design with the largest probability. It also says if there
-    are no such designs, or if the probabilities are not known. The result is '' if no costs have ranges.
+    The line has the number of these designs, and names the design with the largest probability. If there are none, or
+    if the probabilities are not known, the line says this. The result is '' if no costs have ranges.
     """
     rows = front.rows
     if LEAST_ENERGY not in rows:

@@ -1,4 +1,4 @@
-"""Trials of changes to a run on one or several cores (docs/bottlenecks.md#explain-a-run).
+"""Trials of changes to a run on one or several cores (docs/bottlenecks/explain.md#explain-a-run).
 
 A change makes a design: the hardware of the run with one number changed. The design is tried in two ways. First, it is
 evaluated with the choices of the run: its mappings, or its tiles and allocation. Second, a new search is made, as for a
@@ -31,7 +31,7 @@ Found = tuple[Outcome, Held | None]
 """Pair (costs after a new search, evaluation of the found mappings or allocation on the unchanged hardware).
 
 The second element is None in three cases: the search finds nothing; the found mappings cannot improve the run on the
-unchanged hardware; the found allocation cannot be evaluated there.
+unchanged hardware; the found allocation cannot be evaluated on the unchanged hardware.
 """
 Settings = Sequence[tuple[KeyPath, Any]]
 
@@ -59,8 +59,8 @@ class TrialEngine(Protocol):
 
     @property
     def same_words(self) -> str:
-        """Heading, in two lines, of the column for costs without a new search. It names what is taken from the run,
-        such as `same mappings`.
+        """Heading, in two lines, of the column for costs without a new search. The heading names the part of the run
+        that stays, such as `same mappings`.
         """
 
     @property
@@ -192,7 +192,7 @@ def named_advices(run: TrialEngine, changes: Sequence[FileChange], *, search: bo
 
 def with_pairs(run: TrialEngine, made: Advices, jobs: int = 1) -> Advices:
     """Advice to which the best pair of changes is added: the pair that saves most. A pair counts only if it saves at
-    least LEAST_GAIN more than the sum of what its two changes save alone.
+    least LEAST_GAIN more than the sum of the savings of its two changes alone.
 
     Only changes that add resources are paired: a larger memory or array side, or a wider port or link. If there are
     more than `run.most_sets` pairs, only the changes that save most alone are paired.
@@ -217,8 +217,8 @@ _LIMITS = (BANDWIDTH, SIZE, SIDE, LINK)
 
 
 def _best_pair(made: Advices, pairs: Sequence[tuple[Advice, Advice]], outcomes: Sequence[Outcome]) -> Together | None:
-    """Pair of changes that saves most, among the pairs that save at least LEAST_GAIN more than the sum of what both
-    changes save alone. None if no pair does.
+    """Pair of changes that saves most; None if no pair counts. A pair counts if it saves at least LEAST_GAIN more than
+    the sum of the savings of its two changes alone.
 
     Of equal pairs, the first is taken.
     """

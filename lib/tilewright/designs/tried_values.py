@@ -1,4 +1,4 @@
-"""Check of the values of each axis, one at a time: the first design of a space is built with each value."""
+"""Check of all axis values: for each value, the first design of the space is built with only this value changed."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,7 +15,7 @@ MOST_BUILT = 400
 
 
 class FailedValue(NamedTuple):
-    """Value of an axis with which the first design of the space is not a valid accelerator."""
+    """Axis value that makes the first design of the space an invalid accelerator."""
 
     axis: str
     value: Value
@@ -63,8 +63,9 @@ def tried_values(space: Space) -> TriedValues:
 
 
 def value_cautions(space: Space) -> Iterator[str]:
-    """Cautions on the values of each axis with which the first design is not valid, one for each axis. Then cautions on
-    numbers (`number_cautions`)."""
+    """Cautions on values that make the first design invalid, one caution for each axis. Cautions on numbers follow
+    (`number_cautions`).
+    """
     found = tried_values(space)
     built, failed = found.built, found.failed
     for axis in dict.fromkeys(one.axis for one in failed):
@@ -102,8 +103,8 @@ def number_cautions(space: Space, found: TriedValues | None = None) -> Iterator[
 
 
 def _cautions_of_rows(space: Space) -> Iterator[str]:
-    """Cautions on numbers of the designs of a design sheet, in which designs can differ in several values. Each caution
-    names the first design with it, and the number of further designs."""
+    """Cautions on numbers in the designs of a design sheet. Each caution names the first design to which it applies,
+    and states how many other designs it applies to."""
     designs_of: dict[str, list[str]] = {}
     for index in range(min(len(space), MOST_BUILT)):
         design = space.design(index)
@@ -135,7 +136,7 @@ class _Check(NamedTuple):
     """Outcome of reading the hardware file of a design."""
 
     reason: str
-    """Reason why the file is not a valid accelerator; '' if it is one."""
+    """Reason why the file is not a valid accelerator; '' if the file is valid."""
     cautions: tuple[str, ...]
 
 

@@ -1,5 +1,6 @@
-"""Search for two things in a space: parts of the networks and of the mapping file that the designs do not use, and
-operands whose widths are not those for which the energy of an operation is given.
+"""Unused parts of the networks and the mapping file of a space, and operands with unexpected widths.
+
+An operand has an unexpected width if the energy of an operation is given for another width.
 """
 
 from collections.abc import Sequence
@@ -22,8 +23,8 @@ from tilewright.workload.source import parse_workload
 
 
 def unused_of_networks(space: Space) -> list[str]:
-    """Notices on unused parts of the networks and the mapping file, and on operands whose widths are not those for
-    which the first allowed design gives the energy of an operation.
+    """Notices on unused parts of the networks and the mapping file, and on operands with unexpected widths. A width is
+    unexpected if the first allowed design gives the energy of an operation for another width.
 
     An entry of the mapping file is unused only if no network uses it. Raises InputError with all mistakes in the
     networks.

@@ -27,8 +27,8 @@ _REASONS = {
 }
 """Reasons why the content of a file cannot be recomputed, by name of the file."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
-"""File patterns of two kinds of folders that have no results themselves: folders with runs in subfolders, and folders
-with YAML files. The audit does not list such folders among those that it could not audit.
+"""File patterns of folders without results of their own: folders with runs in subfolders, and folders with YAML files.
+The audit leaves these folders out of its list of folders that cannot be recomputed.
 """
 
 

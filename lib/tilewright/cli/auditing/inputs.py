@@ -63,8 +63,8 @@ def first_of(
     """Path of an input of a run.
 
     If the user's file `given` has the digest `wanted`, or cannot be read, the result is `given`. Otherwise, the
-    functions of `others` are called in order, and the result is the first path that one of them finds. If none finds a
-    path, the result is `given`.
+    functions of `others` are called in order, and the result is the first path that they find. If they find no path,
+    the result is `given`.
     """
     try:
         if given is not None and digest_of(given) == wanted:

@@ -49,8 +49,8 @@ class AuditItem:
 
 
 class LeftOut(NamedTuple):
-    """Result that the audit does not recompute, because its search was ended early by a time budget or by the user, or
-    because a time budget may have ended it.
+    """Result that the audit does not recompute: a time budget or the user ended its search early, or a time budget may
+    have ended it.
     """
 
     item: AuditItem

@@ -141,8 +141,8 @@ class OneCoreRun(Findings):
 
     def _at_chosen_point(self, found: "Sequence[LayerRecord]") -> "list[LayerRecord]":
         """Records of the layers at one point of the network's Pareto front. The options of the run choose this point
-        from the front in the stored summary. `found` has the records of the new search. The fronts in these
-        records contain the mappings of the point.
+        from the front in the stored summary. The mappings of the point are taken from the fronts of the layers in
+        `found`, the records of the new search.
         """
         from tilewright.pipeline.stages.base import Control
         from tilewright.pipeline.stages.front_choice import records_at

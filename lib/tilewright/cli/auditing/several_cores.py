@@ -110,9 +110,8 @@ class SeveralCoresRun(Findings):
     def _provenance(self) -> Mapping[str, Any]:
         """Provenance of the schedule of the run, or of its allocation if there is no schedule.
 
-        If the run has neither file, but the user names hardware, workload and mapping, the result is a provenance with
-        empty `inputs` and `options`. Raises InputError if the run has neither file, and the user does not name all
-        three.
+        If the run has neither file, the user must name hardware, workload and mapping. The result is then a provenance
+        with empty `inputs` and `options`. Raises InputError if the user does not name all three.
         """
         from tilewright.multicore.scheduling.result import read_schedule
 
@@ -199,8 +198,8 @@ class SeveralCoresRun(Findings):
 
     def _look_at_table(self, core: str) -> None:
         """Check that the cost table of a core file was made from the inputs of the run. Add its classes of CNs to the
-        results that can be recomputed. Classes whose search a time budget ended, or may have ended, are left out. If
-        the check fails, list the table as not audited.
+        results that can be recomputed. A class is left out if its search was ended by a time budget, or may have been
+        ended by one. If the check fails, list the table as not audited.
         """
         from tilewright.pipeline.stages.multi.inputs import cost_inputs, origin_problems
         from tilewright.pipeline.stages.temporal import Exact
@@ -253,9 +252,8 @@ class SeveralCoresRun(Findings):
         return self._take(file, step, made_by, [item])
 
     def _check_origin(self, made_by: Mapping[str, Any], step: str) -> None:
-        """Raise InputError if a file of the run was made from other inputs than the present ones. `made_by` is the
-        provenance of the file. The inputs are the input files, the CN graph, the cost tables and, for a schedule, the
-        allocation.
+        """Raise InputError if a file of the run was made from inputs that have changed. `made_by` is the provenance of
+        the file. The inputs are the input files, the CN graph, the cost tables and, for a schedule, the allocation.
         """
         from tilewright.pipeline.stages.multi.inputs import origin_problems
 
@@ -277,9 +275,9 @@ class SeveralCoresRun(Findings):
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
     def _stated(self, step: str, core: str = "") -> dict[str, Any]:
-        """Value `options` in the provenance of the file that a step made: the options of the step. With a pipeline of
-        the user, it has the stages of the step instead, under the key `pipeline`. For the step `cost`, the file is the
-        cost table of the core file `core`.
+        """Value `options` in the provenance of the file that the step `step` made. The value has the options of the
+        step or, with a pipeline of the user, the stages of the step under the key `pipeline`. For the step `cost`, the
+        file is the cost table of the core file `core`.
         """
         if step == "schedule":
             return dict(self._made_by["options"])

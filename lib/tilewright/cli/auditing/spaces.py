@@ -74,8 +74,8 @@ class _DesignFolder(Findings, ABC):
 
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
-        """Digest that file number `number` must contain if it was made from the space `space`: a digest of the inputs
-        of the file. `said` is the content of the file apart from its table, for example its provenance.
+        """Digest that file number `number` must contain if its input is the space `space`. `said` is the content of the
+        file without its table, such as the provenance.
         """
 
     @abstractmethod
@@ -92,9 +92,8 @@ class _DesignFolder(Findings, ABC):
                 yield Made(item, tuple(self._compared(table[table["index"] == index], rows)))
 
     def _take(self, file: Path, table: "pandas.DataFrame") -> None:
-        """Add the designs of a file to the results that can be recomputed. If the searches have a time budget, add the
-        designs to the results that the audit leaves out instead: the file does not say whether the budget ended a
-        search.
+        """Add the designs of a file to the results that can be recomputed. If the searches have a time budget, the
+        designs are left out instead, because the file does not say whether the budget ended a search.
         """
         options = self.space.options
         bounds = options.of_bounds
@@ -162,7 +161,7 @@ class _DesignFolder(Findings, ABC):
 
     def _candidates(self) -> list[Path]:
         """Files that could define the space: first the file that the folder names, then files with the same name as the
-        folder, then all others.
+        folder, then all other files.
         """
         told = space_path_in(self.folder)
         named = [] if told is None else [told]
