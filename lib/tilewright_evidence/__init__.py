@@ -1,5 +1,5 @@
 """Comparisons of our results with those of the reference tool, with chips, and with measurements by others.
 
-This package uses the package `tilewright`, which uses nothing of this package. The commands `conformance`,
+This package uses the package `tilewright`, but `tilewright` does not use this package. The commands `conformance`,
 `compare-chips` and `accuracy` are in this package.
 """

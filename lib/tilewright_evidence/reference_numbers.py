@@ -2,7 +2,7 @@
 files.
 
 A points file has fixed mappings, one JSON object per line. The object has a layer, a core, a spatial mapping and a loop
-order. It also has either the result of zigzag-dse 3.9.1, or the error with which it refuses the mapping
+order. It also has either the result of zigzag-dse 3.9.1, or the error with which zigzag-dse refuses the mapping
 (tests/conformance/data/README.md). A flow file has the best mappings that the search of zigzag-dse found.
 """
 
@@ -65,14 +65,14 @@ class ConformanceReport:
     stage. For sums, a relative difference of at most SUM_TOLERANCE counts as equal.
     """
     close: int = 0
-    """Number of points that are not `equal`, but close: the relative difference between our value and the reference's
-    value is at most TOLERANCE, for each value of the point.
+    """Number of points that are not `equal`, but close: for each value of the point, the relative difference from the
+    value of the reference is at most TOLERANCE.
     """
     rejected: int = 0
     """Number of points that both tools refuse at the same stage. `equal` includes them."""
     not_tried: int = 0
     """Number of points that are not compared, because the file has no spatial mapping or no loop order for them.
-    `points` does not include them. Points that the reference refuses at the stage SPATIAL are always compared.
+    `points` does not count them. Points that the reference refuses at the stage SPATIAL are always compared.
     """
     worst_relative_difference: float = 0.0
     mismatches: list[str] = field(default_factory=list)
@@ -167,7 +167,7 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
 
 def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
     """True if the tiles of a loop order fit into the memories. The function is called for a point on an in-memory array
-    for which our model of the reference has no energy.
+    if our model of the reference has no energy for it.
 
     The reference checks the memories before it computes the energy. If the tiles fit, it refuses the point at the stage
     COST_MODEL; otherwise, it refuses the point at the stage ALLOCATION. The check uses our model of the reference with
@@ -294,8 +294,8 @@ def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[
 
 
 def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
-    """Search the best mapping of each layer in a flow file. Compare these mappings, and the totals of the network, with
-    those of the reference.
+    """Search the best mapping of each layer in a flow file. Compare these mappings and the totals of the network with
+    the reference.
 
     A flow file has one of two forms. The form `unique_layers` lists each distinct layer with the constraints on its
     mapping. The form `layers` names a workload file and a mapping file, in the folders `workload` and `mapping` beside
@@ -344,8 +344,8 @@ def _add_totals(report: ConformanceReport, flow: dict[str, Any], energy: float, 
 
 
 def _compare_layers(report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions) -> None:
-    """Search the best mapping of each distinct layer, and compare it with that of the reference. The totals of the
-    network are sums in the order of its layers.
+    """Search the best mapping of each distinct layer, and compare this mapping with the mapping of the reference. The
+    totals of the network are sums in the order of its layers.
     """
     found = []
     for entry in flow["unique_layers"]:
@@ -405,8 +405,8 @@ def reference_layer(entry: dict[str, Any]) -> Layer:
 
 
 def report_text(reports: Iterable[ConformanceReport]) -> str:
-    """Text of the reports: a table with the numbers of points that are equal, close or different, then lines that
-    describe the different points (at most ten for each report).
+    """Text of the reports. A table has the numbers of points that are equal, close or different. Lines describe the
+    different points, at most ten for each report.
     """
     lines = [
         f"{'set':<58}{'points':>8}{'equal':>8}{'close':>8}{'differ':>8}{'rejected':>10}{'not tried':>11}"

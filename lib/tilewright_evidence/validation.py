@@ -55,7 +55,8 @@ def _show(compared: "tuple[list[CaseComparison], list[Problem]]", verbose: bool,
     """Compare the published cases in FOLDER: chip, reference tool, our model of the reference tool, our default model.
 
     A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
-    docs/formats.md#cases-of-chips. Mistakes in a case are printed after the results of the other cases.
+    docs/formats/spaces-and-cases.md#cases-of-chips. Mistakes in a case are printed after the results of the other
+    cases.
 
     Example: tilewright compare-chips ../shared/validation --steps
     """,
@@ -85,8 +86,9 @@ def compare_chips(
     """Comparisons of the published cases in a folder: chip, reference tool, our model of the reference tool, our
     default model.
 
-    `cases` are the names of the cases to compare; () means all cases. If `steps` is true, models between our two models
-    are compared, too; each of them changes one more switch. Raises InputError with all mistakes in any case.
+    `cases` are the names of the cases to compare; () means all cases. If `steps` is true, further models between our
+    two models are compared. Each further model changes one more switch. Raises InputError with all mistakes in any
+    case.
     """
     found, problems = _all_compared(folder, cases, steps, jobs)
     if problems:

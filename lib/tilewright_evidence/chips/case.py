@@ -1,6 +1,6 @@
 """Published cases of chips: folders with input files, run options, measurements, and results of the reference tool.
 
-docs/formats.md#cases-of-chips has the format of the files.
+docs/formats/spaces-and-cases.md#cases-of-chips has the format of the files.
 """
 
 import math
@@ -26,7 +26,7 @@ from tilewright_evidence.chips.published_keys import hardware_with_keys, publish
 VARIANT = "variant_"
 WHERE_FROM = (
     "the published cases are files of Stream (github.com/KULeuven-MICAS/stream, branch `validation`), not part of this"
-    " project: docs/formats.md#cases-of-chips describes their format; to compare them, run `make"
+    " project: docs/formats/spaces-and-cases.md#cases-of-chips describes their format; to compare them, run `make"
     " validation VALIDATION=FOLDER`"
 )
 """Note for messages: where to get the cases, which are not part of the project."""
@@ -68,8 +68,8 @@ class CaseFiles:
         ]
 
     def notices(self) -> list[str]:
-        """Notices, one for each file without effect. A file has no effect if the folder has another file of the same
-        kind that is used.
+        """Notices, one for each file without effect. A file has no effect if another file of the same kind in the
+        folder is used.
         """
         folders = [self.folder] if self.variant is None else [self.variant, self.folder]
         return [
@@ -88,8 +88,8 @@ def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles
     below `folder` are searched. A folder with any file of a case counts as a case, so that a case with a missing file
     is not ignored. Each case is followed by its variants.
 
-    If `names` is not empty, only some cases are returned: those with a name in `names`, those in folders with a name in
-    `names`, and their variants. Raises InputError if there are no cases, or if a name does not exist.
+    If `names` is not empty, only some cases are returned: cases with a name in `names`, cases in folders with a name in
+    `names`, and variants of these cases. Raises InputError if there are no cases, or if a name does not exist.
     """
     if not folder.is_dir():
         raise InputError([Problem(f"no such folder; {WHERE_FROM}", value=str(folder), allowed="a folder of cases")])
@@ -241,8 +241,8 @@ class RunEntry(TableModel):
     hint_loops: Any = None
     """Loops that decide how layers are cut, innermost first. Their meaning depends on `cn_define_mode`."""
     layer_cutoffs: list[int] = Field(default_factory=list)
-    """Ids of layers. From each of these layers on, the next list of hint_loops cuts the layers. Only
-    `cn_define_mode` 3 uses these ids.
+    """Ids of layers. Layers before the first id are cut by the first list of `hint_loops`. Layers from the first id on,
+    but before the second id, are cut by the second list, and so on. Only `cn_define_mode` 3 uses these ids.
     """
     split_W_percentage: float = Field(default=1.0, gt=0, le=1)  # noqa: N815  as in the files
     """Largest share of a memory that weights can take. Only `cn_define_mode` 4 uses this share."""

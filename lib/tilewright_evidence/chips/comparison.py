@@ -9,7 +9,7 @@ from tilewright.base.errors import InputError, MappingError, Problem
 from tilewright.base.harmless import terminal
 from tilewright.multicore.scheduling.options import CAUSAL
 from tilewright.peers.stream import STREAM_2023
-from tilewright.results.text_tables import TERMINAL_WIDTH, TextTable, render
+from tilewright.results.terminal_tables import TERMINAL_WIDTH, TextTable, render
 
 from tilewright_evidence.chips.case import SiliconCase
 from tilewright_evidence.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
@@ -21,7 +21,7 @@ WITH_KEYS = "with published keys"
 @dataclass(frozen=True)
 class LayerComparison:
     """Cycles of one computation node of a layer, in the reference tool and in our two models. In our models, nodes with
-    equal costs form a class, and the node is from the largest class of the layer.
+    equal costs form a class; the node belongs to the largest class of the layer.
 
     Each tuple is (temporal cycles, total0, total1, total2), as in `CaseRun.layer_cycles`; None if the numbers are not
     known.
@@ -46,8 +46,8 @@ class ModelResult:
     from_measured: float | None
     """Relative deviation of the latency from the measurement on the chip; None if there is no measurement."""
     from_reference: float | None
-    """Relative deviation of the latency from that of the reference tool; None if the latency of the reference tool is
-    not known.
+    """Relative deviation of the latency from the latency of the reference tool; None if the latency of the reference
+    tool is not known.
     """
     terms: LatencyTerms
 
@@ -75,7 +75,7 @@ class CaseComparison:
     keyed: ModelResult | None
     """Result of the default model with the published keys of the chip; None if the chip has none."""
     keyed_lower_bound_cycles: int | None
-    """Lower bound of the latency in cycles with these keys, for the allocation of `keyed`."""
+    """Lower bound of the latency in cycles with the published keys of the chip, for the allocation of `keyed`."""
     causal_lower_bound_cycles: int | None
     """Lower bound of the latency in cycles, for the allocation of the default model."""
     nodes: int
@@ -93,7 +93,7 @@ class CaseComparison:
 
 def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) -> CaseComparison:
     """Comparison of a case, with the results of the model `stream-2023` and of the default model. If `with_steps` is
-    true, it also has the results of the models between these two.
+    true, the comparison also has the results of the models between these two models.
 
     Raises InputError if the case has mistakes. If a model has no schedule, the comparison has the reason.
     """

@@ -31,7 +31,9 @@ def published_keys(case: str, hardware: Path) -> JsonObject:
 
 
 def hardware_with_keys(file: Path, keys: Mapping[str, object]) -> JsonObject:
-    """Content of an accelerator file that contains its cores, with `keys` added to the core files that they name."""
+    """Content of the accelerator file `file`, with the content of its core files inserted. `keys` has further keys for
+    the core files, by name of the core file.
+    """
     data, paths = table(load_yaml(file).data), core_paths(file)
     name_of = {path.resolve(): name for name, path in paths.items()}
     cores = {name: with_values(load_yaml(path).data, _values(table(keys.get(name)))) for name, path in paths.items()}

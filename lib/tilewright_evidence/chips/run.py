@@ -1,4 +1,4 @@
-"""Functions that run a case of a chip with the model `stream-2023`, with the default model, and with the models between
+"""Functions that run a case of a chip with several models: `stream-2023`, the default model, and the models between
 these two.
 """
 
@@ -40,9 +40,9 @@ from tilewright_evidence.chips.case import SiliconCase
 class UnlimitedDataflow(SpatialMappingGenerator):
     """Stage that passes on the spatial mapping of the mapping file.
 
-    Only the sizes of array and layer limit this mapping; capacity and bandwidth of the innermost memories do not. If
-    the mapping file leaves out a side of the array, this side is not used. If the mapping file has no spatial mapping,
-    the stage acts like `SpatialMappingGenerator`.
+    Only the sizes of array and layer limit this mapping. Capacity and bandwidth of the innermost memories do not limit
+    it. If the mapping file leaves out a side of the array, this side is not used. If the mapping file has no spatial
+    mapping, the stage acts like `SpatialMappingGenerator`.
     """
 
     stands_for = ""
@@ -85,8 +85,8 @@ class Switches:
     """True if each CN moves its complete output, and off-chip reads include halos and padding (`whole_tile_problem`).
     """
     runtime: str = ScheduleSettings.cn_runtime
-    """Parts of the runtime of a CN. total0: computing and stalls; total1: total0 and on-loading; total2: total1 and
-    off-loading.
+    """Phases that count as runtime of a CN. total0: computing and stalls; total1: total0 and on-loading;
+    total2: total1 and off-loading.
     """
     schedule_model: str = CAUSAL
     """Name of the schedule model."""
@@ -168,9 +168,8 @@ class CaseRun:
 
     @cached_property
     def lower_bound_cycles(self) -> int:
-        """Lower bound of the latency in cycles, over all schedules with two properties: the schedules use the
-        allocation of this run, and they copy data that fit a core into this core before use. The causal model makes
-        only schedules with these properties.
+        """Lower bound of the latency in cycles, for schedules with two properties: they have the allocation of this
+        run, and data that fit a core are copied into the core before use. All causal schedules copy data in this way.
         """
         allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
         allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True

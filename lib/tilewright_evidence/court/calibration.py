@@ -1,7 +1,7 @@
 """Calibration of error bars: statements "A is faster than B" on pairs of rows, compared with the measurements.
 
 The statement on a pair comes from a table of errors. By default, this table is made from the rows of all other
-machines, so no row of the two machines of the pair has an influence on the statement.
+machines. The rows of the two machines of the pair therefore do not influence the statement.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,16 @@ from tilewright_evidence.court.error_rows import CLASS_OF_SET, ErrorRow
 from tilewright_evidence.court.error_table import error_table_of
 
 SAID, BAND = 0.9, 0.95
-"""Limits of the probability of a statement "A is faster than B". From SAID on, a statement counts as made. Statements
-from SAID to BAND are also counted separately.
+"""Limits of the probability of a statement "A is faster than B". A statement counts as made if its probability is at
+least SAID. Statements with a probability from SAID to BAND are also counted separately.
 """
 FAR, NEAR = 1.3, 2.0
-"""Limits of the ratio of the two measured times of a pair. Pairs above FAR should get a statement. Pairs between FAR
-and NEAR are also counted separately.
+"""Limits of the ratio of the two measured times of a pair. Pairs above FAR should get a statement. Pairs from FAR to
+NEAR are also counted separately.
 """
 PAIRS = 100
-"""Number of pairs that a draw takes for each kind of pair, from every two machines or from every single machine. Pairs
-of a row with itself and pairs with equal measurements are then left out.
+"""Number of pairs that a draw takes for each kind of pair and each choice of machines (two machines, or one). A drawn
+pair is then left out if both rows are the same row, or if both measurements are equal.
 """
 SHAPES, PROGRAMS, DEVICES, BOTH, CLASSES = (
     "one machine, two shapes",
@@ -39,7 +39,7 @@ SHAPES, PROGRAMS, DEVICES, BOTH, CLASSES = (
     "two machines of a class, two shapes",
     "machines of two classes",
 )
-"""Kinds of pairs. Except in the kinds PROGRAMS and CLASSES, the same program ran both rows of a pair."""
+"""Kinds of pairs. In all kinds except PROGRAMS and CLASSES, the same program ran both rows of a pair."""
 ALL = "all pairs"
 LEAST_MACHINES = 4
 """Least number of machines for a calibration: the two machines of a pair, and two other machines, whose difference
@@ -59,9 +59,9 @@ class Said(NamedTuple):
     """Statement on a pair: which of the two rows is probably faster."""
 
     probability: float
-    """Probability, at least 0.5, that the row which the statement names is faster."""
+    """Probability, at least 0.5, that the named row is faster."""
     is_right: bool
-    """True if the row which the statement names is also faster in the measurements."""
+    """True if the named row is also faster in the measurements."""
     ratio: float
     """Ratio of the larger to the smaller measured time."""
 
@@ -80,8 +80,9 @@ class Calibration:
     least_right: float | None
     """Smallest value of `right` in any single draw."""
     in_band: int
-    """Number of statements with a probability from SAID to BAND. The next field is the share of them that are right."""
+    """Number of statements with a probability from SAID to BAND."""
     right_in_band: float | None
+    """Share of the statements in `in_band` that are right."""
     far: int
     """Number of pairs with a measured ratio above FAR."""
     told: float | None
@@ -89,10 +90,9 @@ class Calibration:
     least_told: float | None
     """Smallest value of `told` in any single draw."""
     near: int
-    """Number of pairs with a measured ratio between FAR and NEAR. The next field is the share of these pairs that get a
-    statement with a probability of at least SAID.
-    """
+    """Number of pairs with a measured ratio between FAR and NEAR."""
     told_near: float | None
+    """Share of the pairs in `near` that get a statement with a probability of at least SAID."""
 
 
 def calibration_of(draws: Sequence[Sequence[Said]], kind: str, has_keys: bool) -> Calibration:
@@ -128,15 +128,15 @@ def _least(shares: Iterator[float | None]) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Judge of error bars. If `table` is None, each row (or pair of rows) is judged by a table of errors that is made
-    without the rows of its machine (or machines).
+    """Judge of error bars. If `table` is None, a row is judged by a table of errors that is made without the rows of
+    its machine. For a pair of rows, the table is made without the rows of both machines.
     """
 
     rows: Sequence[ErrorRow]
     table: ErrorTable | None = None
     """Table of errors that judges all rows; None if the tables are made from the rows of other machines."""
     made: dict[frozenset[str], ErrorTable] = field(default_factory=dict)
-    """Tables that are already made, by the set of the machines whose rows they leave out."""
+    """Tables that are already made. The key of a table is the set of machines whose rows the table leaves out."""
 
     def table_without(self, *machines: str) -> ErrorTable:
         """Table of errors that judges rows of `machines`: the given table, or a table made without these rows."""
@@ -171,13 +171,13 @@ def _differences(first: ErrorCell, second: ErrorCell, is_one_program: bool, is_o
 
 @dataclass(frozen=True)
 class Covered:
-    """Count of the error bars of single rows that contain the measurement of their row."""
+    """Number of rows, and share of their measurements that lie within the error bars of the rows."""
 
     has_keys: bool
     rows: int
     inside: float
     """Share of the measurements within their error bars. Each pair of a program and a machine has the same weight,
-    whatever its number of rows is.
+    independent of its number of rows.
     """
 
 
@@ -198,14 +198,14 @@ def _bar(cell: ErrorCell) -> tuple[float, float]:
 
 
 Sides = list[tuple[list[ErrorRow], list[ErrorRow]]]
-"""Pairs of lists of rows, from two machines or from one. Any row of the first list and any row of the second list can
-be drawn as a pair.
+"""Pairs (list of rows, list of rows) from which pairs of rows are drawn: one row from each list. The two lists belong
+to two machines, or to the same machine.
 """
 
 
 def drawn_pairs(sides: Sequence[tuple[str, Sides]], draw: int) -> Iterator[Pair]:
-    """Random pairs of rows, at most PAIRS for each element of `sides` (from `sides_of`). The number `draw` of the draw
-    is the seed.
+    """Random pairs of rows, at most PAIRS for each element of `sides` (from `sides_of`). The seed is `draw`, the number
+    of the draw.
     """
     random = np.random.default_rng(draw)
     for kind, found in sides:
@@ -219,7 +219,7 @@ def drawn_pairs(sides: Sequence[tuple[str, Sides]], draw: int) -> Iterator[Pair]
 
 
 def sides_of(rows: Sequence[ErrorRow], has_keys: bool) -> list[tuple[str, Sides]]:
-    """Tuples (kind of pair, rows from which pairs of this kind are drawn), for every two machines and every one
+    """Tuples (kind of pair, rows from which pairs of this kind are drawn), for every two machines and for every single
     machine.
     """
     machines = _by([row for row in rows if row.has_keys == has_keys and row.quantity == LATENCY], "machine")
@@ -280,8 +280,8 @@ def calibrations(judge: Judge, draws: int) -> list[Calibration]:
 def judge_of(rows: Sequence[ErrorRow], table: ErrorTable | None = None) -> Judge:
     """Judge of the error bars of `rows`. It judges by `table`, or, if `table` is None, by the rows of other machines.
 
-    Raises InputError if no row is predicted by the cost model, or if the rows have too few machines for a table that
-    leaves out two machines.
+    Without a table or without rows, raises InputError if the cost model predicts rows of fewer than LEAST_MACHINES
+    machines. The error bars of a pair come from the rows of all machines except the two machines of the pair.
     """
     if table is not None and rows:
         return Judge(rows, table)

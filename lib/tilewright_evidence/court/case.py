@@ -32,8 +32,8 @@ LATENCY, POWER = "latency", "power"
 
 @dataclass(frozen=True)
 class Judged:
-    """Prediction of a row by the cost model, in the form that error bars need. A reading (an estimate by a separate
-    model of the machine, as in docs/accuracy.md) has no such prediction.
+    """Prediction of a row by the cost model, in the form that error bars need. A row has no such object if a reading
+    predicts it. A reading is an estimate by a separate model of the machine (docs/accuracy.md).
     """
 
     machine: str
@@ -47,7 +47,7 @@ class Judged:
     hardware file has no such keys.
     """
     nanoseconds: float
-    """Nanoseconds in one unit of the times of the row."""
+    """Length of the row's unit of time, in nanoseconds."""
     quantity: str = LATENCY
     """Quantity of the row: LATENCY, or POWER of the chip in mW."""
 
@@ -82,12 +82,12 @@ class Case:
     second: float | None = None
     """Further prediction for comparison, such as the sum of two bounds; None if there is none."""
     alone: float | None = None
-    """Prediction of the cost model without the keys of calls, commands, requests and zeros in the hardware file. None
+    """Prediction of the cost model without the keys of calls, commands, requests and zeros in the hardware file; None
     if the set of measurements has no such prediction.
     """
     roofline_terms: tuple[float, ...] = ()
-    """Triple (time to compute at the peak, time to move the data at full bandwidth, number of calls), from which a
-    roofline is fitted (`fit.with_fitted_roofline`); () if no roofline is fitted.
+    """Triple from which a roofline is fitted (`fit.with_fitted_roofline`): (time to compute at the peak, time to move
+    the data at full bandwidth, number of calls). () if no roofline is fitted.
     """
     fitted_roofline: float | None = None
     """Prediction of a roofline with as many fitted constants as the estimate; None if no roofline is fitted."""
@@ -112,7 +112,7 @@ class Case:
     @property
     def breaks_bound(self) -> bool:
         """True if the shortest measurement is below the bound by more than a millionth of the bound, which allows for
-        rounding. Also true if the bound is not above 0.
+        rounding; also true if the bound is not above 0.
         """
         fastest = self.measured if self.fastest is None else self.fastest
         return not fastest >= self.bound * (1.0 - 1e-6) > 0.0
@@ -135,8 +135,8 @@ class Prepared(Protocol):
 
     @property
     def drawn_by(self) -> str | None:
-        """Text from which the rule of the set (`CourtSet.rule`) decides whether constants are fitted to this row. The
-        decision is the same for all rows with the same text. None if constants are never fitted to this row.
+        """Text from which the rule of the set (`CourtSet.rule`) decides whether constants are fitted to this row. Rows
+        with the same text get the same decision. None if constants are never fitted to this row.
         """
 
     @property

@@ -26,7 +26,7 @@ CLASS_OF_SET: Mapping[str, str] = {
     "amd_xdna_gemm": MANY_CORE,
     "eyeriss_v1": ROW_STATIONARY,
 }
-"""Class of the machines of a set, by name of the set. The sets are those that the cost model predicts."""
+"""Class of the machines of a set, by name of the set. Only sets that the cost model predicts are listed."""
 
 
 @dataclass(frozen=True)

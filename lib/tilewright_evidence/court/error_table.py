@@ -1,4 +1,4 @@
-"""Table of the errors of predictions, made from the rows of the sets (docs/accuracy.md#error-bars).
+"""Table of the errors of predictions, made from the rows of the sets (docs/accuracy/error-bars.md).
 
 `python -m tilewright_evidence.court.error_table FOLDER` writes the table of the package from the full sets in FOLDER.
 """
@@ -35,14 +35,14 @@ from tilewright_evidence.court.error_rows import ErrorRow, error_rows
 from tilewright_evidence.court.verb import accuracy
 
 PRIOR = 3
-"""Weight of the effects in all cells of the table when the effects in one cell are estimated: all of them together
-count as much as this number of effects in the cell.
+"""Weight of the whole table when one cell is estimated: the effects in all cells together count as much as PRIOR
+effects in this cell.
 """
 
 
 def error_table_of(rows: Sequence[ErrorRow]) -> ErrorTable:
     """Table of the errors of `rows`. It has a cell for each combination of a class of machines, a kind of prediction
-    (with or without keys) and a limit of the layer. All classes together form one more class.
+    (with or without keys), and a part of the machine that limits the layer. All classes together form one more class.
     """
     return ErrorTable({cell.key: cell for cell in error_cells(rows)})
 
@@ -88,7 +88,9 @@ class _Effects:
 
     @property
     def of_machines(self) -> list[float]:
-        """Deviations of the median errors of machines from the mean of their program."""
+        """Deviations of the median errors of machines. A deviation is the difference from the mean over all machines
+        that ran the same program.
+        """
         found: dict[str, list[float]] = {}
         for (program, _), median in self.medians.items():
             found.setdefault(program, []).append(median)
@@ -96,8 +98,8 @@ class _Effects:
 
 
 def _deviations(values: Sequence[float], factor: float) -> list[float]:
-    """Deviations of values from their mean, times `factor`; [] for a single value. As in the standard deviation of a
-    sample, the deviations are also multiplied by the square root of n / (n - 1), for n values.
+    """Deviations of values from their mean, times `factor`; [] for a single value. For n values, each deviation is also
+    multiplied by the square root of n / (n - 1), as in the standard deviation of a sample.
     """
     count, mean = len(values), float(np.mean(values))
     return [factor * (value - mean) * sqrt(count / (count - 1)) for value in values] if count > 1 else []
@@ -120,10 +122,10 @@ def _latency_cells(rows: Sequence[ErrorRow]) -> Iterator[ErrorCell]:
 
 def _shared_quantiles(own: Sequence[float], known: Sequence[float]) -> Values:
     """Quantiles of a part of the error that several rows share. `own` has the values of this part in one cell of the
-    table, and `known` has its values in all cells.
+    table; `known` has its values in all cells.
 
-    All values in `known` together have the weight of PRIOR values. Each value counts with both signs, because the order
-    of two machines is arbitrary.
+    Each value in `own` has the weight 1. All values in `known` together have the weight PRIOR. Each value counts with
+    both signs, because the order of two machines is arbitrary.
     """
     if not known:
         message = "error bars need rows of at least two programs, and a program that ran on at least two machines"
@@ -141,8 +143,8 @@ def _effects(rows: Sequence[ErrorRow]) -> _Effects:
 
 
 def _own_quantiles(rows: Sequence[ErrorRow], medians: Mapping[tuple[str, str], float]) -> Values:
-    """Quantiles of the deviations of the errors from the median error of the same program and machine. The weight of
-    each pair of a program and a machine is the square root of its number of rows, so that large sets do not dominate.
+    """Quantiles of the deviations of errors from the median error of the same program and machine. Each pair of a
+    program and a machine has the square root of its number of rows as weight, so that large sets do not dominate.
     """
     counts = {key: sum((row.program, row.machine) == key for row in rows) for key in medians}
     places = [(row.program, row.machine) for row in rows]
@@ -172,9 +174,9 @@ def widened_quantiles(errors: Values, weights: Values) -> Values:
     """Quantiles of weighted errors at LEVELS. The fewer the errors, the wider the quantiles.
 
     With n equal weights, the error of rank i is the quantile of the level i / (n + 1). A further error is then equally
-    likely in each of the n + 1 gaps: below the least error, between two neighbours, and above the largest error. Below
-    the least and above the largest error, the tails are exponential; their scale is the mean absolute deviation. If
-    weights differ, n is the effective number of errors, (sum of weights)^2 / sum of squared weights.
+    likely in each of the n + 1 gaps: below the least error, between two neighbours, and above the largest error. The
+    two tails are exponential, with the mean absolute deviation as scale. If weights differ, n is the effective number
+    of errors, (sum of weights)^2 / sum of squared weights.
     """
     order = np.argsort(errors, kind="stable")
     values, shares = errors[order], weights[order] / weights.sum()

@@ -1,7 +1,7 @@
 """Set `eyeriss_v1`: latency, power, buffer traffic and DRAM traffic of Eyeriss v1, measured layer by layer.
 
-Each row of the set gives a case for each quantity. The estimate is what the command `evaluate` gives for the mapping of
-the layer and the hardware file of the chip (`eyeriss_mapping`). No number is fitted.
+Each row of the set gives a case for each quantity. The estimate is the result of the command `evaluate` for the mapping
+of the layer and the hardware file of the chip (`eyeriss_mapping`). No number is fitted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,13 +58,13 @@ _FOLLOWERS = (
     ("vgg16", ("CONV5-1", "CONV5-2", "CONV5-3")),
 )
 DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other in pairwise(names)}
-"""Layer that reads the outputs of another layer directly, without pooling between them. The key is (network, name of
-the other layer).
+"""Name of the layer that reads the outputs of another layer directly, without pooling in between. The key is (network,
+name of the other layer).
 """
 FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
-"""Later layer whose inputs are assumed to have the same share of zeros as the outputs of the first layer, by (network,
-first layer). The assumption is needed if no measured layer reads these outputs directly. The inputs of a first layer
-are not compressed.
+"""(network, first layer of the network) -> later layer. The outputs of the first layer are assumed to have the same
+share of zeros as the inputs of the later layer, because no measured layer reads these outputs directly. The inputs of a
+first layer are not compressed.
 """
 SAMPLE = ("CONV1", "CONV3", "CONV4", "CONV5", "CONV1-1", "CONV1-2", "CONV4-2", "CONV4-3")
 """Layers of the sample in the package."""
@@ -73,16 +73,19 @@ DRAM_BYTES_PER_MS = 8 * 60e3
 CYCLES_PER_MS = 200e3
 UNITS = 168
 SMALLEST_SIZE = 1 / 24
-"""Size of the compressed data as a share of the plain data, if all elements are zero."""
+"""Size of the compressed data if all elements are zero, as a share of the plain data."""
 
 
 def zeros_of(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
-    """Shares of zeros in the inputs and final outputs of each layer, by (network, layer).
+    """Shares of zeros in the inputs and final outputs of each layer, by (network, layer). The first layer of a network
+    has no share of the inputs.
 
-    The set has the shares for inputs. If another layer reads the outputs of a layer directly, the share of these
-    outputs is that of the other layer's inputs. In all other cases, the share of the outputs is not published: pooling
-    follows the layer, or the set lacks the layer that reads the outputs. The share is then assumed to be that of the
-    inputs of the same layer. For the first layer of a network, the share of a later layer's inputs is taken (`FIRST`).
+    The measured set has the shares of the inputs. The share of the outputs is the input share of a layer that depends
+    on the case:
+
+    * another layer reads the outputs directly (`DIRECT`): this other layer
+    * first layer of a network: a later layer (`FIRST`)
+    * pooling follows, or the set lacks the next layer: the layer itself
     """
     share = {(row["network"], row["layer"]): row["zeros_in_ifmaps_pct"] / 100 for row in rows}
     found = {}
@@ -142,7 +145,7 @@ class _Layer:
         """Roofline of each quantity, if no tensor is compressed and all units are always busy.
 
         Each tensor moves once to or from the DRAM. In the buffer, each input counts once, and each output counts twice:
-        when it enters the buffer, and when it leaves. The power is that of the operations alone, with the energy of an
+        when it enters the buffer, and when it leaves. The power covers only the operations, with the energy of an
         operation from the hardware file.
         """
         shape, images = self.work.shape, self.work.images
@@ -163,9 +166,9 @@ class _Layer:
         """Lower bound of each quantity.
 
         Latencies: all units are always busy. Buffer: each input leaves the buffer at least once, and each output enters
-        it at least once. DRAM: each weight moves once, and inputs and outputs move once with the smallest size that the
-        compression allows. Power: only operations without a zero take energy, and they take the energy of the hardware
-        file.
+        the buffer at least once. DRAM: each weight moves once, and inputs and outputs move once with the smallest size
+        that the compression allows. Power: only operations without a zero take energy, and they take the energy of the
+        hardware file.
         """
         shape, images = self.work.shape, self.work.images
         size = {name: count * BITS / 8 for name, count in shape.elements(images).items()}

@@ -1,8 +1,8 @@
 """Conversion of the layers of Eyeriss v1 into layers, mappings and hardware files of tilewright.
 
-The file `eyeriss_v1_mappings.csv` has the shape and the mapping of each layer. The mappings of AlexNet are those of
-table III of the paper (Chen et al., IEEE JSSC 52(1), 2017). The mappings of VGG-16 are not published. They are chosen
-by `chosen_mapping`, and can differ from those of the chip.
+The file `eyeriss_v1_mappings.csv` has the shape and the mapping of each layer. The mappings of AlexNet are from table
+III of the paper (Chen et al., IEEE JSSC 52(1), 2017). The mappings of VGG-16 are not published. They are chosen by
+`chosen_mapping`, and can differ from the mappings of the chip.
 
 A unit computes one row of outputs from one row of a kernel and one row of inputs (row stationary). In a pass over the
 array, each unit processes `n` images, `q` channels and `p` kernels, and the array computes `e` rows of outputs. The
@@ -44,7 +44,7 @@ FILTER_SPAD, SUM_SPAD, INPUT_SPAD = 224, 24, 12
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of a convolution with square inputs. Channels and filters are those of one group, and the size of the input
+    """Shape of a convolution with square inputs. Channels and filters are counted for one group. The size of the input
     includes its padding.
     """
 
@@ -70,8 +70,8 @@ class Shape:
 
 @dataclass(frozen=True)
 class RowStationary:
-    """Row-stationary mapping of a layer. The letters are those of table III in the paper, explained at the top of this
-    module.
+    """Row-stationary mapping of a layer. The letters are from table III of the paper. The top of this module explains
+    them.
     """
 
     m: int
@@ -125,9 +125,10 @@ class EyerissWork:
         """Temporal loops, inner to outer, including loops of size 1.
 
         On the chip, a row of inputs slides through a unit, which has no room for the whole row. The cost model has no
-        sliding buffers, so the hardware file gives a unit room for the whole row. If no loop over images lies between
-        the row and the next kernels, the model would keep the row in the unit for these kernels. To prevent this, the
-        outermost part of the loop over the row is then a loop of its own, outside the memory of the unit.
+        sliding buffers, so the hardware file gives a unit room for the whole row. If no loop over images lies
+        between the loop over the row and the next loop over kernels, the model could keep the row in the unit for the
+        next kernels. To prevent this, the outermost part of the loop over the row is a separate loop outside the memory
+        of the unit.
         """
         shape, own = self.shape, self.mapping
         columns = shape.output
@@ -171,8 +172,8 @@ class EyerissWork:
 
     @property
     def boundaries(self) -> dict[str, tuple[int, ...]]:
-        """Boundaries of each operand: one number for each memory, innermost first. It is the number of loops in this
-        memory and in all memories inside it.
+        """Boundaries of each operand: one number for each memory, innermost first. The number counts the loops in this
+        memory and in all memories inside this memory.
         """
 
         def count(end: int) -> int:
@@ -186,8 +187,8 @@ class EyerissWork:
         }
 
     def layer(self, *, with_zeros: bool = True) -> Layer:
-        """Layer in the form of the cost model. Its channels and kernels are rounded up to whole passes; its rows of
-        outputs are not.
+        """Layer in the form of the cost model. Its channels and kernels are rounded up to whole passes. Its rows of
+        outputs are not rounded.
         """
         size = {"G": 1, "B": 1, "K": 1, "C": 1, "OY": 1, "OX": 1, "FY": 1, "FX": 1}
         for name, count in (*self.loops, *(loop for _, factors in self.unrolling for loop in factors)):

@@ -33,7 +33,7 @@ from tilewright_evidence.court.mapped_layer import LINKS
 
 OPTIONS = ExactParameters("energy", "free", time_budget_s=3600.0)
 """Options of the exact search: the least energy, as in the paper, and free boundaries between memories. A proof takes
-seconds; the time budget is large, so that also a busy machine proves each optimum.
+seconds. The time budget is large, so that each optimum is proven even on a busy machine.
 """
 
 

@@ -19,8 +19,8 @@ from tilewright_evidence.court.verdict import seen_groups
 
 PART_INCHES, WIDTH_INCHES = 3.1, 9.0
 SHOWN_ERROR = 1.0
-"""Largest absolute value of a relative error that plots show at its true position. Larger errors are drawn at the edge
-of the plot.
+"""Largest relative error, as an absolute value, that plots show at its true position. Larger errors are drawn at the
+edge of the plot.
 """
 
 

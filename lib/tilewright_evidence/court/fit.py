@@ -70,7 +70,7 @@ def loss(cases: Sequence[Case]) -> float:
 ROOFLINE_RANGES = ((0.02, 1.0), (0.02, 1.0), (1e-3, 1.0), (1e-3, 1.0))
 """Ranges (lowest, highest) of the four constants of a fitted roofline. The constants are the share of the peak, the
 share of the bandwidth, the cost of a call, and the cost of a layer. The cost of a call is a share of the median time of
-a call among the fitted rows. The cost of a layer is a share of the median time of a layer among these rows.
+a call among the fitted rows. The cost of a layer is a share of the median time of a layer among the fitted rows.
 """
 
 
@@ -79,10 +79,10 @@ def with_fitted_roofline(court_set: CourtSet, rows: Sequence[Prepared], cases: S
     estimate.
 
     The prediction is max(c / p, d / b) + n k + l. Here, c is the time at the peak, d is the time at full bandwidth, and
-    n is the number of calls. Up to four constants are fitted, in this order: the share p of the peak, the share b of
-    the bandwidth, the cost k of a call, and the cost l of a layer. If the estimate has fewer constants, the last ones
-    are left out. Costs that are left out are 0. The roofline is fitted to the same rows as the estimate, in the same
-    way. Cases without `Case.roofline_terms`, and cases of a device without fitted rows, are returned unchanged.
+    n is the number of calls. Four constants can be fitted, in this order: the share p of the peak, the share b of the
+    bandwidth, the cost k of a call, and the cost l of a layer. If the estimate has fewer than four constants, the last
+    ones are not fitted. A cost that is not fitted is 0. The roofline is fitted to the same rows as the estimate, in the
+    same way. Cases without `Case.roofline_terms`, and cases of a device without fitted rows, are returned unchanged.
     """
     found = list(cases)
     for device, constants in court_set.constants.items():
@@ -169,21 +169,22 @@ class Draws:
 
     part: str
     count: int
-    """Number of random draws that leave rows of this part for a median error."""
+    """Number of random draws with a median error for this part. A draw has no median error if no rows of the part are
+    left: rows with the origin of a drawn row do not count.
+    """
     low: float
     """10 % quantile of the median errors of the random draws."""
     middle: float
     high: float
     """90 % quantile of the median errors of the random draws."""
     worse: float
-    """Share of the draws whose median error is larger than that of the fit to the rows that `CourtSet.rule` chooses."""
+    """Share of the draws with a larger median error than the fit to the rows of `CourtSet.rule`."""
 
 
 def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:
-    """Spread of the median error over `count` fits, each to a random draw of rows. There is one result for each part of
-    a set; [] if nothing is fitted.
+    """Spread of the median error over `count` fits, one result for each part of the set. [] if nothing is fitted.
 
-    The size of a draw is the number of rows that `CourtSet.rule` chooses, or slightly less.
+    Each fit uses another random draw of rows. A draw has as many rows as `CourtSet.rule` chooses, or slightly fewer.
     """
     if not any(row.is_fitted for row in rows):
         return []

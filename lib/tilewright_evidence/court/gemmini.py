@@ -1,6 +1,6 @@
 """Set `gemmini-rtl`: cycles of Gemmini's RTL for given mappings, predicted by the cost model.
 
-The estimate is what the command `evaluate` gives for the mapping of a row and the hardware file of Gemmini.
+The estimate is the result of the command `evaluate` for the mapping of a row and the hardware file of Gemmini.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,8 +131,8 @@ class _Prepared:
 
     @cached_property
     def drawn_by(self) -> str | None:
-        """Layer as text, by which the rule of the set (`CourtSet.rule`) chooses rows. None for an array of another
-        size, because no constant is fitted to its rows.
+        """Text of the layer. From this text, the rule of the set (`CourtSet.rule`) decides whether constants are fitted
+        to the row. None if the array is not 16 x 16: constants are fitted only to rows of 16 x 16 arrays.
         """
         return _drawn_by(self.row)
 
@@ -147,8 +147,8 @@ class _Prepared:
 
     @cached_property
     def alone(self) -> float:
-        """Cycles that the cost model predicts without waiting for calls, commands and requests. The keys that describe
-        them are removed from the hardware file (`without_keys`).
+        """Cycles that the cost model predicts if the hardware file has no keys of calls, commands and requests
+        (`without_keys`).
         """
         return self.mapping.alone
 

@@ -1,7 +1,7 @@
 """Conversion of the rows in the set `gemmini-rtl` into layers, mappings and hardware files of tilewright, and a lower
 bound of the cycles for each row.
 
-The layer and the mapping of a row describe what Gemmini's driver runs for the mapping that the set gives. The rules
+The layer and the mapping of a row describe the program that Gemmini's driver runs for the mapping in the set. The rules
 come from the source code of the generator and of the driver (gemmini-dosa 67ca2f9, gemmini-rocc-tests 959b23f:
 LoopConv.scala, ExecuteController.scala):
 
@@ -11,7 +11,7 @@ LoopConv.scala, ExecuteController.scala):
 * For kernels of even size, the driver computes one more row and one more column of the output.
 * The tiles of matrix products are counted in blocks of 16 elements, at least one in each dimension. Each block becomes
   a block of the size of the array: on an array of 4 x 4, a tile of 32 elements runs as tiles of 8. The measurements
-  show this: their time is 125 cycles for each call only if the calls are counted in this way.
+  confirm this count: they take 125 cycles for each call.
 * With its own tiling, the driver first searches for the tile, on the host (`gemmini_tiles`).
 * Partial sums stay in the accumulators until the last step of the reduction.
 
@@ -55,12 +55,12 @@ SUM_BITS = 32
 COMMAND_LATENCY, CALL, LLC, DRAM = "command_latency_cycles", "call_cycles", "llc_latency_cycles", "dram_latency_cycles"
 STORE = "store_latency_cycles"
 PRODUCT_CALL, CANDIDATE = "product_call_cycles", "candidate_cycles"
-"""Names of the numbers that are fitted to measurements. Most are numbers of the hardware file. PRODUCT_CALL replaces
-CALL for matrix products, which have a driver program of their own. CANDIDATE is the time for each tile that the driver
-tries while it searches; the hardware file then has the time of the search as `start_cycles`.
+"""Names of fitted numbers that no hardware file contains. PRODUCT_CALL replaces CALL for matrix products, which have a
+separate driver program. CANDIDATE is the time for each tile that the driver tries in its search. The time of the whole
+search is `start_cycles` in the hardware file.
 """
 PRODUCT_CALL_CYCLES, CANDIDATE_CYCLES = 135, 631
-"""Fitted values of PRODUCT_CALL and CANDIDATE, which no hardware file has as they are."""
+"""Fitted values of PRODUCT_CALL and CANDIDATE, in cycles."""
 
 
 @cache
@@ -147,7 +147,8 @@ def gemmini_core(
     that replace fitted numbers. If `alone` is true, the file is used without the keys of calls, commands and requests
     (`without_keys`).
 
-    Equal numbers give the same object. Numbers that the program does not use are ignored, so they make no further core.
+    Calls with equal numbers return the same object. Numbers that the program does not use are ignored in this
+    comparison.
     """
     unread = {CALL if program.is_product else PRODUCT_CALL} | (set() if program.candidates else {CANDIDATE})
     if any(name in unread for name, _ in values):
@@ -305,8 +306,8 @@ def _pieces(size: int, step: int) -> list[int]:
 
 
 def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
-    """Number of tiles along the x axis (`axis` 0) or the y axis (`axis` 1) of the image, by the sizes of the tile
-    (`_Axis`). Input positions in the padding are not loaded, and `_Axis.loaded` does not count them.
+    """Tiles along the x axis (`axis` 0) or the y axis (`axis` 1) of the image: sizes of a tile (`_Axis`) -> number of
+    tiles with these sizes. `_Axis.loaded` does not count input positions in the padding, because they are not loaded.
     """
     output, kernel = (("OX", "FX"), ("OY", "FY"))[axis]
     stride, inputs = work.stride[axis], work.inputs[axis]

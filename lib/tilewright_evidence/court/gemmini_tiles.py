@@ -1,8 +1,8 @@
 """Search of Gemmini's driver for the tile of a convolution, and the number of tiles that it tries.
 
-The driver searches on the host before it issues the first call, each time that it runs a layer. The search is the one
-of `tiled_conv_auto` in the driver (gemmini-rocc-tests 959b23f, gemmini.h), restated. The driver was compiled for a
-scratchpad of 256 KB and accumulators of 64 KB, each used in two halves.
+For each layer, the driver searches on the host before it issues the first call. This module restates the search of
+`tiled_conv_auto` in the driver (gemmini-rocc-tests 959b23f, gemmini.h). The driver was compiled for a scratchpad of 256
+KB and accumulators of 64 KB, each used in two halves.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ def driver_tile(size: Mapping[str, int], stride: int) -> tuple[dict[str, int], i
     """Pair (tile that the driver chooses for a convolution, number of tiles that it tries).
 
     The driver begins with the whole layer. It shrinks the longest dimension until the tile fits: channels by whole
-    blocks, other dimensions by one. Columns stay at one block as long as there are rows to shrink. Then it grows
-    columns, and at last all dimensions in turn, by one each time, until nothing can grow.
+    blocks, other dimensions by one. Columns are not shrunk below one block as long as rows can be shrunk. The driver
+    then grows the columns. At last, it grows all dimensions in turn, by one each time, until no dimension can grow.
     """
     tile = {name: size[name] for name in TILED}
     tried = 0
@@ -57,8 +57,8 @@ def _shrunk(name: str, size: int) -> int:
 
 
 def _fits(tile: Mapping[str, int], stride: int) -> bool:
-    """True if a half of the scratchpad holds the inputs and weights of a tile, and a half of the accumulators its
-    outputs.
+    """True if a tile fits: its inputs and weights into a half of the scratchpad, and its outputs into a half of the
+    accumulators.
     """
     # The driver counts a whole stride for the last output, too.
     rows, columns = (tile[o] * stride + tile[f] - 1 for o, f in (("OY", "FY"), ("OX", "FX")))

@@ -34,12 +34,12 @@ BF16_BYTES = 2
 WEIGHT_BYTES = {"bf16": 2, "fp8": 1}
 LARGEST_PART = 0.5
 OVERLAP = 3
-"""Exponent by which the times of several parts of the machine add up: the time of all parts is the root, of this
-degree, of the sum of the powers of their times. With the exponent infinity, the longest time would hide all others.
+"""Exponent p by which the times t of parts of the machine are combined: the time of all parts is (sum of t^p)^(1/p).
+With an infinite exponent, the longest time would hide all others.
 """
 QUANTISED_BYTES = 5
-"""Bytes that move for each input that is quantised: a first pass reads two bytes to find the scale. A second pass reads
-two bytes again, and writes one.
+"""Bytes that move for each quantised input: a first pass reads two bytes to find the scale. A second pass reads two
+bytes again, and writes one.
 """
 
 
@@ -76,8 +76,8 @@ def gpus() -> dict[str, Gpu]:
 class Product:
     """Matrix product with the numbers that determine its time.
 
-    Its arrays have the shape (choices,): one element for each combination of a tile size and a number of parts into
-    which the sum over k is split.
+    Its arrays have the shape (choices,). A choice is a combination of a tile size and a number of parts into which the
+    sum over k is split.
     """
 
     gpu: Gpu
@@ -102,7 +102,7 @@ class Product:
     """
     sum_bytes: np.ndarray
     """Bytes of partial sums, written and read together, as an array of shape (choices,); 0 for a choice that does not
-    split the sum over k. A choice that splits the sum has one more launch: that of the kernel that adds the sums.
+    split the sum over k. If a choice splits the sum, a further kernel is launched, which adds the partial sums.
     """
 
     @cached_property
@@ -154,7 +154,7 @@ def product(gpu: Gpu, kind: str, m: int, n: int, k: int) -> Product:
     """Product of an m x k matrix and a k x n matrix.
 
     `kind` is `fp8` or `bf16`. For `fp8`, the inputs are first quantised from bf16, and the sum over k is never split,
-    because the scaled products of CUTLASS have no such kernel. The rates of bf16 are also those of fp16.
+    because CUTLASS has no split kernel for scaled products. The rates of bf16 are also those of fp16.
     """
     tile_m, tile_n, split = (np.array(one, dtype=float) for one in zip(*_choices(k, kind), strict=True))
     element = WEIGHT_BYTES[kind]

@@ -1,8 +1,8 @@
-"""Reading of attention on GPUs: fused kernels that compute tiles of scores and never write the scores to memory.
+"""Work of attention on GPUs in fused kernels, which compute tiles of scores and never write the scores to memory.
 
-A kernel cuts the new tokens of a sequence into tiles of query rows, and the keys into tiles of keys. A thread block has
-one head of one tile of query rows, and computes all tiles of keys that these rows see, one after the other. A tile
-with fewer rows or keys takes as long as a full one. Decoding has one row, and is therefore slow in a kernel for many
+A kernel cuts the new tokens of a sequence into tiles of query rows, and the keys into tiles of keys. A thread block
+handles one head of one tile of query rows. It computes all tiles of keys that these rows see, one after the other. A
+tile with fewer rows or keys takes as long as a full tile. Decoding has only one row, so it is slow in a kernel for many
 rows. A multiprocessor runs one thread block at a time.
 """
 
@@ -17,11 +17,13 @@ from tilewright_evidence.court.gpu import LARGEST_PART, Gpu, added_up
 
 ELEMENT_BYTES = 2
 OPERATIONS = 4
-"""Operations for a score and an element of a head: a multiplication and an addition in each of two products."""
+"""Number of operations for one score and one element of a head. There are two matrix products, each with a
+multiplication and an addition.
+"""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Numbers of parts into which a kernel can cut the keys of a sequence."""
 KERNEL = "kernel_us"
-"""Name of the time of a call without the work of its thread blocks."""
+"""Name of a constant: the time that a call takes in addition to the work of its thread blocks."""
 MEANINGS = (
     ("tensor_share", "", "share of the peak that a thread block reaches in a tile of scores", 0.05, 1.0),
     ("block_us", "us", "time to begin and end a thread block", 0.2, 10.0),
@@ -31,21 +33,23 @@ MEANINGS = (
 
 @dataclass(frozen=True)
 class AttentionKernel:
-    """Kernel of attention, as a framework has it."""
+    """Kernel of attention in a framework."""
 
     rows: int
     """Query rows of a tile."""
     keys: int
     """Keys of a tile."""
     most_packed: int = 1
-    """Largest number of query heads that share keys and can share a tile; the heads of a larger group share no tile."""
+    """Largest number of query heads with common keys that are packed into one tile. If more heads have the same keys,
+    each tile has queries of one head.
+    """
     splits: bool = False
     """True if the kernel can cut the keys of a sequence into parts, which thread blocks compute at the same time. A
     second kernel then adds the parts.
     """
     has_heads_outermost: bool = False
-    """True if all thread blocks of a head run before those of the next head. Heads that share keys then do not run at
-    the same time if there are many sequences, and read the keys from the DRAM several times.
+    """True if all thread blocks of a head run before those of the next head. With many sequences, heads that share keys
+    then run at different times, and read the keys from the DRAM several times.
     """
 
 
@@ -65,26 +69,26 @@ class HeadsOfCall:
 
 @dataclass(frozen=True)
 class AlikeSequences:
-    """Sequences of a call that are alike."""
+    """Sequences of a call that count as equal."""
 
     count: int
     new_tokens: int
-    """Tokens of a sequence whose attention is computed."""
+    """Number of tokens of a sequence whose attention is computed in this call."""
     tokens: float
-    """All tokens of a sequence, the new ones included. It is the mean over the sequences, if the source has only their
-    sum.
+    """Number of all tokens of a sequence, including the new tokens. If the source has only the sum over the sequences,
+    it is the mean.
     """
 
     def pairs(self) -> float:
-        """Pairs of a new token and a token that it sees, in all sequences."""
+        """Number of pairs of a new token and a token that it sees, in all sequences."""
         seen = self.new_tokens * (self.tokens - self.new_tokens) + self.new_tokens * (self.new_tokens + 1) / 2
         return self.count * seen
 
 
 @dataclass(frozen=True)
 class AttentionPart:
-    """Attention of sequences that are alike, with the numbers that determine its time. Its arrays have the shape
-    (choices,): one element for each number of parts into which the keys can be cut.
+    """Attention of sequences that count as equal, with the numbers that determine its time. Its arrays have the shape
+    (choices,). A choice is a number of parts into which the keys are cut.
     """
 
     flops: float
@@ -95,7 +99,7 @@ class AttentionPart:
     reads: float
     """Number of times that keys and values come from the DRAM."""
     waves: np.ndarray
-    """Thread blocks that one multiprocessor runs one after the other."""
+    """Number of thread blocks that one multiprocessor runs one after the other."""
     tiles: np.ndarray
     """Tiles of scores that one multiprocessor computes one after the other."""
     is_split: np.ndarray
@@ -118,7 +122,7 @@ class AttentionPart:
 
 
 def attention_part(gpu: Gpu, heads: HeadsOfCall, kernel: AttentionKernel, alike: AlikeSequences) -> AttentionPart:
-    """Attention of `alike` sequences. With less than one token each, no thread block has work."""
+    """Attention of the sequences `alike`. If they have less than one token each, no thread block has work."""
     is_packed = alike.new_tokens == 1 and 1 < heads.group <= kernel.most_packed
     row_tiles = ceil(alike.new_tokens / kernel.rows)
     history = alike.tokens - alike.new_tokens
@@ -179,7 +183,7 @@ class AttentionCall:
 
     def microseconds(self, constants: Values) -> tuple[float, str]:
         """Pair (time of the call in us, name of the part of the machine that limits it). The name is `kernel` if the
-        time of the call without its blocks is more than the share LARGEST_PART.
+        time of the call without its thread blocks is more than the share LARGEST_PART of the time.
         """
         found = [part.seconds(self.gpu, constants) for part in self.parts]
         total = constants[KERNEL] + 1e6 * sum(seconds for seconds, _ in found)

@@ -1,7 +1,8 @@
 """Sets of measurements `llmservingsim_attention` and `aiconfigurator_attention`: attention of language models.
 
-On GPUs, the estimate is the reading of `gpu_attention`. On the TPU, it is that of attention in the set `tpu-v6e`. The
-rates of DRAM and launches are those of matrix products on the same device; what a kernel of a framework adds is fitted.
+On GPUs, `gpu_attention` gives the estimate. On the TPU, the estimate is made as for attention in the set `tpu-v6e`. The
+constants for DRAM and launches come from matrix products on the same device. The further constants of a kernel are
+fitted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,9 +75,9 @@ OLD, NEW = "v0", "v1"
 different kernels.
 """
 NO_SPLITS: Mapping[str, AttentionKernel] = {"rtx_a6000": AttentionKernel(128, 32), "rtx_3090": AttentionKernel(128, 32)}
-"""Kernel of the old profiler, by GPU; OTHER_NO_SPLITS for other GPUs. Each query head reads its keys itself, and no
-sequence is cut. The measured times show how many keys a tile has: times grow in steps of 32 keys on the A6000, and of
-64 on the H100.
+"""Kernel of the old profiler, by GPU; OTHER_NO_SPLITS for other GPUs. Each query head reads its keys separately, and no
+sequence is cut. The measured times show how many keys a tile has: times grow in steps of 32 keys on the A6000, and in
+steps of 64 keys on the H100.
 """
 OTHER_NO_SPLITS = AttentionKernel(128, 64)
 MIXED = AttentionKernel(64, 64, has_heads_outermost=True)
@@ -98,9 +99,9 @@ CONFIGURATOR_FITTED = {
     "h100, prefill": (0.51, 4.47, 12.3),
     "h100, decode": (0.0923, 2.67, 6.87),
 }
-"""Fitted values of the constants, in the order of `gpu_attention.MEANINGS`. In LLMServingSim, the time of a call is
-that of a launch. In TensorRT-LLM, further kernels belong to a call, so its time is fitted. There, the kernel for
-prompts and the kernel for decoding have constants of their own.
+"""Fitted values of the constants, in the order of `gpu_attention.MEANINGS`. In LLMServingSim, the time of a call is the
+time of a launch. In TensorRT-LLM, the time of a call is fitted, because further kernels belong to the call. In
+TensorRT-LLM, prompts and decoding have separate kernels with separate constants.
 """
 NOT_TAKEN = ("b200_sxm", "b60", "h200_sxm", "l40s")
 """Systems of AIConfigurator whose rows are left out, because no other set has a hardware file for them."""

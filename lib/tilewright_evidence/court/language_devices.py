@@ -1,7 +1,7 @@
-"""Devices that ran operators of language models, and what is known of them from other sets.
+"""Devices that ran operators of language models, with their constants from other sets.
 
 Several sets have rows of the same device, each with another spelling of its name. The constants of A100, H100 and TPU
-are those of the sets `gpu-gemm` and `tpu-v6e`: no row of another set is used to fit them.
+are those of the sets `gpu-gemm` and `tpu-v6e`. No row of another set is used to fit these constants.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,10 +31,10 @@ GPU_NAMES: Mapping[str, str] = {
 }
 """Names in the hardware file `gpus.yaml`, by spelling in the rows (in lower case, letters and digits only)."""
 TPU_SPELLING = "tpuv6e"
-"""Beginning of each spelling of the TPU in the rows. A number of chips can follow."""
+"""Beginning of each spelling of the TPU in the rows. The rest of a spelling can give the number of chips."""
 STAND_INS: Mapping[str, str] = {"rtx_3090": "rtx_4090"}
-"""Device without rows for a fit -> device whose constants it takes. Both devices add sums of 32 bits at half the rate
-of other cards, so that power and the supply of data limit their tensor cores less.
+"""Device without rows for a fit -> device whose constants are used in place of fitted constants. Both devices add sums
+of 32 bits at half the rate of other cards, so their tensor cores are limited less by power and by the supply of data.
 """
 DTYPES = ("fp16", "bf16", "bf16?", "bfloat16")
 """Data types in the rows; a question mark means that the source does not state the type. All have 16 bits."""
@@ -55,7 +55,7 @@ def values_of(device: str, fitted: Mapping[str, Values]) -> Values:
 @cache
 def known_roofline(device: str) -> FittedRoofline | None:
     """Roofline of a device with constants that are fitted to the rows of `gpu-gemm` or `tpu-v6e`, in us; None for other
-    devices. All rows to which constants are fitted are in the samples.
+    devices. The samples of the two sets contain all rows to which the constants are fitted.
     """
     for court_set in (GPU, TPU):
         if device in court_set.constants:
@@ -70,7 +70,9 @@ def _roofline_of(court_set: CourtSet, device: str) -> FittedRoofline | None:
 
 
 def known_time(device: str, terms_us: Sequence[float]) -> float | None:
-    """Prediction of `known_roofline` in us for the terms of a roofline in us; None if there is no such roofline."""
+    """Time in us that the roofline of `known_roofline` predicts; None if there is no roofline for the device.
+    `terms_us` are the terms of the roofline in us.
+    """
     roofline = known_roofline(device)
     # Shares have no unit. The costs are 0 for the TPU, whose set counts in ns.
     return None if roofline is None else roofline.time(terms_us)

@@ -1,8 +1,8 @@
 """Sets of measurements `vidur_layers`, `llmservingsim_layers` and `llmcompass`: matrix products of language models.
 
-On GPUs, the estimate is that of the set `gpu-gemm`, with the same hardware file, and with the same constants of A100
-and H100. On the TPU, it is that of the set `tpu-v6e`: what the command `evaluate` gives. No constant of these three
-devices is fitted here. The other GPUs have constants of their own, which are fitted by the rule of the set.
+On GPUs, the estimate is that of the set `gpu-gemm`, with the same hardware file. On the TPU, the estimate is that of
+the set `tpu-v6e`: the result of the command `evaluate`. The constants of A100, H100 and the TPU are those of the two
+sets, and are not fitted here. The constants of the other GPUs are fitted by the rule of the set.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ from tilewright_evidence.court.tpu import ON_CHIP, OWN, UP_DOWN, TpuProduct
 
 VIDUR_NAME, SERVING_NAME, COMPASS_NAME = "vidur_layers", "llmservingsim_layers", "llmcompass"
 SHARE = 6
-"""Number of hundredths of the rows to which constants are fitted, on devices with constants of their own. It is that of
-the set `gpu-gemm`.
+"""Percentage of the rows of a device that are used to fit its constants, if it has fitted constants. The set `gpu-gemm`
+has the same percentage.
 """
 NUMBER = (float, type(None))
 VIDUR_COLUMNS: dict[str, type | tuple[type, ...]] = {
@@ -49,12 +49,12 @@ itself. The other sets do not measure this time.
 """
 TPU_OPERATORS = ("o_proj", "down_proj")
 TPU_LEAST_TOKENS = 256
-"""Least number of tokens of a row of the TPU. Rows with fewer tokens, and rows of other operators than TPU_OPERATORS,
-are left out: it is not known which products they contain.
+"""Least number of tokens in a row of the TPU. Rows with fewer tokens are left out, and so are rows of operators that
+are not in TPU_OPERATORS: it is not known which products these rows contain.
 """
 TPU_MOST_FUSED_TOKENS = 312
-"""Largest number of tokens for which the compiler of the TPU counts the product `up_proj` as a part of `down_proj`. The
-set `tpu-v6e` has the rows that show this.
+"""Largest number of tokens for which a row `down_proj` of the TPU also contains the product `up_proj`, because the
+compiler fuses the two products. The set `tpu-v6e` has the rows that show this.
 """
 VIDUR_FITTED = {"a40": (1.75, 0.802, 0.79, 1.07)}
 SERVING_FITTED = {
@@ -66,7 +66,7 @@ SERVING_FITTED = {
 It takes the constants of the RTX 4090.
 """
 BOOSTED, MOST_BOOST = ("rtx_3090", "rtx_4090"), 1.05
-"""Cards whose clock rises above the published boost clock, and the largest factor by which it does."""
+"""BOOSTED: cards whose clock rises above the published boost clock. MOST_BOOST: largest ratio of the two clocks."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class MeasuredProduct:
     inputs: int
     measured_us: float
     flag: str
-    """Reason for which the source doubts the measurement; '' if it does not."""
+    """Reason why the source doubts the measurement; '' if it does not."""
 
     @property
     def sizes(self) -> str:
@@ -106,8 +106,8 @@ class _GpuLayer:
 
     @property
     def drawn_by(self) -> str | None:
-        """Sizes of the product as text, which decide whether constants are fitted to the row. None if its device has no
-        constants of its own.
+        """Sizes of the product, as text. This text decides whether constants are fitted to the row. None if no
+        constants are fitted to rows of the device.
         """
         return self.layer.sizes if self.device in self.fitted else None
 
@@ -143,12 +143,12 @@ class _GpuLayer:
 
 
 def is_fitted(layer: MeasuredProduct, salt: str, fitted: Mapping[str, Sequence[float]]) -> bool:
-    """True if constants are fitted to this layer. `fitted` has the devices with constants of their own."""
+    """True if constants are fitted to this layer. `fitted` has the devices with fitted constants."""
     return layer.device in fitted and in_hundred(layer.sizes, salt) < SHARE
 
 
 def _explained(layer: MeasuredProduct, one: Product | None = None) -> str:
-    """Reason for which a measurement can be below its bound; '' if none is known. `one` is the product of a GPU."""
+    """Reason why a measurement can be below its bound; '' if none is known. `one` is the product of a GPU."""
     if layer.device in BOOSTED and one is not None and layer.measured_us > one.roofline_terms[0] / MOST_BOOST:
         return "the clock of the card rises above the published boost clock"
     return f"the source marks the row: {layer.flag}" if layer.flag else ""
@@ -165,7 +165,7 @@ class _TpuLayer:
 
     @property
     def product(self) -> TpuProduct:
-        """The same row in the form of the set `tpu-v6e`, with times in ns."""
+        """This row in the form of the set `tpu-v6e`, with times in ns."""
         layer = self.layer
         fused = UP_DOWN if layer.tokens <= TPU_MOST_FUSED_TOKENS else OWN
         names = ("op", "m", "n", "k", "contents", "time_ns")
@@ -208,9 +208,9 @@ def _checked(row: Mapping[str, Any], names: Sequence[str], devices: Collection[s
 def layers_of(
     files: Sequence[Path], columns: Mapping[str, Any], names: Sequence[str], devices: Collection[str]
 ) -> list[MeasuredProduct]:
-    """Matrix products in the files. `names` are the columns with operator, inputs, outputs and time. Rows without
-    sizes are not matrix products, and are left out. So are rows of the TPU whose contents are not known. Raises
-    InputError if there are mistakes in the files.
+    """Matrix products in the files. `names` are the columns with operator, inputs, outputs and time. Two kinds of rows
+    are left out: rows without sizes, because they are not matrix products, and rows of the TPU with unknown contents.
+    Raises InputError if there are mistakes in the files.
     """
     operator, inputs, outputs, time = names
     found = [
@@ -253,8 +253,8 @@ def _preparer(
     fitted: Mapping[str, Sequence[float]],
     others: Sequence[str],
 ) -> Callable[[Sequence[Path]], list[_GpuLayer | _TpuLayer]]:
-    """Function that reads the rows of a set (`CourtSet.prepare`). `others` are the devices without constants of their
-    own in this set.
+    """Function that reads the rows of a set (`CourtSet.prepare`). `others` are the devices whose constants are not
+    fitted in this set.
     """
 
     def prepare(files: Sequence[Path]) -> list[_GpuLayer | _TpuLayer]:

@@ -1,7 +1,7 @@
-"""`python -m tilewright_evidence.court.make_sample FOLDER`: writes the samples of the package from the full sets.
+"""Write the samples of the package from the full sets: `python -m tilewright_evidence.court.make_sample FOLDER`.
 
-A sample has all rows to which constants are fitted. It also has a fixed number of other rows from each part of the set:
-those with the smallest hashes.
+A sample has all rows to which constants are fitted. From each part of the set, it also has a fixed number of other
+rows: those with the smallest hashes.
 """
 
 import json
@@ -73,7 +73,7 @@ def _write_language_samples(folder: Path) -> None:
 
 
 def _numbers_of(row: JsonObject) -> JsonObject:
-    """Columns of a row of XDNA that the comparison reads. In them, whole numbers have no decimal point."""
+    """Columns of a row of XDNA that the comparison reads. Whole numbers in these columns have no decimal point."""
     values = {name: row[name] for name in xdna.COLUMNS}
     return {name: int(one) if isinstance(one, float) and one.is_integer() else one for name, one in values.items()}
 
@@ -83,9 +83,9 @@ def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[JsonObje
 
 
 def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int = OF_EACH_PART) -> list[dict[str, Any]]:
-    """Rows of a sample, in the order of `rows`. They are all rows to which constants are fitted, and up to `each` other
-    rows from each part of the set: the rows with the smallest hashes. `is_fitted` and `part_of` are functions of a row;
-    `part_of` returns the part that contains the row.
+    """Rows of a sample, in the order of `rows`. The sample has all rows to which constants are fitted. From each part
+    of the set, it also has up to `each` other rows: those with the smallest hashes. `is_fitted` and `part_of` are
+    functions of a row; `part_of` returns the part that contains the row.
     """
     others = defaultdict(list)
     for place, row in enumerate(rows):

@@ -59,8 +59,8 @@ def without_keys(document: YamlTable) -> YamlTable:
 def with_times(core: Core, document: YamlTable) -> Core:
     """Copy of a core with the times of calls, commands and requests that a hardware file gives.
 
-    The hardware file `document` must not differ from that of `core` in anything but the values of these times. A fit
-    tries thousands of values, and a whole file takes a hundred times as long to read and to check.
+    The hardware file `document` must be equal to the file of `core`, except for the values of these times. A fit tries
+    thousands of values; reading and checking a whole file each time would take a hundred times as long.
     """
 
     def timed(figures: Figures, entry: YamlTable) -> Figures:
@@ -106,8 +106,8 @@ class MappedLayer:
         """Terms of the latency on `core`, in cycles, by name, as `evaluate` computes them. Raises MappingError if the
         mapping does not fit.
 
-        `core` must not differ from `bare` except in the times of calls, commands and requests. `self.problem` does not
-        depend on these times, so it is prepared only once, although a fit evaluates each mapping for hundreds of cores.
+        `core` can differ from `bare` only in the times of calls, commands and requests. `self.problem` does not depend
+        on these times. It is therefore prepared only once, although a fit evaluates each mapping for hundreds of cores.
         """
         if self._latest and self._latest[0] is core:
             return dict(self._latest[1])
@@ -119,8 +119,8 @@ class MappedLayer:
 
     @cached_property
     def _latest(self) -> list[Any]:
-        """Core and terms of the last call of `parts`; empty before it. A fit asks for one core many times in turn: once
-        for each value of a constant on which the core does not depend.
+        """Core and terms of the last call of `parts`; empty before the first call. The result is stored, because a fit
+        calls `parts` many times in turn for one core: once for each value of a constant that does not change this core.
         """
         return []
 

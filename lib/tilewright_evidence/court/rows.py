@@ -33,8 +33,8 @@ def read_rows(
 
     `needed` has the allowed types of the value at each key that a row must have. A dotted key, such as `layer.K`, is a
     key of a nested object. In CSV files, cells of keys with a numeric type become numbers, and empty cells become None.
-    `check` returns the mistakes in a row whose values have allowed types; their
-    places are added here. Raises InputError with the first twenty mistakes, and with the number of further mistakes.
+    `check` returns the mistakes in a row whose values have allowed types; this function adds the places of the
+    mistakes. Raises InputError with the first twenty mistakes, and with the number of further mistakes.
     """
     problems: list[Problem] = []
     rows = []

@@ -109,8 +109,8 @@ def _drawn_by(row: Mapping[str, Any]) -> str | None:
 
 
 def _group(row: Mapping[str, Any]) -> str:
-    """Origin of a row: sizes of the product per core, format, fidelity, and who chose the tiles. Rows of different
-    chips, grids and reports can have the same origin.
+    """Origin of a row: sizes of the product per core, format, fidelity, and source of the tiles (by hand or by the
+    library). Rows of different chips, grids and reports can have the same origin.
     """
     base = row["m"] // row["grid_y"], row["k"] // row["grid_x"], row["n"] // row["grid_x"]
     return f"{row['config']} {base[0]}x{base[1]}x{base[2]} {row['dtype']} {row['fidelity']}"
@@ -174,8 +174,8 @@ class _Product:
 
     @cached_property
     def least_times(self) -> tuple[float, float]:
-        """Pair (computing time, DRAM time), in ns. The computing time is that at the peak performance of the cores
-        that the program uses. The DRAM time is the time to move each operand in the DRAM once, at the full bandwidth.
+        """Pair (computing time, DRAM time), in ns. The computing time assumes the peak performance of the cores that
+        the program uses. The DRAM time is the time to move each operand in the DRAM once, at the full bandwidth.
         """
         row, document = self.row, written_document(self.device)
         m, k, n = row["m"], row["k"], row["n"]
@@ -207,7 +207,7 @@ class _Product:
 
     def _judged(self, parts: Mapping[str, float], width: float) -> Judged | None:
         """Prediction of the cost model; None for a row that is not traced, because its time includes the start of the
-        program by the host. `width` is that of the port from L1 to the registers, in bits a cycle.
+        program by the host. `width` is the width of the port from L1 to the registers, in bits per cycle.
         """
         if self.row["trace"] != "True":
             return None

@@ -1,7 +1,7 @@
 """Conversion of matrix products on Tenstorrent chips into layers, mappings and hardware files of tilewright.
 
 A chip is described as one array. Its first two sides are the rows and columns of cores; its other sides are the
-multipliers of a core. A memory that serves the first two sides sends the same data to many cores in one transfer
+multipliers of a core. A memory that serves the first two sides sends equal data to many cores in one transfer
 (multicast).
 
 The program of the measurements fixes the mapping of a product:
@@ -94,7 +94,9 @@ def written_document(device: str) -> YamlTable:
 
 @cache
 def _written_shards() -> YamlTable:
-    """Description of the memory that stands for the L1 memories of all cores together, by device."""
+    """Description of a memory for each device, by name of the device. This one memory stands for the L1 memories of all
+    cores.
+    """
     document: YamlTable = yaml.safe_load((DATA / "hardware" / "tenstorrent_shards.yaml").read_text())
     return document
 
@@ -168,7 +170,7 @@ def tenstorrent_core(
 
 @cache
 def _written_blocks() -> dict[tuple[str, int, int, int], tuple[int, int, int]]:
-    """Numbers of blocks in the program of the measurements, by (format, m, k, n). The sizes m, k and n are those of the
+    """Numbers of blocks in the program of the measurements, by (format, m, k, n). The sizes m, k and n describe the
     part of a product on one core. For other sizes, a core has one block, and the reduction has one step for each column
     of cores.
     """
@@ -204,8 +206,8 @@ def _subblock(rows: int, columns: int, *, one_row: bool) -> tuple[int, int]:
 
 
 def default_plan(device: str, sizes: tuple[int, int, int], grid: tuple[int, int], dtype: str) -> tuple[GridPlan, Place]:
-    """Plan that the library chooses for a product of sizes (m, k, n) on a grid (columns, rows), and the place of the
-    data: all operands lie in the DRAM.
+    """Pair (plan, place of the data). The library chooses this plan for a product of sizes (m, k, n) on a grid
+    (columns, rows). All operands lie in the DRAM.
     """
     (m, k, n), (columns, rows) = (tuple(size // TILE for size in sizes)), grid
     if m <= DEFAULT_BLOCK < n:
@@ -254,8 +256,8 @@ def _fits(device: str, rows: int, columns: int, depth: int, dtype: str) -> bool:
 
 @cache
 def mapping_of(device: str, plan: GridPlan, place: Place, fidelity: str, width: float) -> MappedLayer:
-    """Mapping of a product with the blocks of `plan`. The hardware file is that of `device` for the memories of
-    `place`. `width` is the width of the port from L1 to the registers, in bits per cycle.
+    """Mapping of a product with the blocks of `plan`. The core comes from the hardware file of `device`, with the
+    memories and the format of `place`. `width` is the width of the port from L1 to the registers, in bits per cycle.
     """
     _, _, depth, high, wide = written_document(device)["operational_array"]["sizes"]
     lanes = depth // PASSES[fidelity]

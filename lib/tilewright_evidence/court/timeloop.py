@@ -5,14 +5,14 @@ The architectures have four memories: a register for a weight in each multiplier
 scratchpad, and DRAM. K is unrolled over the columns, C over the rows. The rules are taken from Timeloop (Parashar et
 al., ISPASS 2019; its nest analysis and buffers):
 
-* The loops above the memory of a tile determine how often the tile is moved. Only two kinds of them count: the
-  innermost loop that changes the tile, and all loops outside it. The number of moves is the product of their sizes. If
-  the window of the inputs slides, only new inputs are moved: see `_InputFills`.
+* The loops above the memory of a tile determine how often the tile is moved. Only two kinds of these loops count: the
+  innermost loop that changes the tile, and all loops outside this loop. The number of moves is the product of their
+  sizes. If the window of the inputs slides, only new inputs are moved: see `_InputFills`.
 * The first partial sum of an output is not read back. For the energy, DRAM moves complete blocks of 64 words, and the
   scratchpad moves complete rows. The words of each operand and direction are rounded up separately.
 * A memory that needs more words per cycle than its bandwidth slows down all parts of the machine: cycles = ceil(n / s).
-  Here, n is the product of the sizes of all temporal loops. For each memory, the ratio of its bandwidth to the words
-  per cycle that it needs is computed; s is the smallest of these ratios, and at most 1. Numbers are added in the same
+  Here, n is the product of the sizes of all temporal loops. Each memory has a ratio: its bandwidth divided by the words
+  per cycle that it needs. The number s is the smallest of these ratios, and at most 1. Numbers are added in the same
   order as in Timeloop, because the last bit of a floating-point sum can change the result by a cycle.
 
 The energy to read or write one byte of a memory on the chip is (97 + 5 x size of the memory in KiB) / 199 pJ. This
@@ -122,8 +122,8 @@ def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> 
     """Number of times that a memory gets a new tile of an operand. `relevant` are the loop dimensions that change the
     tile.
 
-    The number is a product of sizes of loops above the memory: the size of the innermost loop that changes the tile,
-    times the sizes of all loops outside this loop. If no loop changes the tile, the number is 1.
+    The number is a product of sizes of loops above the memory. These loops are the innermost loop that changes the
+    tile, and all loops outside this loop. If no loop changes the tile, the number is 1.
     """
     above = [(name, size) for loops in temporal[memory + 1 :] for name, size in loops if size > 1]
     first = next((place for place, (name, _) in enumerate(above) if name in relevant), len(above))
@@ -139,8 +139,8 @@ class _InputFills:
     * A step along several axes, or longer than the tile, sends the complete tile.
     * Any other step, which can also be zero, is compared with the previous step. If the two are equal, only the data
       outside the previous tile are sent. If they differ, the complete tile is sent.
-    * After the first tile, and after a step that sends the complete tile, the next step is not compared: it is treated
-      like an equal step.
+    * After the first tile, and after a step that sends the complete tile, the next step is not compared. It counts as
+      equal to the previous step.
     """
 
     def __init__(self, layer: Mapping[str, int], sizes: Mapping[str, int], loops: Loops) -> None:
@@ -204,7 +204,8 @@ def cycles(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> int:
 
 
 def rates(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> Iterator[tuple[str, float, float]]:
-    """Triples (memory, words per cycle that it has to move if the array never waits, words per cycle that it can move).
+    """Triples (memory, needed words per cycle, available words per cycle). With the needed words per cycle, the array
+    never waits.
 
     The numbers of words are added in the same order as in Timeloop, so that rounding errors are equal. For the
     accumulators, the numbers are for one column.
@@ -346,8 +347,8 @@ def last_digit(value: float) -> float:
     """Step of the last nonzero digit of `value`, an energy in pJ. For 123,400 pJ, it is 100 pJ. It is at least 1 pJ,
     and is increased by a millionth as a margin for rounding.
 
-    The source prints energies in uJ with six digits. If such an energy is given in pJ, the digits that were not printed
-    are zeros at its end.
+    The source prints energies in uJ with six digits. In pJ, such an energy has zeros in place of the digits that were
+    not printed.
     """
     digits, unit = round(value), 1.0
     while digits and digits % 10 == 0:

@@ -1,8 +1,8 @@
 """Set of measurements `tpu-v6e`: matrix products and attention of Llama-3.1-8B on one TPU v6e.
 
-The estimate of a product is what the command `evaluate` gives for its mapping (`tpu_mapping`) and the hardware file of
-the chip. Some rows have the name of one operator, but measure other operators or more operators
-(docs/accuracy.md#measurements-by-others). The estimate of attention is the larger of two times: the time to compute and
+The estimate of a product is the result of the command `evaluate` for its mapping (`tpu_mapping`) and the hardware file
+of the chip. Some rows have the name of one operator, but measure other operators or several operators
+(docs/accuracy/measurements.md). The estimate of attention is the larger of two times: the time to compute and
 the time to move the data. This estimate does not use the cost model, because two of the four steps of attention are not
 matrix products.
 """
@@ -50,7 +50,7 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
 )
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
 CERTAIN = ("products", "weights on chip")
-"""Parts of the set in which the name of a row says which products were measured."""
+"""Parts of the set in which the name of a row determines the measured products."""
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
 """Number of bytes that are moved for one attention score. The score is written and read in 32 bits. The probability
@@ -205,13 +205,13 @@ class TpuProduct:
             roofline_terms=(computing, all_moving, 1.0),
             limited_by=_cause(parts),
             fitted=self.is_fitted,
-            explained="the time is shorter than reading the weights takes" if contents == IMPLAUSIBLE else "",
+            explained="the time is too short to read the weights" if contents == IMPLAUSIBLE else "",
             alone=self.alone,
             judged=self._judged(parts),
         )
 
     def _judged(self, parts: Mapping[str, float]) -> Judged | None:
-        """Prediction of the cost model; None if the name of the row does not say which products it contains."""
+        """Prediction of the cost model; None if the name of the row does not determine the measured products."""
         program = PARTS.get(self.row["contents"], "")
         if program not in CERTAIN:
             return None
@@ -254,7 +254,7 @@ class AttentionWork:
     kv_bytes: float
     """Bytes of keys and values, each moved once."""
     scores: float
-    """Number of attention scores, those that the mask removes included."""
+    """Number of attention scores, including scores that the mask removes."""
 
     @property
     def least(self) -> tuple[float, float]:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 
 HELD_OUT, PACKAGE = JUDGES = ("held-out", "package")
-"""Values of the option --error-bars. HELD_OUT: a row is judged by the errors of other machines; PACKAGE: by the table
-of errors in the package.
+"""Values of the option --error-bars. HELD_OUT: a row is judged by the errors of other machines. PACKAGE: a row is
+judged by the table of errors in the package.
 """
 PAIR_DRAWS = 20
 """Number of draws of pairs by which error bars are judged."""
@@ -56,7 +56,7 @@ def _compared(
     tell: Tell = silent,
 ) -> "tuple[list[Heard], list[Path], Judge | None]":
     """Triple (results of the comparison for each chosen set, paths of the written files, judge of the error bars). No
-    files are written if `output` is None. The judge is None without `error_bars`.
+    files are written if `output` is None. If `error_bars` is None, the judge is None.
     """
     notices: list[str] = []
     folder = None if package_samples else _folder(None if data is None else Path(data))
@@ -108,7 +108,7 @@ def _show(compared: "tuple[list[Heard], list[Path], Judge | None]", as_json: boo
     """Compare our predictions with measurements by others, for all sets or for the named sets.
 
     Prints a table for each set. The exit code is 1 if a measurement is below our bound without a known reason. Our
-    errors and their reasons are described in docs/accuracy.md#measurements-by-others.
+    errors and their reasons are described in docs/accuracy/measurements.md.
 
     Example: tilewright accuracy gemmini-rtl -o results/court
     """,
@@ -143,8 +143,8 @@ def accuracy(
         Help(
             "Also make statements 'A is faster than B' on pairs of rows, and compare these statements with the"
             " measurements. held-out: the statement on a pair uses the errors of all other machines in the rows."
-            " package: it uses the table of errors in the package; choose this only for rows from which this table was"
-            " not made."
+            " package: the statement uses the table of errors in the package; choose this value only if the table was"
+            " not made from these rows."
         ),
     ] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {COURT_TABLE}, {COURT} and the figures.")] = None,

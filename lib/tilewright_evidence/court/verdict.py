@@ -19,24 +19,24 @@ LOW, HIGH = 50, 90
 
 @dataclass(frozen=True)
 class Errors:
-    """Statistics of the errors of one kind of prediction over some rows. An error is predicted / measured - 1."""
+    """Statistics of the errors of one kind of prediction over some rows. An error is prediction / measurement - 1."""
 
     rows: int
     median: float
     high: float
     """90 % quantile of the absolute value of the relative error."""
     bias: float
-    """Median of predicted / measured - 1, with its sign."""
+    """Median of prediction / measurement - 1, with its sign."""
     rank_correlation: float | None
-    """Spearman's rank correlation of predictions and measurements. None for fewer than three rows, if all predictions
-    are equal, or if all measurements are equal.
+    """Spearman's rank correlation of predictions and measurements. None if there are fewer than three rows, if all
+    predictions are equal, or if all measurements are equal.
     """
 
 
 @dataclass(frozen=True)
 class VerdictPart:
-    """Verdict on a part of a set. The errors cover only unseen rows. A row is unseen if constants were fitted to no row
-    with the same origin (`Case.group`).
+    """Verdict on a part of a set. The errors cover only unseen rows. The origin (`Case.group`) of an unseen row differs
+    from the origins of all rows to which constants were fitted.
     """
 
     name: str
@@ -44,7 +44,7 @@ class VerdictPart:
     fitted: int
     related: int
     """Number of rows that were not fitted, but have the same origin as a fitted row, such as the same layer on another
-    array. The errors leave out these rows and the fitted rows.
+    array. These rows and the fitted rows are left out of the errors.
     """
     broken: int
     """Number of rows with a measurement below the bound."""
@@ -112,8 +112,8 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
     """Table with a row for each case.
 
     The first columns are the fields of `Case`, without `roofline_terms` and `judged`. Three columns follow: `error`
-    (error of the estimate), `breaks_bound` (see `Case.breaks_bound`) and `unseen`. `unseen` is true if constants were
-    fitted to no row with the same origin (`Case.group`).
+    (error of the estimate), `breaks_bound` (see `Case.breaks_bound`) and `unseen`. `unseen` is true if the origin
+    (`Case.group`) of the row differs from the origins of all fitted rows.
     """
     seen = seen_groups(cases)
     names = [field.name for field in fields(Case) if field.name not in ("roofline_terms", "judged")]
@@ -125,7 +125,7 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
 
 
 PLAINER = {"alone": "cost model alone", "roofline": "roofline", "fitted_roofline": "fitted roofline"}
-"""Titles of predictions that are simpler than the estimate. These predictions have a table of their own. The keys are
+"""Titles of predictions that are simpler than the estimate. These predictions are in a separate table. The keys are
 names of fields of `Case`.
 """
 OF_ESTIMATE = (("median", 8), ("90 %", 8), ("bias", 8), ("rank", 7))
@@ -206,7 +206,7 @@ LEGEND = (
     "fitted: rows to which constants were fitted, + other rows of the same layers;\n"
     "median, 90 %: relative error of the estimate on all other rows; bias: median with its sign; rank: Spearman's;\n"
     "below bound: rows that were measured to be faster than the bound allows (* with an explanation);\n"
-    "columns after that: median error of other predictions on the same rows.\n"
+    "last columns: median error of other predictions on the same rows.\n"
     "second table: errors of simpler predictions of the same rows;\n"
     "cost model alone: without the keys of calls, commands, requests and zeros;\n"
     "fitted roofline: a roofline with as many constants, fitted to the same rows; for Eyeriss, a roofline times a\n"

@@ -45,9 +45,8 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
 DDR5_BYTES_PER_US = 89.6e3
 """Largest number of bytes that two channels of DDR5-5600 move in a microsecond."""
 NEAR = 0.95
-"""Limit of a share: if reads from the DRAM take at least this share of the estimated time, the DRAM counts as the part
-that limits the row (`Case.limited_by`).
-"""
+"""Share of the estimated time. If reads from the DRAM take at least this share, they count as the limit of the row
+(`Case.limited_by`)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class _Product:
         return self.mapping.parts(xdna_core(self.row["device"], self.row["precision_in_out"]))
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Measurement of the row and our predictions for it; times are in us."""
+        """Measurement of the row and our predictions for it; times are in microseconds."""
         row, (m, k, n), tiles = self.row, self.sizes, self.tiles
         document = written_document(row["device"])
         rows, columns = document["operational_array"]["sizes"][:2]
@@ -108,8 +107,8 @@ class _Product:
 
 
 def prepare(files: Sequence[Path]) -> list[_Product]:
-    """Products of known sizes on all cores, ready for predictions. Raises InputError if there are mistakes in the
-    files.
+    """Matrix products that were measured on all cores, one for each row of known sizes. Raises InputError for mistakes
+    in the files.
     """
     rows = [row for row in read_rows(files, COLUMNS) if row["scope"] == WHOLE_ARRAY and row["m"] is not None]
     problems = []

@@ -26,15 +26,15 @@ from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, produ
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: rows of the output, columns of the output, reduction."""
 FORMATS = {"int8-int8": (8, 8), "int8-int16": (8, 16), "int8-int32": (8, 32), "bf16-bf16": (16, 16)}
-"""Pair (bits of an element of inputs and weights, bits of an element of outputs), by name of the precision."""
+"""Pair (bits of an input or weight, bits of an output), by name of the precision."""
 BF16 = "bf16-bf16"
 SUM_BITS_OF_FILE = 16
-"""Number of bits of an output in the unchanged hardware files: the size of their accumulators is for such outputs."""
+"""Number of bits of an output for which the accumulators in the unchanged hardware files are sized."""
 
 
 class Tiles(NamedTuple):
-    """Tile sizes of a product, in elements: rows and columns of the output in a core, length of the reduction in a
-    core, and length of the reduction in the memory tiles.
+    """Tile sizes of a product, in elements. The first two are the rows and columns of the output in a core. The others
+    are the lengths of the reduction in a core and in the memory tiles.
     """
 
     rows: int
@@ -43,9 +43,9 @@ class Tiles(NamedTuple):
     depth_in_l2: int
 
     def steps_in_l2(self, depth: int) -> int:
-        """Number of steps of a core whose data the memory tiles hold at the same time: the largest possible number.
-        Along the reduction, the total length of these steps must be at most `depth_in_l2`, and must divide `depth`, the
-        length of the whole reduction.
+        """Largest number of steps of a core whose data the memory tiles hold at the same time. Along the reduction, the
+        total length of these steps must be at most `depth_in_l2`, and must divide `depth`, the length of the whole
+        reduction.
         """
         most = max(1, self.depth_in_l2 // self.depth)
         return next(steps for steps in range(most, 0, -1) if depth % (steps * self.depth) == 0)
@@ -64,8 +64,8 @@ def clock_mhz(device: str) -> float:
 
 
 def xdna_document(device: str, precision: str) -> YamlTable:
-    """Hardware file of a device, with accumulators for products of a precision. The accumulators have room for as
-    many outputs as in the file of the device, whatever the number of bits of an output is.
+    """Hardware file of a device, with accumulators for products of a precision. In every precision, the accumulators
+    have room for the same number of outputs as in the unchanged file.
     """
     document = deepcopy(written_document(device))
     document["memories"]["accumulators"]["size"] = _outputs(device) * FORMATS[precision][1]
@@ -85,8 +85,8 @@ def xdna_core(device: str, precision: str) -> Core:
 
 
 def lanes_of(device: str, precision: str) -> tuple[int, int, int]:
-    """Numbers of multipliers of a core that a product uses, as a triple: along the reduction, along the rows of the
-    output, and along the columns of the output.
+    """Numbers of multipliers of a core that a product uses, as a triple (along the reduction, along the rows of the
+    output, along the columns of the output).
     """
     depth, high, wide = written_document(device)["operational_array"]["sizes"][2:]
     return depth, high, wide // 2 if (device, precision) == ("XDNA", BF16) else wide
