@@ -1,4 +1,4 @@
-"""A headless Chromium that a test drives: the DevTools protocol over a pipe, which needs nothing but the browser.
+"""A headless Chromium for tests: the DevTools protocol over a pipe, which needs only the browser.
 
 Messages are JSON that ends in a zero byte; the browser reads them from descriptor 3 and writes to descriptor 4.
 """
@@ -22,44 +22,44 @@ PATIENCE_SECONDS = 60
 
 
 def find_chromium() -> str | None:
-    """The program, or None where there is none."""
+    """Return the program, or None if there is none."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Page:
-    """A tab: what it says, what it shows, and keys pressed in it."""
+    """A tab of the browser, with its output and pressed keys."""
 
     def __init__(self, out: int, into: int) -> None:
         self._out, self._into = out, into
         self._buffer, self._number, self._session = b"", 0, ""
         self.complaints: list[str] = []
-        """Errors and warnings of the console, uncaught exceptions, and files asked for that are not the page."""
+        """Errors and warnings of the console, uncaught exceptions, and requests for other files than the page."""
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
 
     def open(self, url: str, ready: str = "document.querySelector('main h1')") -> None:
-        """Go to an address and wait until it is drawn."""
+        """Go to an address and wait until the page is drawn."""
         self._call("Page.navigate", url=url)
         self.wait(f"document.readyState === 'complete' && {ready}")
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, awaited."""
+        """Return the awaited value of an expression in the page."""
         told = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in told:
             raise AssertionError(told["exceptionDetails"]["exception"].get("description", told))
         return told["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Until an expression is true."""
+        """Wait until an expression is true."""
         end = time.monotonic() + PATIENCE_SECONDS
         while not self.run(f"Boolean({condition})"):
             assert time.monotonic() < end, f"never true: {condition}"
             time.sleep(0.02)
 
     def settle(self) -> None:
-        """Until what was changed is drawn."""
+        """Wait until all changes are drawn."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def press(self, *keys: str) -> None:
@@ -71,17 +71,17 @@ class Page:
             self._call("Input.dispatchKeyEvent", type="keyUp", **told)
 
     def resize(self, width: int, height: int) -> None:
-        """As if the window had this size."""
+        """Give the window this size."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.settle()
 
     def emulate(self, **features: str) -> None:
-        """Media features that people set, such as `prefers_color_scheme`."""
+        """Set media features of a user, such as `prefers_color_scheme`."""
         rows = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self._call("Emulation.setEmulatedMedia", features=rows)
 
     def picture(self, path: Path) -> None:
-        """Write what is seen as PNG."""
+        """Write the visible part as PNG."""
         path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"]))
 
     def _call(self, method: str, **parameters: Any) -> Any:
@@ -122,7 +122,7 @@ class Page:
 
 @contextmanager
 def chromium(program: str) -> Iterator[Page]:
-    """A browser with an empty page; it ends with the block."""
+    """Start a browser with an empty page; the browser ends with the `with` block."""
     theirs, into = os.pipe()
     out, written = os.pipe()
     # Above 3 and 4, so that neither is written over before it is moved there.

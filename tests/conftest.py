@@ -1,4 +1,4 @@
-"""Settings that all tests share: caches inside the project, no time limits for examples, little garbage collection."""
+"""Settings of all tests: caches inside the project, no time limits for examples, little garbage collection."""
 
 import gc
 import os
@@ -25,9 +25,9 @@ settings.load_profile("tilewright")
 
 @pytest.fixture(scope="module")
 def unpainted() -> Iterator[None]:
-    """PNG files have their sizes and no dots, for tests that look at what figures say in SVG files or at other files.
+    """Write PNG files with their sizes but without dots, for tests of SVG or other files.
 
-    The same figures are drawn as SVG files, and painting takes as long again.
+    The same figures are drawn as SVG files, and painting doubles the time.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -39,9 +39,9 @@ def unpainted() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The list of fonts is made and noted once, before workers and commands begin.
+    """Make and note the list of fonts once, before workers and commands begin.
 
-    Commands delete a list without a note (`base.noted_files`), and to make one takes each process 5 CPU seconds.
+    Commands delete a list without a note (`base.noted_files`), and a new list takes each process 5 CPU seconds.
     """
     from tilewright.base.noted_files import FONT_FILES, FONTS, NotedFolder
 
@@ -55,11 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of whole workflows come first: they take longest, and one worker makes the projects that they share."""
+    """Sort tests of whole workflows first: they take longest, and one worker makes the projects that they share."""
     items.sort(key=lambda item: not item.path.is_relative_to(WORKFLOWS))
 
 
 def pytest_collection_finish() -> None:
-    """Modules and collected tests live as long as the process, so the garbage collector need not visit them again."""
+    """Exclude modules and collected tests from garbage collection, because they live as long as the process."""
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""A network of three layers for tests that look at what follows from its file."""
+"""A network of three layers for tests of files and runs."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ RELU = helper.make_node("Relu", ["c"], ["r"], name="relu")
 
 
 def write_network(path: Path, middle: NodeProto = RELU, side: int = 6, side_behind: int = 6) -> None:
-    """Conv -> Relu -> Conv, with weights of which some do not fit a small memory.
+    """Write Conv -> Relu -> Conv, with some weights that do not fit a small memory.
 
-    `middle` may be another node that reads c, with images of another side before it and behind it.
+    `middle` can be another node that reads c; the images before and behind it have sides of their own.
     """
     info = helper.make_tensor_value_info
     nodes = [

@@ -1,6 +1,6 @@
-"""Random branching networks, cores and operand links for comparing how far operands reach; all from a seed.
+"""Random branching networks, cores and operand links from a seed, for comparing the reach of operands.
 
-Both the reference and this project read them, so only the standard library and onnx are used here.
+The reference and this project both read them, so the file uses only the standard library and onnx.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHANNELS = (2, 4, 8, 16, 32, 64)
 
 
 def random_hardware(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """A hardware file as data, with other memory sizes; the top memory mostly stays large."""
+    """A hardware file as data, with random memory sizes; the top memory mostly stays large."""
     memories = {
         name: {
             **memory,
@@ -40,7 +40,7 @@ def _scaled(size: int, rng: random.Random) -> int:
 
 
 def random_mapping(rng: random.Random) -> list[dict[str, Any]]:
-    """A mapping file as data: links that may differ between convolutions and matrix products."""
+    """A mapping file as data; links may differ between convolutions and matrix products."""
     usual, other = rng.choice(LINKS), rng.choice(LINKS)
     entries = [{"name": "default", "memory_operand_links": usual}]
     return entries + ([{"name": "MatMul", "memory_operand_links": other}] if rng.random() < 0.3 else [])
@@ -57,7 +57,7 @@ def random_network(rng: random.Random) -> ModelProto:
 
 
 class _Builder:
-    """Collects nodes and the shapes of their outputs, all 1 x channels x SIDE x SIDE."""
+    """Nodes and the shapes of their outputs, all 1 x channels x SIDE x SIDE."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -69,7 +69,7 @@ class _Builder:
         self.convolve("input")
 
     def add_operator(self) -> None:
-        """One more operator on the newest tensor or on an older one."""
+        """Add an operator on the newest tensor or on an older one."""
         source = self.unread[-1] if self.unread and self.rng.random() < 0.9 else self._any_tensor()
         kinds = (
             self.convolve,
@@ -82,7 +82,7 @@ class _Builder:
         self.rng.choices(kinds, (55, 20, 8, 5, 12, 1))[0](source)
 
     def convolve(self, source: str) -> None:
-        """A convolution that keeps height and width."""
+        """Add a convolution that keeps height and width."""
         kernel, channels = self.rng.choice((1, 3)), self.rng.choice(CHANNELS)
         name = f"weights{len(self.weights)}"
         shape = (channels, self.channels[source], kernel, kernel)
@@ -100,31 +100,31 @@ class _Builder:
         self._add("Conv", [source, name], channels, **attributes)
 
     def elementwise(self, source: str) -> None:
-        """An operator that passes one tensor on."""
+        """Add an operator that passes one tensor on."""
         self._add(self.rng.choice(("Relu", "Sigmoid")), [source], self.channels[source])
 
     def add(self, source: str) -> None:
-        """A sum of two tensors; of a tensor with itself if there is no other of its size."""
+        """Add a sum of two tensors; of a tensor with itself if no other has its size."""
         self._add("Add", [source, self._partner(source)], self.channels[source])
 
     def multiply(self, source: str) -> None:
-        """A product of two activations: a layer without constant operands."""
+        """Add a product of two activations: a layer without constant operands."""
         self._add("MatMul", [source, self._partner(source)], self.channels[source])
 
     def concatenate(self, source: str) -> None:
-        """Two or three tensors one after another."""
+        """Add a concatenation of two or three tensors."""
         sources = [source, *(self._any_tensor() for _ in range(self.rng.randint(1, 2)))]
         self._add("Concat", sources, sum(self.channels[name] for name in sources), axis=1)
 
     def second_input(self, _: str) -> None:
-        """Another input of the network."""
+        """Add another input of the network."""
         name = f"input{len(self.inputs)}"
         self.inputs.append(name)
         self.channels[name] = self.rng.choice(CHANNELS)
         self.convolve(name)
 
     def join_loose_ends(self) -> None:
-        """Concatenate what nothing reads yet, and end in one convolution."""
+        """Concatenate all unread tensors, and end in one convolution."""
         while len(self.unread) > 1:
             sources = self.unread[:2]
             self._add("Concat", sources, sum(self.channels[name] for name in sources), axis=1)

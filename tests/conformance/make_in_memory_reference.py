@@ -4,8 +4,8 @@ Run with the reference environment's Python (`benchmarks/reference/setup_environ
 
     python tests/conformance/make_in_memory_reference.py
 
-It rewrites `data/in_memory/points.jsonl.gz`: fixed mappings on `data/in_memory/hardware`, with energy and delays by
-component and areas, and what the peer refuses. Everything is seeded, so a second run writes the same bytes.
+It rewrites `data/in_memory/points.jsonl.gz`: fixed mappings on `data/in_memory/hardware`, with energy, delays by
+component and areas, and the points that the peer refuses. Everything is seeded, so a second run writes the same bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AREAS = ("imc_area_breakdown", "mem_area_breakdown")
 
 
 def summary(evaluated: Any) -> dict[str, Any]:
-    """The `result` object of a point with what only in-memory arrays have."""
+    """The `result` object of a point, with the fields that only in-memory arrays have."""
     return runner.summarize(evaluated) | {"imc": {name: getattr(evaluated, name) for name in (*IN_MEMORY, *AREAS)}}
 
 
@@ -71,7 +71,7 @@ def points_of_layer(hardware: str, accelerator: Any, index: int, kind: str) -> I
 
 
 def main() -> int:
-    """Write the points, and say how many there are of each outcome."""
+    """Write the points, and print how many there are of each outcome."""
     runner.CostModelEvaluation = CostModelEvaluationForIMC
     points = []
     for path in sorted((DATA / "hardware").glob("*.yaml")):

@@ -4,9 +4,9 @@ Run with the project's Python after `make_locality_reference.py`:
 
     python tests/conformance/make_locality_inputs.py FOLDER ...
 
-Each folder holds `hardware`, `mapping` and `workload` as the example inputs of zigzag-dse do (MIT licence, in
-`zigzag/inputs` of its installation); the first that has a file counts. Hardware and mapping are kept as written in
-their files, without comments; networks as this project reads them under the reference profile.
+Each folder has `hardware`, `mapping` and `workload`, like the example inputs of zigzag-dse (MIT licence, in
+`zigzag/inputs` of its installation). The first folder that has a file is used. Hardware and mapping keep the content of
+their files without comments. Networks are kept as this project reads them under the reference profile.
 """
 
 import json
@@ -45,11 +45,11 @@ def read(path: Path) -> Workload:
 
 
 _ABOUT_THE_FILE = ("origin", "origin_type", "status")
-"""Fields of nodes that data locality does not look at."""
+"""Fields of nodes that data locality does not use."""
 
 
 def nodes_of(workload: Workload) -> list[dict[str, Any]]:
-    """The nodes as plain data, without what is not given."""
+    """The nodes as plain data, without fields that are not given."""
     return [_without_blanks(node) for node in workload.nodes]
 
 

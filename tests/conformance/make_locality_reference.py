@@ -5,12 +5,13 @@ Run with the reference environment's Python (`benchmarks/reference/setup_environ
     python tests/conformance/make_locality_reference.py [NAME ...]
 
 Each run is a whole search of a network with `exploit_data_locality`, or with `enable_mix_spatial_mapping`, which turns
-it on. It writes `data/locality-<name>.json`: the totals, and for each layer how far each operand reaches, the reduced
-accelerator, the winner and its cost. The stages are composed as the peer's API composes them, without those that only
-save or draw. `--graphs` writes `data/locality-graphs.json` instead: only the reach, for random networks and cores.
+it on. It writes `data/locality-<name>.json`: the totals, and for each layer the reach of each operand, the reduced
+accelerator, the best mapping and its cost. The stages are composed as by the peer's API, without stages that only save
+or draw.
 
-Inputs are the peer's example inputs (MIT licence), found in its installation, and the files of `--inputs`;
-`make_locality_inputs.py` keeps what they say in `data/locality-inputs.json`.
+`--graphs` instead writes `data/locality-graphs.json`, which has only the reach, for random networks and cores. Inputs
+are the peer's example inputs (MIT licence) in its installation, and the files of `--inputs`. `make_locality_inputs.py`
+keeps their content in `data/locality-inputs.json`.
 """
 
 from __future__ import annotations
@@ -103,14 +104,14 @@ def all_runs() -> Iterator[Run]:
 
 
 class _FirstAndLastFromTop(SearchInterLayerDataLocalityStage):
-    """The search with the optional step that the peer's API does not reach."""
+    """The search of levels with an optional step that the peer's API does not reach."""
 
     def run(self) -> Iterator[Any]:
         yield from super().run(workload_data_always_from_top_mem=True)
 
 
 class _Observer(Stage):
-    """Between the reduction of the accelerator and the rest: keeps what was decided for each layer."""
+    """Stage between the reduction of the accelerator and the rest; it keeps the decisions for each layer."""
 
     seen: ClassVar[list[dict[str, Any]]] = []
 
@@ -127,7 +128,7 @@ class _Observer(Stage):
 
 
 class _ReachObserver(ExploitInterLayerDataLocalityStage):
-    """The reduction itself, which also keeps the levels it was given: [memory operand, index in the memory list]."""
+    """The reduction stage, which also keeps the levels it gets: [memory operand, index in the memory list]."""
 
     reach: ClassVar[dict[str, list[list[Any]]]] = {}
     weight: ClassVar[set[int]] = set()
@@ -139,7 +140,7 @@ class _ReachObserver(ExploitInterLayerDataLocalityStage):
 
 
 def _memories(accelerator: Any) -> Iterator[list[Any]]:
-    """[name, operands, level of each, [services of each port]] of each memory that is left, in order of definition."""
+    """[name, operands, level of each, [services of each port]] of each remaining memory, in order of definition."""
     keys = {direction: key for key, direction in DIRECTIONS.items()}
     for memory in accelerator.memory_hierarchy.mem_level_list:
         services = [
@@ -151,7 +152,7 @@ def _memories(accelerator: Any) -> Iterator[list[Any]]:
 
 
 def search(run: Run, inputs: list[Path]) -> dict[str, Any]:
-    """One run's record."""
+    """The record of one run."""
     is_onnx = run.workload.endswith(".onnx")
     reduce_stage = OBJECTIVES[run.objective]
     _Observer.seen.clear()
@@ -235,7 +236,7 @@ def _record(run: Run, winners: list[Any]) -> dict[str, Any]:
 
 
 class _End(Stage):
-    """In place of the rest of a search: keeps what the search of the levels found."""
+    """Stage that replaces the rest of a search and keeps the found levels."""
 
     found: ClassVar[list[Any]] = []
 
@@ -281,7 +282,7 @@ def _output_last(item: tuple[Any, int]) -> bool:
 
 
 def write_graphs() -> None:
-    """The reach in random networks, one a line."""
+    """Write the reach in random networks, one on each line."""
     with tempfile.TemporaryDirectory() as folder:
         rows = [graph_reach(seed, Path(folder)) for seed in range(GRAPHS)]
     lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
@@ -289,7 +290,7 @@ def write_graphs() -> None:
 
 
 def write(record: dict[str, Any], path: Path) -> None:
-    """The record as JSON, one layer and one reduced accelerator a line."""
+    """Write the record as JSON, with one layer and one reduced accelerator on each line."""
     plain = plain_numbers(record)
     head = {name: value for name, value in plain.items() if name not in ("cores", "layers")}
     lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
@@ -300,7 +301,7 @@ def write(record: dict[str, Any], path: Path) -> None:
 
 
 def main() -> int:
-    """Command line: make the runs whose names match, by default those that are not there yet."""
+    """Command line: make the runs whose names match, by default those that are missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=["*"], help="names of runs, with wildcards")
     parser.add_argument("--inputs", type=Path, action="append", default=[], help="more folders of inputs")

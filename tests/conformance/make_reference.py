@@ -4,10 +4,11 @@ Run with the reference environment's Python (`benchmarks/reference/setup_environ
 
     python tests/conformance/make_reference.py
 
-It rewrites `data/reference-points.jsonl.gz` (fixed mappings, also some the peer refuses) and `data/flow-*.json`
-(the peer's own search). Everything is seeded, so a second run writes the same bytes. `--replay FILE
---hardware-dir DIR` instead recomputes points of an existing corpus and reports differences: the proof that the harness
-drives the peer right.
+It rewrites `data/reference-points.jsonl.gz` (fixed mappings, also some that the peer refuses) and `data/flow-*.json`
+(the peer's own search). Everything is seeded, so a second run writes the same bytes.
+
+`--replay FILE --hardware-dir DIR` instead recomputes points of an existing corpus and reports differences, which shows
+that this script drives the peer correctly.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def make_points() -> list[dict[str, Any]]:
 
 
 def write_points(points: list[dict[str, Any]], path: Path) -> None:
-    """Write JSON lines, gzip'd without a time stamp or file name so the bytes depend on the content only."""
+    """Write gzip'd JSON lines without time stamp and file name, so that the bytes depend on the content only."""
     lines = "".join(json.dumps(point, separators=(",", ":")) + "\n" for point in points)
     buffer = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as stream:
@@ -97,7 +98,7 @@ def write_points(points: list[dict[str, Any]], path: Path) -> None:
 
 
 def replay(corpus: Path, hardware_dir: Path, count: int, seed: int) -> int:
-    """Recompute `count` random points of a corpus; print what differs and return the number of differing points."""
+    """Recompute `count` random points of a corpus, print the differences, and return the number of differing points."""
     with gzip.open(corpus, "rt") as stream:
         points = [json.loads(line) for line in stream]
     chosen = random.Random(seed).sample(points, min(count, len(points)))

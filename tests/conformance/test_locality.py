@@ -1,4 +1,4 @@
-"""Data kept between layers: the decisions, the reduced cores and the searches on them against zigzag-dse 3.9.1."""
+"""Data kept between layers: decisions, reduced cores and searches, compared with zigzag-dse 3.9.1."""
 
 import json
 import random
@@ -54,8 +54,10 @@ TOTALS_OF_THE_REFERENCE_TESTS = {
     ("tpu_like", "resnet18.onnx", True): (1759424218.3160002, 4277223.0),
     ("tpu_like", "resnet18.yaml", True): (2191903732.78, 4705324.0),
 }
-"""(hardware, network, mixed) -> (pJ, cycles) that zigzag-dse 3.9.1 expects in its own tests of data locality and of
-mixed spatial mappings (which keep data, too), with default options."""
+"""(hardware, network, mixed) -> (pJ, cycles) expected by zigzag-dse 3.9.1's tests, with default options.
+
+The reference tests data locality, and mixed spatial mappings, which also keep data on chip.
+"""
 
 
 # inputs ---------------------------------------------------------------------------------------------------------------
@@ -63,7 +65,7 @@ mixed spatial mappings (which keep data, too), with default options."""
 
 @cache
 def inputs() -> dict[str, Any]:
-    """The committed inputs: hardware and mapping files as data, nodes of networks."""
+    """The committed inputs: hardware and mapping files as data, and nodes of networks."""
     loaded: dict[str, Any] = json.loads((DATA / "locality-inputs.json").read_text())
     return loaded
 
@@ -90,19 +92,19 @@ def workload_named(name: str) -> Workload:
 
 
 def node_of(entry: dict[str, Any]) -> WorkloadNode:
-    """A node from plain data."""
+    """A node, from plain data."""
     layer = entry.get("layer")
     return WorkloadNode(**{**as_tuples(entry), "layer": layer and layer_of(layer)})
 
 
 def layer_of(entry: dict[str, Any]) -> Layer:
-    """A layer from plain data."""
+    """A layer, from plain data."""
     relations = tuple(DimensionRelation(**as_tuples(relation)) for relation in entry.get("relations", ()))
     return Layer(**{**as_tuples(entry), "relations": relations})
 
 
 def as_tuples(value: Any) -> Any:
-    """Lists inside become tuples."""
+    """The value with all lists inside turned into tuples."""
     if isinstance(value, dict):
         return {name: as_tuples(item) for name, item in value.items()}
     return tuple(as_tuples(item) for item in value) if isinstance(value, list) else value
@@ -112,7 +114,7 @@ def as_tuples(value: Any) -> Any:
 
 
 def mapped_layer(layer: Layer, core: Core, constraints: MappingConstraints, options: SearchOptions) -> LayerRecord:
-    """The best mapping of a layer; layers that differ in nothing but their names once only."""
+    """The best mapping of a layer; layers that differ only in their names are mapped once."""
     return mapped_nameless(replace(layer, name=""), core, constraints, options)
 
 
@@ -140,7 +142,7 @@ def search(
 
 
 def memories_of(core: Core) -> list[list[Any]]:
-    """A core as the reference's runs keep it: [memory, operands, level of each, [services of each port]]."""
+    """The core in the form of the reference's runs: [memory, operands, level of each, [services of each port]]."""
     hierarchy = memory_hierarchy(core)
     services: dict[int, list[list[str]]] = {}
     for memory, _, served in port_services(core):
@@ -159,8 +161,11 @@ def memories_of(core: Core) -> list[list[Any]]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_runs_of_the_reference_are_equal(name: str) -> None:
-    """How far each operand of each layer reaches, what is left of the core (memories, order of operands, levels, order
-    of services), the winner, its energy and latency, and the totals: all equal, to the last digit."""
+    """Every run equals the reference in each layer's reach, remaining core, best mapping and costs, and in the totals.
+
+    The remaining core has equal memories, order of operands, levels and order of services. All numbers are equal to the
+    last digit.
+    """
     run = json.loads((DATA / f"{name}.json").read_text())
     options = SearchOptions(
         objective=run["objective"],
@@ -189,7 +194,9 @@ def test_runs_of_the_reference_are_equal(name: str) -> None:
 
 
 def test_there_are_runs_enough() -> None:
-    """At least four accelerators with alexnet, resnet18 and mobilenetv2 each, at the reference's default options."""
+    """At least four accelerators have runs of alexnet, resnet18 and mobilenetv2 with the reference's default
+    options.
+    """
     defaults = {("lpf_limit", 6), ("objective", "latency"), ("mixed_spatial_mapping", False)}
     pairs = {
         (run["hardware"], run["workload"]) for run in all_runs() if all(run[key] == value for key, value in defaults)
@@ -201,7 +208,7 @@ def test_there_are_runs_enough() -> None:
 
 @pytest.mark.parametrize(("hardware", "network", "mixed"), TOTALS_OF_THE_REFERENCE_TESTS)
 def test_totals_of_the_reference_tests(hardware: str, network: str, mixed: bool) -> None:
-    """The reference's own tests expect these totals; those of a run with the option are equal to the last digit."""
+    """A run with the option gives the totals that the reference's own tests expect, to the last digit."""
     stem = "meta_prototype_like" if hardware == "meta_prototype" else hardware
     mapping = mapping_named(f"{stem}_mixed" if mixed else stem)
     options = SearchOptions(exploit_data_locality=True, enable_mix_spatial_mapping=mixed)
@@ -211,9 +218,11 @@ def test_totals_of_the_reference_tests(hardware: str, network: str, mixed: bool)
 
 
 def test_corrected_decisions_fit_in_whole_networks() -> None:
-    """Played step by step, all that `corrected` keeps fits, on every committed core and network. What the reference
-    keeps does not: in ResNet-18 an output of 802816 bits waits while the convolution of the shortcut runs, as if the
-    whole SRAM were its own."""
+    """Data kept under `corrected` fit in every step, on every committed core and network; data kept by the reference do
+    not.
+
+    In ResNet-18, an output of 802816 bits waits while the convolution of the shortcut runs as if it had the whole SRAM.
+    """
     for hardware, network in {(run["hardware"], run["workload"]) for run in all_runs()}:
         stem = "meta_prototype_like" if hardware == "meta_prototype" else hardware
         workload, core, mapping = workload_named(network), core_named(hardware), mapping_named(stem)
@@ -229,7 +238,7 @@ def test_corrected_decisions_fit_in_whole_networks() -> None:
 
 
 def random_case(seed: int, hardware: str) -> tuple[Workload, Core, Mapping]:
-    """The case that the reference was given for a seed."""
+    """The case that the reference got for a seed."""
     rng = random.Random(seed)
     assert rng.choice(sorted(path.stem for path in (DATA / "hardware").glob("*.yaml"))) == hardware
     data = random_hardware(yaml.safe_load((DATA / "hardware" / f"{hardware}.yaml").read_text()), rng)
@@ -240,8 +249,10 @@ def random_case(seed: int, hardware: str) -> tuple[Workload, Core, Mapping]:
 
 @pytest.mark.slow
 def test_reach_in_random_networks() -> None:
-    """In random branching networks on random cores each layer's operands reach as far as in the reference. Where the
-    reference stops with an error, a decision is made all the same, and the cores can be built."""
+    """The operands of each layer reach as far as in the reference, in random branching networks on random cores.
+
+    If the reference stops with an error, this project still decides, and the reduced cores can be built.
+    """
     rows = json.loads((DATA / "locality-graphs.json").read_text())
     decided = 0
     for seed, hardware, weight, *layers in rows:
@@ -261,7 +272,7 @@ def test_reach_in_random_networks() -> None:
 
 @pytest.mark.skipif(not LARGE_SET.is_dir(), reason="the larger reference set ../shared/conformance is not here")
 def test_committed_inputs_are_those_of_the_files() -> None:
-    """The networks, cores and mappings kept with the runs are those of the reference's example files."""
+    """The kept networks, cores and mappings equal the reference's example files."""
     compared = 0
     for kind, entries in inputs().items():
         for name, kept in entries.items():
@@ -274,7 +285,7 @@ def test_committed_inputs_are_those_of_the_files() -> None:
 
 
 def file_name(kind: str, name: str) -> str:
-    """The file of an input in the larger set, which has the tpu_like of two versions of the reference."""
+    """The file of an input in the larger set, which has tpu_like files of two versions of the reference."""
     if kind == "workload":
         return name
     return "tpu_like_v391.yaml" if (kind, name) == ("hardware", "tpu_like") else f"{name}.yaml"

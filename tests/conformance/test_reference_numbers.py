@@ -1,4 +1,4 @@
-"""Our numbers against those of zigzag-dse 3.9.1: the project's own set, and a larger one if there."""
+"""The numbers of tilewright against zigzag-dse 3.9.1, for the project's own set and a larger one if present."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ LARGE_FLOWS = sorted(path.name for path in (LARGE_SET / "flow").glob("*.json"))
 
 
 def test_own_points_are_equal_bit_for_bit() -> None:
-    """Every committed fixed mapping gives the reference's energy, latency and word accesses exactly, or is refused."""
+    """Every committed fixed mapping has exactly the reference's energy, latency and word accesses, or is refused."""
     report = compare_points(DATA / "reference-points.jsonl.gz", DATA / "hardware")
     assert report.points >= 600
     assert report.not_tried == 0
@@ -31,7 +31,7 @@ def test_own_points_are_equal_bit_for_bit() -> None:
 
 
 def test_own_points_of_in_memory_arrays_are_equal_bit_for_bit() -> None:
-    """The same with what only in-memory arrays have: parts of the energy, clock period and area."""
+    """In-memory arrays also have the reference's parts of energy, clock period and area, bit for bit."""
     report = compare_points(DATA / "in_memory" / "points.jsonl.gz", DATA / "in_memory" / "hardware")
     assert (report.points, report.rejected, report.not_tried) == (218, 42, 0)
     assert report.equal == report.points, report_text([report])
@@ -39,7 +39,7 @@ def test_own_points_of_in_memory_arrays_are_equal_bit_for_bit() -> None:
 
 @pytest.mark.parametrize("name", OWN_FLOWS)
 def test_own_searches_find_the_same_winners(name: str) -> None:
-    """Mapping a small network end to end from its files finds the reference's winner of every layer, and its totals."""
+    """Mapping a small network from its files finds the reference's mapping of every layer, and its totals."""
     report = compare_flow(DATA / name, DATA / "hardware")
     assert report.points == len(json.loads((DATA / name).read_text())["layers"]) + 1
     assert report.equal == report.points, report_text([report])
@@ -48,7 +48,7 @@ def test_own_searches_find_the_same_winners(name: str) -> None:
 @pytest.mark.slow
 @needs_large_set
 def test_large_set_of_points() -> None:
-    """All points of the large set are equal bit for bit, infeasible ones refused."""
+    """All points of the large set are equal bit for bit, and infeasible ones are refused."""
     report = compare_points(LARGE_SET / "fixed-core.jsonl.gz", LARGE_SET / "hardware")
     assert report.points > 6000
     assert report.not_tried == 0
@@ -57,7 +57,7 @@ def test_large_set_of_points() -> None:
 
 @needs_in_memory_set
 def test_large_set_of_in_memory_points() -> None:
-    """All points of the large set of in-memory arrays are equal but for rounding of sums, or refused."""
+    """All points of the large set of in-memory arrays are equal up to rounding of sums, or refused."""
     report = compare_points(IN_MEMORY_SET / "fixed-imc.jsonl.gz", IN_MEMORY_SET / "hardware")
     assert report.points > 600
     assert report.not_tried == 0
@@ -66,7 +66,7 @@ def test_large_set_of_in_memory_points() -> None:
 
 @needs_in_memory_set
 def test_large_set_of_in_memory_searches() -> None:
-    """The searches on in-memory arrays end with the reference's winner in every layer, and its totals."""
+    """Searches on in-memory arrays find the reference's mapping of every layer, and its totals."""
     for path in sorted((IN_MEMORY_SET / "flow").glob("*.json")):
         report = compare_flow(path, IN_MEMORY_SET / "hardware")
         assert report.equal == report.points, report_text([report])
@@ -75,13 +75,13 @@ def test_large_set_of_in_memory_searches() -> None:
 @needs_large_set
 @pytest.mark.parametrize("name", LARGE_FLOWS)
 def test_large_set_of_searches(name: str) -> None:
-    """Every search of the large set ends with the reference's winner in every layer, and its totals."""
+    """Every search of the large set finds the reference's mapping of every layer, and its totals."""
     report = compare_flow(LARGE_SET / "flow" / name, LARGE_SET / "hardware")
     assert report.equal == report.points, report_text([report])
 
 
 def test_a_difference_is_reported() -> None:
-    """A report counts equal, close and different points, keeps the worst difference and names what differs."""
+    """A report counts equal, close and different points, keeps the worst difference, and names the differing values."""
     report = ConformanceReport("demo")
     report.add("same", [("energy", 2.0, 2)])
     report.add("close", [("energy", 1.0 + 1e-12, 1.0)])
@@ -93,7 +93,7 @@ def test_a_difference_is_reported() -> None:
 
 
 def _one_point(path: Path, stage: str | None) -> dict[str, Any]:
-    """A point of a file at which the reference stopped at a stage, or went through."""
+    """The first point in a file for which the reference stopped at `stage`, or that it completed if `stage` is None."""
     with gzip.open(path, "rt") as stream:
         return next(point for point in map(json.loads, stream) if point.get("stage") == stage)
 
@@ -112,7 +112,9 @@ def _one_point(path: Path, stage: str | None) -> dict[str, Any]:
 def test_what_the_reference_refuses_is_tried(
     stage: str | None, change: dict[str, Any], outcome: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """A refusal is equal where this refuses too, at the same stage; what cannot be tried is counted apart."""
+    """A refused point counts as equal if this project refuses it at the same stage; points that cannot be tried count
+    apart.
+    """
     point = _one_point(DATA / "reference-points.jsonl.gz", stage) | change
     point = {key: value for key, value in point.items() if value is not None}
     (tmp_path / "points.jsonl").write_text(json.dumps(point) + "\n")
@@ -121,7 +123,7 @@ def test_what_the_reference_refuses_is_tried(
 
 
 def test_a_wrong_number_fails_the_comparison(tmp_path: Path) -> None:
-    """A point whose expected latency is off by one cycle is found: the comparison can fail."""
+    """A point whose expected latency is off by one cycle fails the comparison."""
     point = _one_point(DATA / "reference-points.jsonl.gz", None)
     point["result"]["latency_total2"] += 1
     (tmp_path / "points.jsonl").write_text(json.dumps(point) + "\n")

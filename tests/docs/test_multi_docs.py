@@ -29,13 +29,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("page", "heading", "artifact"),
     [
-        ("artifacts.md", "allocation.json", "allocation.json"),
-        ("artifacts.md", "summary.json of several cores", "summary.json"),
-        ("artifacts.md", "fusion.json", "fused/fusion.json"),
+        ("artifacts/several-cores.md", "allocation.json", "allocation.json"),
+        ("artifacts/several-cores.md", "summary.json of several cores", "summary.json"),
+        ("artifacts/several-cores.md", "fusion.json", "fused/fusion.json"),
     ],
 )
 def test_every_field_is_documented(run: Path, page: str, heading: str, artifact: str) -> None:
-    """All of them and no others."""
+    """The page lists all fields of the artifact and no others."""
     section = (DOCS / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     documented = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
@@ -44,7 +44,7 @@ def test_every_field_is_documented(run: Path, page: str, heading: str, artifact:
 
 @pytest.mark.parametrize("name", ["generations.csv", "pareto.csv"])
 def test_columns_are_documented(run: Path, name: str) -> None:
-    """In their order."""
+    """The page lists the columns of the file in their order."""
     columns = (run / name).read_text().splitlines()[0].split(",")
-    entry = (DOCS / "multi-core-model.md").read_text().split(f"* `{name}`")[1].split("\n* ")[0]
+    entry = (DOCS / "multi-core-model" / "allocation.md").read_text().split(f"* `{name}`")[1].split("\n* ")[0]
     assert re.findall(r"`(\w+)`", entry) == columns

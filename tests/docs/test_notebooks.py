@@ -1,4 +1,4 @@
-"""The check of notebooks finds what is another text than the kept one; pictures may differ."""
+"""The check of notebooks finds changed texts; pictures may differ."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +17,12 @@ def notebook(*outputs: Any) -> Any:
 
 
 def printed(text: str) -> Any:
-    """What `print` leaves."""
+    """The output of `print`."""
     return new_output("stream", name="stdout", text=text)
 
 
 def drawn(picture: str) -> Any:
-    """A picture, with the words beside it."""
+    """A picture, with a text beside it."""
     return new_output("display_data", data={"image/png": picture, "text/plain": "<Figure>"})
 
 
@@ -31,25 +31,25 @@ def drawn(picture: str) -> Any:
     [
         ([printed("1 cycle\n2 cycles\n")], []),
         ([printed("1 cycle\n"), printed("2 cycles\n")], []),
-        ([printed("1 cycle\n3 cycles\n")], ["n.ipynb: cell 1 says '3 cycles', kept is '2 cycles'"]),
-        ([printed("1 cycle\n")], ["n.ipynb: cell 1 says 'nothing', kept is '2 cycles'"]),
-        ([printed("1 cycle\n2 cycles\nmore\n")], ["n.ipynb: cell 1 says 'more', kept is 'nothing'"]),
+        ([printed("1 cycle\n3 cycles\n")], ["n.ipynb: cell 1 prints '3 cycles', but the file has '2 cycles'"]),
+        ([printed("1 cycle\n")], ["n.ipynb: cell 1 prints 'nothing', but the file has '2 cycles'"]),
+        ([printed("1 cycle\n2 cycles\nmore\n")], ["n.ipynb: cell 1 prints 'more', but the file has 'nothing'"]),
     ],
 )
 def test_another_number_is_told(now: Sequence[Any], told: list[str]) -> None:
-    """With its cell and line, however the text came in pieces."""
+    """A changed number is reported with its cell and line, however the text is divided into outputs."""
     kept = notebook(printed("1 cycle\n2 cycles\n"))
     assert list(differences(Path("n.ipynb"), kept, notebook(*now))) == told
 
 
 def test_another_picture_is_not_told() -> None:
-    """Fonts draw it a little differently elsewhere."""
+    """A changed picture is not reported, because fonts differ between machines."""
     assert list(differences(Path("n.ipynb"), notebook(drawn("a")), notebook(drawn("b")))) == []
 
 
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.name)
 def test_kept_notebooks_were_executed(path: Path) -> None:
-    """Every cell in its order, without an error or a warning; small enough to be kept."""
+    """Every cell of a kept notebook was executed in order without errors or warnings, and the file is small."""
     kept = nbformat.read(path, as_version=4)
     cells = [cell for cell in kept.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))

@@ -1,4 +1,4 @@
-"""The page on plug-ins: its tables of refusing commands, of quantities and of kinds are complete."""
+"""The page on plug-ins has complete tables of refusing commands, quantities and kinds."""
 
 import ast
 import re
@@ -13,17 +13,17 @@ from docs.check_docs import DOCS, ROOT
 PAGE = (DOCS / "plug-ins.md").read_text("utf-8")
 PACKAGE = ROOT / "lib" / "tilewright"
 TERMS = {"further_energy_terms": "energy", "further_latency_terms": "latency", "added_latency_terms": "latency"}
-"""Functions with the terms of a core, and the kind of these terms."""
+"""Function that gives the terms of a core -> kind of these terms."""
 COMMANDS = {
     "designs/pricing.py": "tilewright front",
     "tiles/depth_first/bounds.py": "tilewright depth-first --optimum",
     "tiles/depth_first/schedule.py": "tilewright depth-first --reading defines",
 }
-"""Module that refuses terms -> command that runs it."""
+"""Module that refuses terms -> command that runs the module."""
 
 
 def refused(path: Path) -> set[str]:
-    """Kinds of terms that a module asks for in a condition of an `if` that makes a problem."""
+    """Kinds of terms that a module tests in an `if` that reports a problem."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.If) and "Problem(" in "".join(map(ast.unparse, node.body)):
@@ -32,7 +32,7 @@ def refused(path: Path) -> set[str]:
 
 
 def table_after(line: str) -> dict[str, str]:
-    """First two cells of each row of the table after a line of the page, without code marks."""
+    """The first two cells of each row of the table after a line of the page, without code marks."""
     lines = PAGE.split(line, 1)[1].lstrip("\n").split("\n\n")[0].splitlines()[2:]
     rows = ([cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in lines if row.startswith("|"))
     return {row[0].strip("`"): row[1] for row in rows}

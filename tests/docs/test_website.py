@@ -1,5 +1,6 @@
-"""The checks of the built site, and notebooks as pages. `make docs` builds the site itself."""
+"""Checks of the site that `make docs` builds, and of notebooks as its pages."""
 
+import ast
 import json
 import re
 
@@ -11,7 +12,7 @@ from docs.website.notebooks import notebook_page
 
 
 def test_loads_from_a_network_are_found(tmp_path):
-    """Scripts, styles, pictures and fonts of other hosts are named; a link that a person clicks is not a load."""
+    """Scripts, styles, pictures and fonts from other hosts are named; links to click are allowed."""
     (tmp_path / "a.html").write_text(
         '<a href="https://example.org">x</a><img src="b.png">'
         '<script src="//cdn.example.org/x.js"></script><link href="https://fonts.example.org/f.css">'
@@ -28,7 +29,7 @@ def test_loads_from_a_network_are_found(tmp_path):
 
 
 def test_addresses_that_lead_nowhere_are_found(tmp_path):
-    """Files and anchors, of the page itself and of others."""
+    """Missing files and anchors are found, in links within a page and in links to other pages."""
     (tmp_path / "in").mkdir()
     (tmp_path / "a.html").write_text(
         '<h1 id="top"></h1><a href="#top"></a><a href="#down"></a><a href="in/b.html#here"></a>'
@@ -45,19 +46,19 @@ def test_addresses_that_lead_nowhere_are_found(tmp_path):
 
 
 def notebook(folder, *cells):
-    """A notebook with these cells."""
+    """A notebook file with these cells."""
     path = folder / "one.ipynb"
     path.write_text(json.dumps({"cells": list(cells)}))
     return path
 
 
 def code(*outputs, count=1):
-    """A cell of code that was executed, unless `count` is None."""
+    """A code cell; it was executed unless `count` is None."""
     return {"cell_type": "code", "source": ["x = 1\n", "x"], "execution_count": count, "outputs": list(outputs)}
 
 
 def test_a_notebook_becomes_a_page(tmp_path):
-    """Text, code, and of each output the richest form: a table, a picture within the page, or text."""
+    """A page has text, code, and for each output its richest form: a table, an embedded picture, or text."""
     page = notebook_page(
         notebook(
             tmp_path,
@@ -83,15 +84,18 @@ def test_a_notebook_becomes_a_page(tmp_path):
     ],
 )
 def test_a_notebook_that_did_not_run_is_refused(tmp_path, cell, reason):
-    """A page would otherwise show code without what it says, or a failure."""
+    """A notebook with a cell that was not executed, or failed, is refused."""
     with pytest.raises(ValueError, match=reason):
         notebook_page(notebook(tmp_path, cell))
 
 
 def test_every_page_has_a_place_in_the_navigation():
-    """The names in docs/website/conf.py are those of the pages; make docs would stop, but takes longer to say so."""
-    text = (DOCS / "website" / "conf.py").read_text("utf-8").split("NAVIGATION = ")[1].split("\nBELOW")[0]
-    entries = re.findall(r'"([\w/*-]+)"', re.sub(r'"[^"]*":', "", text))
+    """docs/website/conf.py names every page. `make docs` would find a missing one, too, but later."""
+    text = (DOCS / "website" / "conf.py").read_text("utf-8").split("\nPAGES_OF = ")[1]
+    parts, text = text.split("NAVIGATION = ")
+    entries = re.findall(r'"([\w/*-]+)"', re.sub(r'"[^"]*":', "", text.split("\nBELOW")[0]))
+    topics = ast.literal_eval(parts.rsplit("}", 1)[0] + "}")
+    entries += [f"{topic}/{part}" for topic, names in topics.items() for part in names]
     listed = [
         path
         for entry in entries
@@ -100,7 +104,7 @@ def test_every_page_has_a_place_in_the_navigation():
     ]
     pages = [
         *DOCS.glob("*.md"),
-        *DOCS.glob("tutorials/*.md"),
+        *(page for folder in DOCS.iterdir() if folder.name != "adr" for page in folder.glob("*.md")),
         *DOCS.glob("notebooks/*.ipynb"),
         DOCS / "adr" / "README.md",
     ]

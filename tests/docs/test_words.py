@@ -1,4 +1,6 @@
-"""The words of the documentation: no worn phrases, a glossary that leads to the pages, a gallery of small pictures."""
+"""The words of the documentation: no worn phrases, a glossary that leads to pages, and small pictures in the
+gallery.
+"""
 
 import re
 
@@ -14,12 +16,12 @@ FIELDS = ["Papers", "Here", "Files", "More"]
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_no_page_has_a_worn_phrase(page):
-    """What docs/plain_words.py lists is in no page."""
+    """No page has a phrase that docs/plain_words.py lists."""
     assert worn_phrases(page) == []
 
 
 def test_a_worn_phrase_is_found(tmp_path):
-    """Across lines, with the line where it begins; in code and in `told apart` nothing is wrong."""
+    """A phrase is found across lines, with the line where it begins; code and `told apart` are allowed."""
     page = tmp_path / "page.md"
     page.write_text("Which are told apart.\n\nNothing of\nthis ends the command. `it is told`\n\nThis is told.\n")
     assert [text.split(": ")[:2] for text in worn_phrases(page)] == [
@@ -29,13 +31,13 @@ def test_a_worn_phrase_is_found(tmp_path):
 
 
 def test_no_message_has_an_unclear_phrase():
-    """Phrases that docs/plain_words.py lists for messages are in no text of the package, except docstrings."""
+    """No text of the package, except docstrings, has a phrase that docs/plain_words.py lists for messages."""
     found = {str(path): unclear_messages(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
     assert {path: phrases for path, phrases in found.items() if phrases} == {}
 
 
 def test_an_unclear_message_is_found():
-    """Phrases are found in texts with and without values, not in docstrings; a comma before the subject is enough."""
+    """Phrases are found in texts with and without values, not in docstrings; a comma before the subject is allowed."""
     source = '''
 def line(second):
     """Lines that turn the order."""
@@ -57,13 +59,13 @@ def terms():
 
 
 def entries():
-    """Term -> what stands below it."""
+    """Term -> text below the term."""
     _, *parts = re.split(r"^### ", terms(), flags=re.MULTILINE)
     return {title.strip(): text.strip() for title, _, text in (part.partition("\n") for part in parts)}
 
 
 def test_terms_of_the_glossary_are_in_order():
-    """From A to Z, each once."""
+    """The terms are in alphabetical order, each once."""
     titles = re.findall(r"^### (.+)$", terms(), re.MULTILINE)
     assert titles == sorted(set(titles), key=str.casefold)
     assert len(titles) >= 40
@@ -71,19 +73,19 @@ def test_terms_of_the_glossary_are_in_order():
 
 @pytest.mark.parametrize(("term", "text"), entries().items(), ids=entries())
 def test_a_term_has_what_a_reader_looks_for(term, text):
-    """One to three sentences; the papers' name, ours, the place in a file, and a page that treats it."""
+    """A term has one to three sentences, the name in papers, the name here, the place in files, and a page."""
     meaning, *fields = text.split("\n* ")
     assert 1 <= len(re.findall(r"[.!?](?=\s|$)", meaning.strip())) <= 3
     assert [field.partition(": ")[0] for field in fields] == FIELDS
     assert all(field.partition(": ")[2].strip() for field in fields)
-    links = re.findall(r"\]\(([\w-]+\.md)(?:#[\w-]+)?\)", fields[-1])
+    links = re.findall(r"\]\(([\w/-]+\.md)(?:#[\w-]+)?\)", fields[-1])
     assert links
     assert all((DOCS / name).exists() for name in links)
 
 
-@pytest.mark.parametrize("page", ["docs/glossary.md", "docs/tiles.md", "lib/tilewright/tiles/__init__.py"])
+@pytest.mark.parametrize("page", ["docs/glossary.md", "docs/tiles/depth-first.md", "lib/tilewright/tiles/__init__.py"])
 def test_a_layer_of_a_tile_is_defined_where_readers_meet_it(page):
-    """Docstrings and options use the term: its definition is the first place of the page that has it."""
+    """The first use of the term `layer of a tile` on a page defines it."""
     text = " ".join((DOCS.parent / page).read_text("utf-8").split())
     first = text.index("layer of a tile")
     assert text[first - 1] == text[first + len("layer of a tile")] == "*"
@@ -91,13 +93,13 @@ def test_a_layer_of_a_tile_is_defined_where_readers_meet_it(page):
 
 
 def test_links_of_the_glossary_lead_somewhere():
-    """Pages and their headings."""
+    """Links of the glossary lead to existing pages and headings."""
     assert broken_links(GLOSSARY) == []
 
 
 def test_pictures_of_the_gallery_are_small():
-    """Each stays below 150 kB, and all of them below 1 MB."""
-    names = re.findall(r"\]\((images/[\w.-]+)\)", (DOCS / "artifacts.md").read_text("utf-8"))
+    """Each picture of the gallery is below 150 kB, and all together are below 1 MB."""
+    names = re.findall(r"\]\(\.\./(images/[\w.-]+)\)", (DOCS / "artifacts" / "gallery.md").read_text("utf-8"))
     sizes = {name: (DOCS / name).stat().st_size for name in names}
     assert len(sizes) >= 8
     assert {name: size for name, size in sizes.items() if size > 150_000} == {}
@@ -106,7 +108,7 @@ def test_pictures_of_the_gallery_are_small():
 
 @pytest.mark.parametrize("room", sorted(path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"))
 def test_the_first_word_of_a_docstring_names_the_thing(room):
-    """It is `Energy of the schedule.`, not `Of the schedule.`, in all rooms."""
+    """The first words of docstrings name the thing, as in `Energy of the schedule.`, not `Of the schedule.`."""
     place = PACKAGE / room
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place] if place.suffix == ".py" else []
     found = [f"{file.name}:{text}" for file in files for text in nameless(file.read_text("utf-8"))]
@@ -114,7 +116,7 @@ def test_the_first_word_of_a_docstring_names_the_thing(room):
 
 
 def test_a_nameless_docstring_is_found():
-    """Of functions and of attributes; a shape may stand before the name, and a tuple names its parts."""
+    """A nameless docstring of a function or an attribute is found; a shape or a tuple of parts may come first."""
     source = 'class A:\n    """A thing."""\n    x = 1\n    """Of it."""\n    y = 1\n    """[core] bits of it."""\n'
     source += 'def f():\n    """The same of that."""\ndef g():\n    """(first, count) of it."""\n'
     assert [text.split(": ")[1] for text in nameless(source)] == ["Of it.", "The same of that."]

@@ -2,10 +2,10 @@
 
     python tests/fuzz/fuzz_onnx.py --seconds 60 --seed 0
 
-Mutates the bytes and the messages of the committed example networks and of models made by code. Case N of a run depends
-on the seed and on N only, and `--seed S --only N` repeats it. Cases run in child processes with limited memory, so that
-a crash of a library (a signal) is found too. Exits with 1 on anything else than success or InputError, and on a
-case that takes longer than `LONGEST_SECONDS`.
+It mutates the bytes and the messages of the committed example networks and of models made by code. Case N of a run
+depends only on the seed and on N, and `--seed S --only N` repeats it. Cases run in child processes with limited memory,
+so that a crash of a library (a signal) is found, too. It exits with 1 if a case ends otherwise than with success or
+InputError, or takes longer than `LONGEST_SECONDS`.
 """
 
 import argparse
@@ -37,18 +37,18 @@ LONGEST_SECONDS = 5.0
 MEMORY_BYTES = 4 * 2**30
 _LARGEST_SEED_FILE = 100_000
 _DEEP_EVERY = 2
-"""One case in so many is read to the end, which takes longer than resolving it."""
+"""One case in this many is read completely, which takes longer than resolving it."""
 
 
 def seed_models() -> list[bytes]:
-    """The models that are damaged."""
+    """The models to be damaged."""
     files = sorted((ROOT / "config" / "workload").glob("*.onnx"))
     contents = [path.read_bytes() for path in files if path.stat().st_size <= _LARGEST_SEED_FILE]
     return contents + [model.SerializeToString() for model in generated_models()]
 
 
 def case_bytes(models: list[bytes], seed: int, number: int) -> bytes:
-    """The file of one case."""
+    """The bytes of one case."""
     draw = random.Random(f"{seed}/{number}")
     content = draw.choice(models)
     if draw.random() < 0.3:
@@ -63,7 +63,7 @@ def case_bytes(models: list[bytes], seed: int, number: int) -> bytes:
 
 
 def run_case(content: bytes, path: Path, *, is_deep: bool) -> str:
-    """'ok', 'refused', or the traceback of what must not happen. A deep case is read under both profiles."""
+    """'ok', 'refused', or the traceback of an unexpected error. A deep case is read under both profiles."""
     path.write_bytes(content)
     readings = [lambda: resolve_graph(load_model(path)[0])]
     if is_deep:
@@ -97,7 +97,7 @@ def _work(pipe: Connection, seed: int, first: int, step: int, folder: Path) -> N
 
 
 class _Child:
-    """One process that runs cases one after the other, from `number` on."""
+    """A process that runs cases one after the other, from `number` on."""
 
     def __init__(self, seed: int, number: int, folder: Path) -> None:
         self.pipe, theirs = multiprocessing.Pipe(duplex=False)
@@ -107,14 +107,14 @@ class _Child:
         theirs.close()
 
     def stop(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
 
 
 def fuzz(seed: int, seconds: float, folder: Path) -> dict[str, Any]:
-    """Runs cases for `seconds`; {cases, ok, refused, findings: [(number, what happened)]}."""
+    """Run cases for `seconds`; returns {cases, ok, refused, findings: [(number, what happened)]}."""
     counts = {"ok": 0, "refused": 0}
     findings: list[tuple[int, str]] = []
     end = time.monotonic() + seconds
@@ -154,7 +154,7 @@ def _end_of(code: int | None) -> str:
 
 
 def main() -> int:
-    """Runs and reports; the exit code."""
+    """Run the cases, print a report, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)

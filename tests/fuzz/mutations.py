@@ -18,7 +18,7 @@ node = helper.make_node
 
 
 def mutated_bytes(content: bytes, draw: random.Random) -> bytes:
-    """Bytes changed, removed, inserted or repeated, or the file cut off."""
+    """The bytes with some changed, removed, inserted or repeated, or cut off."""
     data = bytearray(content)
     for _ in range(draw.choice([1, 1, 2, 4, 16])):
         place = draw.randrange(len(data)) if data else 0
@@ -37,7 +37,7 @@ def mutated_bytes(content: bytes, draw: random.Random) -> bytes:
 
 
 def mutated_message(message: Message, draw: random.Random) -> None:
-    """One change somewhere inside the message: a value, or an element doubled, dropped or moved."""
+    """Change one place inside the message: a value, or an element that is doubled, dropped or moved."""
     places = list(_places(message))
     if not places:
         return
@@ -138,7 +138,7 @@ def _model(
 
 
 def _defined_by_onnx() -> onnx.ModelProto:
-    """Operators of the newest sets, which are written out by their definitions."""
+    """A model of operators of the newest sets, which are written out by their definitions."""
     nodes = [
         node("CausalConvWithState", ["x", "w", "", "state"], ["c", "next"], activation="silu"),
         node("Transpose", ["c"], ["v"], perm=[0, 2, 1]),
@@ -155,7 +155,7 @@ def _defined_by_onnx() -> onnx.ModelProto:
 
 
 def _narrow() -> onnx.ModelProto:
-    """Weights of narrow formats behind what exporters write around them."""
+    """A model with weights of narrow formats behind the operators that exporters write around them."""
     nodes = [
         node("BitwiseAnd", ["packed", "mask"], ["low"]),
         node("BitShift", ["packed", "four"], ["high"], direction="RIGHT"),

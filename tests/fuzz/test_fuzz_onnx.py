@@ -1,4 +1,4 @@
-"""The fuzz target itself: a few seconds of it, and that it finds what it is for."""
+"""The fuzz target: it runs for a few seconds and finds a planted error."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.members import members
 
 
 def test_no_findings_within_seconds(tmp_path: Path) -> None:
-    """Damaged models are read or refused."""
+    """Damaged models are read or refused within seconds, without findings."""
     report = fuzz_onnx.fuzz(seed=11, seconds=members(5, 2), folder=tmp_path)
     assert report["ok"] > 0
     assert report["refused"] > 0
@@ -17,14 +17,14 @@ def test_no_findings_within_seconds(tmp_path: Path) -> None:
 
 
 def test_cases_repeat() -> None:
-    """A case depends on its seed and number only."""
+    """A case depends only on its seed and number."""
     models = fuzz_onnx.seed_models()
     assert fuzz_onnx.case_bytes(models, 3, 5) == fuzz_onnx.case_bytes(models, 3, 5)
     assert fuzz_onnx.case_bytes(models, 3, 5) != fuzz_onnx.case_bytes(models, 3, 6)
 
 
 def test_an_exception_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is neither success nor InputError is told with its traceback."""
+    """An exception other than InputError is a finding with its traceback."""
 
     def broken(_path: Path) -> None:
         raise KeyError("lost")

@@ -1,4 +1,4 @@
-"""Which loops each memory level gets: greedily as the reference allocates, or as given; and whether tiles fit."""
+"""The loops of each memory level: allocated greedily as by the reference, or given; and whether tiles fit."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ Boundaries = dict[str, tuple[int, ...]]
 
 
 class Allocator:
-    """Allocation of one layer to one core."""
+    """Allocation of the loops of one layer to the memories of one core."""
 
     def __init__(
         self,
@@ -35,13 +35,13 @@ class Allocator:
         self.spatial = {o: (model.exact if self.whole else model.fractional) for o, model in models.items()}
 
     def held(self, memory: Memory) -> list[str]:
-        """Layer operands of a memory, in its order or in that of the equation."""
+        """Layer operands that a memory holds, in the memory's order; if `sorted`, in the order of the equation."""
         by_memory_operand = {m: o for o, m in self.link.items()}
         held = [by_memory_operand[name] for name in memory.operands if name in by_memory_operand]
         return [o for o in self.models if o in held] if self.sorted else held
 
     def element_bits(self, o: str, level: int, left: Loops) -> int:
-        """Bits of an element in memory `level` while the loops `left` stand at it and above."""
+        """Bits of an element in memory `level` while the loops `left` are at this level and above."""
         rel = self.models[o].rel
         bits = self.models[o].bits_of
         if o != "O":
@@ -56,7 +56,10 @@ class Allocator:
         return bits["O"]
 
     def bits(self, o: str, level: int, below: Loops, left: Loops, here: int) -> Number:
-        """Bits that a tile takes of its memory: `here` of the loops `left` by level `level`, `below` by inner ones."""
+        """Bits of a tile in the memory of a level.
+
+        The tile spans the loops `below` the level and the first `here` loops of `left`.
+        """
         if self.whole:
             sizes = sizes_by_dimension(below + left[:here])
             return self.models[o].tile(level, sizes).whole * self.element_bits(o, level, left)
@@ -68,12 +71,12 @@ class Allocator:
         return self.models[o].rel.elements([*done, *left[:here]]) * self.element_bits(o, level, left)
 
     inner: dict[str, list[Loops]]
-    """Loops of the levels allocated so far."""
+    """Operand -> loops of the levels allocated so far."""
     used: dict[str, Number]
     """Memory -> bits that the tiles of given boundaries take."""
 
     def tile_bits(self, memory: Memory, o: str, order: Loops, here: int) -> Number:
-        """The same, twice where a tile that will be replaced is kept twice."""
+        """Bits that a tile takes in a memory: twice its size if the memory double-buffers and the tile is replaced."""
         level = len(self.inner[o])
         below = tuple(loop for loops in self.inner[o] for loop in loops)
         left = order[len(below) :]
@@ -92,7 +95,7 @@ class Allocator:
     # given ----------------------------------------------------------------------------------------------------------
 
     def given(self, order: Loops, boundaries: Boundaries) -> dict[str, Levels]:
-        """Loops between given boundaries. Raises DoesNotFitError where they do not nest or do not fit."""
+        """Loops between given boundaries. Raises DoesNotFitError if boundaries do not nest or tiles do not fit."""
         for o, bounds in boundaries.items():
             nested = all(a <= b for a, b in itertools.pairwise((0, *bounds)))
             if not nested or bounds[-1] != len(order) or len(bounds) != len(self.chains[o]):
@@ -123,7 +126,7 @@ class Allocator:
     # greedy ---------------------------------------------------------------------------------------------------------
 
     def greedy(self, order: Loops) -> dict[str, Levels]:
-        """Loops as the reference allocates them. Raises DoesNotFitError."""
+        """Loops as the reference allocates them. Raises DoesNotFitError if they do not fit."""
         self.inner = {o: [] for o in self.models}
         for memory in self.core.memories:
             operands = self.held(memory)
@@ -137,7 +140,7 @@ class Allocator:
         return {o: tuple(levels) for o, levels in self.inner.items()}
 
     def _slices(self, memory: Memory, o: str, order: Loops, left: Loops) -> list[tuple[int, Number, Number]]:
-        """Candidates (loops, bits, bits moved over the upper boundary) of one operand."""
+        """(loops, bits, bits moved over the upper boundary) of each number of loops that a memory can keep."""
         sizes: list[tuple[int, Number, Number]] = []
         for here in range(len(left) + 1):
             size = self.tile_bits(memory, o, order, here)
@@ -170,7 +173,7 @@ class Allocator:
 
     @staticmethod
     def _is_even(operands: list[str], counts: list[int], left: dict[str, Loops], total: int) -> bool:
-        """No loop position allocated here by one operand stays above for another."""
+        """Whether no loop that one operand takes at this level stays above this level for another operand."""
         here, above = [], []
         for operand, count in zip(operands, counts, strict=True):
             first = total - len(left[operand])

@@ -1,4 +1,4 @@
-"""Attacks on certificates: the exact search of the package against plain brute force, problem by problem."""
+"""Attacks on certificates: the package's exact search compared with plain brute force, problem by problem."""
 
 import math
 import random
@@ -24,15 +24,15 @@ from tests.plain.switches import SWITCHES
 
 ALLOCATIONS = ("greedy", "free")
 LARGEST_SPACES = (100, 400, 400, 1000, 2500)
-"""Mappings of a space that brute force looks at; one is drawn for each problem."""
+"""Limits of the number of mappings of a space that brute force tries; each problem draws one of the limits."""
 CLOSE = 1e-9
 Draw = Callable[[int, tuple[int, int], tuple[str, ...], str], Problem]
-"""A random problem of a seed, with a number of loops, some switches and a kind of layer."""
+"""Function that makes a random problem from a seed, a number of loops, switches and a kind of layer."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that is not as it must be."""
+    """An error that an attack found."""
 
     seed: int
     model: str
@@ -47,13 +47,13 @@ class Difference:
 
 @dataclass
 class Outcome:
-    """What attacks came to."""
+    """Counts and differences of attacks."""
 
     counts: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
-        """Take another outcome in."""
+        """Add the counts and differences of another outcome."""
         self.counts.update(other.counts)
         self.differences += other.differences
 
@@ -65,7 +65,7 @@ class Outcome:
 def small_problem(
     seed: int, switches: tuple[str, ...] = SWITCHES, draw: Draw = random_problem
 ) -> tuple[Problem, tuple[str, ...]]:
-    """A problem and its allocations whose spaces brute force can look through."""
+    """A problem, and its allocations whose spaces are small enough for brute force."""
     rng = random.Random(seed)
     largest, kind, wanted = rng.choice(LARGEST_SPACES), rng.choice(KINDS), rng.choice(("greedy", "free", "free"))
     while True:
@@ -81,7 +81,7 @@ def small_problem(
 def attack(
     seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = None, draw: Draw = random_problem
 ) -> Outcome:
-    """Search the problem of a seed in every way, and compare."""
+    """Search the problem of a seed in every way, and compare with brute force."""
     outcome = Outcome()
     problem, allocations = small_problem(seed, switches, draw)
     model = model or problem.model
@@ -116,7 +116,7 @@ def attack(
 def _attack_labels(
     outcome: Outcome, where: tuple[int, str, str, str, str], prepared: PreparedProblem, best: Best
 ) -> None:
-    """Compare what the search says of every label with what its completions cost."""
+    """Compare the search's claims on every label with the costs of its completions."""
     *_, allocation, objective = where
     try:
         labels = AllLabels(prepared, objective, allocation == "free")
@@ -134,7 +134,7 @@ def _attack_labels(
 
 
 def _wrong_orders(package: dict[Loops, float], plain: dict[Loops, float]) -> Iterator[WrongClaim]:
-    """Orders that the labels cannot reach at what their best boundaries cost."""
+    """Orders that the labels cannot reach with the cost of their best boundaries."""
     for order in sorted({*package, *plain}):
         ours, least = package.get(order, math.inf), plain.get(order, math.inf)
         if ours != least and not abs(ours - least) <= CLOSE * least:
@@ -161,9 +161,9 @@ def compare_verdict(
     best: Best,
     place: str = "",
 ) -> None:
-    """Compare what a search found and claims with the `best` of brute force.
+    """Compare the result and claims of a search with the `best` of brute force.
 
-    `plain` is the model of the spatial mapping that it found, of which `place` says which one it is.
+    `plain` is the model of the spatial mapping that the search found; `place` is the number of this mapping.
     """
     *_, objective = where
     least = best.value(objective)
@@ -192,7 +192,7 @@ def compare_verdict(
 
 
 def plain_value(plain: PlainModel, result: ExactResult, objective: str) -> float | None:
-    """What the mapping found costs by the plain model; None where it does not fit."""
+    """The plain model's value of the mapping found; None if it does not fit."""
     boundaries = None
     if result.boundaries is not None:
         given = zip(plain.operands, result.boundaries, strict=True)

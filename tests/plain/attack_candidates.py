@@ -1,4 +1,4 @@
-"""Attacks on certificates over all spatial mappings of a layer: one exact search against brute force over each."""
+"""Attacks on certificates over all spatial mappings of a layer: one exact search, compared with brute force."""
 
 import random
 
@@ -21,12 +21,12 @@ from tests.plain.spatial import DoesNotFitError
 from tests.plain.switches import SWITCHES
 
 LARGEST_SPACES = (200, 800, 2500)
-"""Mappings, over all spatial mappings, that brute force looks at; one is drawn for each problem."""
+"""Limits of the number of mappings that brute force tries for a problem; each problem draws one of the limits."""
 Candidates = list[tuple[PreparedProblem, PlainModel]]
 
 
 def attack_candidates(seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = None) -> Outcome:
-    """Search all spatial mappings of the problem of a seed together, and compare with the best of each."""
+    """Search all spatial mappings of a seed's problem together, and compare with the best of each."""
     outcome = Outcome()
     problem, model, candidates, allocations = _open_problem(seed, switches, model)
     outcome.counts["problems"] += 1
@@ -49,7 +49,7 @@ def attack_candidates(seed: int, switches: tuple[str, ...] = SWITCHES, model: st
 def _open_problem(
     seed: int, switches: tuple[str, ...], model: str | None
 ) -> tuple[Problem, str, Candidates, tuple[str, ...]]:
-    """A problem of which sides of the array are open, with at least two spatial mappings that can be run."""
+    """A problem with open sides of the array and at least two possible spatial mappings."""
     rng = random.Random(seed)
     largest, kind, mixed = rng.choice(LARGEST_SPACES), rng.choice(KINDS), rng.random() < 0.3
     while True:
@@ -103,7 +103,7 @@ def _attack_search(
 
 
 def _compare_floor(outcome: Outcome, where: tuple[int, str, str], prepared: PreparedProblem) -> None:
-    """The least energy that is known without tables is no more than what all tables say of the empty order."""
+    """Check that the least energy without tables is no more than the tables' bound for the empty order."""
     loops = loop_multiset(prepared.spatial.temporal_sizes, None, ())
     problem, workspace = prepared.arrays, new_workspace()
     try:
@@ -125,7 +125,7 @@ def _compare_floor(outcome: Outcome, where: tuple[int, str, str], prepared: Prep
 
 
 def attack_floor(seed: int) -> Outcome:
-    """Compare the floor of a larger problem of a seed with its tables."""
+    """Compare the floor of a larger problem with the problem's tables."""
     outcome = Outcome()
     problem = random_problem(seed, (3, 9))
     model = problem.model if seed % 2 else "corrected"
@@ -142,7 +142,7 @@ def attack_floor(seed: int) -> Outcome:
 def _compare_spaces(
     outcome: Outcome, where: tuple[int, str, str], candidates: Candidates, spaces: dict[str, list[Best]]
 ) -> None:
-    """What bounds of the greedy space rest on: the best free mapping is no worse than the best greedy one."""
+    """Check the basis of bounds of the greedy space: the best free mapping is no worse than the best greedy one."""
     for (prepared, _), greedy, free in zip(candidates, spaces["greedy"], spaces["free"], strict=True):
         if not sizes_tiles_in_any_order(prepared.arrays):
             outcome.counts["spaces with tiles that are rounded"] += 1

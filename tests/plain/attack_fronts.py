@@ -1,4 +1,4 @@
-"""Attacks on Pareto fronts: those of small layers and networks equal brute force, and no random mapping escapes."""
+"""Attacks on Pareto fronts: fronts of small layers and networks equal brute force, and cover random mappings."""
 
 import itertools
 import random
@@ -31,7 +31,7 @@ from tests.unit.search.exact.exact_brute_force import LARGEST_FREE_SPACE, free_m
 from tests.unit.search.exact.exact_cases import MODELS, random_case
 
 MAPPINGS = 200
-"""Random mappings of a layer that is too large for brute force."""
+"""Number of random mappings of a layer that is too large for brute force."""
 LAYERS_OF_NETWORK = 3
 CLOSE = 1e-8
 LOOPS = (5, 11)
@@ -39,7 +39,7 @@ EFFORTS = (300, 5_000, 100_000, 1_000_000)
 
 
 def attack_fronts(seed: int) -> Tally:
-    """A network of small layers and a layer with open sides by brute force, and a larger layer by random mappings."""
+    """Attacks a network of small layers and an open layer by brute force, and a larger layer by random mappings."""
     tally, rng = Tally(), random.Random(seed)
     known = []
     while len(known) < LAYERS_OF_NETWORK:
@@ -94,7 +94,10 @@ def _small_layer(number: int, rng: random.Random, tally: Tally, seed: int) -> tu
 
 
 def _compare_network(known: list[tuple[BoundedFront, np.ndarray, int]], tally: Tally, seed: int) -> None:
-    """The front of the sums has a point within its miss for each sum, and its points are sums."""
+    """Check a network's front against the sums of one point a layer, over all choices of points.
+
+    Each sum is covered by a point of the front, up to the front's largest miss. Each point of the front is such a sum.
+    """
     front = network_front([(one, count) for one, _, count in known])
     chosen = itertools.product(*(points * count for _, points, count in known))
     sums = np.array([np.sum(points, axis=0) for points in chosen])
@@ -107,7 +110,7 @@ def _compare_network(known: list[tuple[BoundedFront, np.ndarray, int]], tally: T
 
 
 def _attack_large(rng: random.Random, tally: Tally, seed: int) -> None:
-    """Random orders of a larger layer, of prime factors and of merged ones."""
+    """Check a larger layer with random orders of prime factors and of merged loops."""
     problem = random_problem(rng.getrandbits(48), LOOPS)
     effort = rng.choice(EFFORTS)
     try:
@@ -132,7 +135,7 @@ def _attack_large(rng: random.Random, tally: Tally, seed: int) -> None:
 
 
 def _attack_open(rng: random.Random, tally: Tally, seed: int) -> None:
-    """All mappings of a layer whose sides of the array are open, over all its spatial mappings."""
+    """Check the front of a layer whose spatial mapping is not given, by brute force over all mappings."""
     problem, model, given, mixed, plains, allocations = open_problem(random.Random(rng.getrandbits(48)), SWITCHES, None)
     allocation, effort = rng.choice(allocations), rng.choice(EFFORTS)
     options = SearchOptions(
@@ -162,7 +165,7 @@ def _attack_open(rng: random.Random, tally: Tally, seed: int) -> None:
 
 
 def _compare(front: BoundedFront, energy: np.ndarray, latency: np.ndarray, tally: Tally, where: str) -> None:
-    """No mapping is below a bound, and none escapes the points by more than is stated."""
+    """Check that no mapping is below a bound, and that points match each mapping within the stated miss."""
     if not len(energy):
         return
     own_energy, own_latency = columns(front.points)

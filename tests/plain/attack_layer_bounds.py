@@ -1,4 +1,4 @@
-"""Attacks on the lower bounds that loma and salsa print: random mappings of random layers, none below a bound."""
+"""Attacks on the lower bounds of loma and salsa: no random mapping of a random layer is below a bound."""
 
 import random
 from collections.abc import Callable
@@ -25,16 +25,19 @@ from tests.plain.problems import Problem, random_problem
 from tests.plain.tally import Tally
 
 MAPPINGS = 100
-"""Random mappings of each layer."""
+"""Number of random mappings of each layer."""
 MOST_SPATIAL = 3
 LOOPS = (2, 10)
 CLOSE = 1e-9
 Draw = Callable[[int, tuple[int, int]], Problem]
-"""A random problem of a seed, with a number of loops."""
+"""Function that makes a random problem from a seed and a number of loops."""
 
 
 def attack_layer_bounds(seed: int, draw: Draw = random_problem) -> Tally:
-    """Compare the bounds of the layer of a seed, for each objective, with random mappings of its spatial mappings."""
+    """Compare the bounds of a seed's layer, for each objective, with random temporal mappings.
+
+    The temporal mappings are drawn for each spatial mapping of the layer.
+    """
     tally, rng = Tally(), random.Random(seed)
     problem = draw(rng.getrandbits(48), LOOPS)
     model = rng.choice((problem.model, "corrected", "zigzag-3.9.1"))
@@ -56,7 +59,7 @@ def attack_layer_bounds(seed: int, draw: Draw = random_problem) -> Tally:
 
 
 def _prepared(problem: Problem, model: str, even: str, rng: random.Random) -> list[PreparedProblem]:
-    """The problem with its spatial mapping, or with some of those that are generated."""
+    """The prepared problems of the given spatial mapping, or of some generated ones."""
     options = SearchOptions(model=model, temporal_mapping_type=even)
     unrollings: list[Unrolling] = [problem.unrolling]
     if rng.random() < 0.4:
@@ -78,7 +81,7 @@ def _prepared(problem: Problem, model: str, even: str, rng: random.Random) -> li
 
 
 def _choices(prepared: list[PreparedProblem], model: str) -> list[Choice]:
-    """The spatial mappings as the pipeline hands them to the bound, with what must pass the topmost memories."""
+    """The spatial mappings in the form in which the pipeline gives them to the bound, with floors of traffic."""
     profile = profile_by_name(model)
     choices = []
     for index, one in enumerate(prepared):
@@ -89,7 +92,7 @@ def _choices(prepared: list[PreparedProblem], model: str) -> list[Choice]:
 
 
 def _random_mappings(prepared: PreparedProblem, rng: random.Random) -> CostedBatch | None:
-    """Orders of the prime factors or of merged ones, as loma and salsa visit them; None without an order."""
+    """Orders of the prime factors or of merged ones, as loma and salsa visit them; None if there is no order."""
     limit = rng.choice((None, None, 3, 4, 5, 6, 7))
     multiset = loop_multiset(prepared.spatial.temporal_sizes, limit, ())
     loops = [index for index, (_, count) in enumerate(multiset.loops) for _ in range(count)]
@@ -101,14 +104,14 @@ def _random_mappings(prepared: PreparedProblem, rng: random.Random) -> CostedBat
 
 
 def _known(costs: CostedBatch, objective: str) -> Incumbent:
-    """The best of some random mappings, from which the search of the bound begins."""
+    """The best of some random mappings, with which the search of the bound begins."""
     row = best_row(costs, objective)
     assert row is not None
     return Incumbent(energy_pj=float(costs.energy_pj[row]), latency_cycles=float(costs.latency_cycles[row]))
 
 
 def _compare(tally: Tally, seed: int, objective: str, bounds: GoalBounds, fitting: list[CostedBatch]) -> None:
-    """No mapping is below the bound of the objective, nor below those of energy and latency."""
+    """Check that no mapping is below the bound of the objective, or below those of energy and latency."""
     claims = [(objective, bounds.value)]
     if all(OBJECTIVES[objective]):
         claims += [("energy", bounds.energy_pj), ("latency", bounds.latency_cycles)]

@@ -1,5 +1,8 @@
-"""Attacks on the sentence of a proof over open spatial mappings: what a record claims, against brute force over every
-spatial mapping that a person could give instead, each with all its loop orders and level boundaries."""
+"""Attacks on the sentence of a proof over open spatial mappings.
+
+The claims of a record are compared with brute force over every spatial mapping that a file could give instead. Each
+spatial mapping has all its loop orders and level boundaries.
+"""
 
 import itertools
 import math
@@ -22,7 +25,7 @@ from tests.plain.spatial import DoesNotFitError
 from tests.plain.switches import SWITCHES
 
 LARGEST_SPACES = (400, 1500, 5000)
-"""Mappings, over all spatial mappings, that brute force looks at; one is drawn for each problem."""
+"""Limits of the number of mappings that brute force tries for a problem; each problem draws one of the limits."""
 
 
 LARGE_EFFORT = 10**9
@@ -35,7 +38,7 @@ def attack_open(
     engine: str = "exact",
     effort: int = LARGE_EFFORT,
 ) -> Outcome:
-    """Search a layer of which sides of the array are open, in every way, and compare with the best of all of them.
+    """Search a layer with open sides of the array in every way, and compare with the best of all mappings.
 
     The engine best gets an effort that is large enough for a proof, or `effort`.
     """
@@ -56,7 +59,7 @@ def attack_open(
 
 
 def best_of(allocation: str, plain: PlainModel) -> Best:
-    """All mappings of one spatial mapping."""
+    """The best of all mappings of one spatial mapping."""
     return (greedy_best if allocation == "greedy" else free_best)(plain)
 
 
@@ -109,7 +112,7 @@ def _compare(
 def open_problem(
     rng: random.Random, switches: tuple[str, ...], model: str | None
 ) -> tuple[Problem, str, Unrolling, bool, dict[Unrolling, PlainModel], tuple[str, ...]]:
-    """A problem of which sides of the array are open, small enough for brute force, with two spatial mappings."""
+    """A problem with open sides of the array and at least two spatial mappings, small enough for brute force."""
     largest, kind, mixed = rng.choice(LARGEST_SPACES), rng.choice(KINDS), rng.random() < 0.2
     while True:
         problem = random_problem(rng.getrandbits(48), (1, 6), switches, kind)
@@ -128,7 +131,7 @@ def open_problem(
 
 
 def _plains(problem: Problem, model: str, given: Unrolling, mixed: bool) -> dict[Unrolling, PlainModel]:
-    """Every spatial mapping that the sentence covers, as a file that gives it is understood."""
+    """Unrolling -> plain model, for every spatial mapping that the sentence covers, as a mapping file would give it."""
     found: dict[Unrolling, PlainModel] = {}
     for sides in _closed(problem, given, mixed):
         entry = MappingConstraints("default", sides, memory_operand_links=problem.links)
@@ -142,7 +145,10 @@ def _plains(problem: Problem, model: str, given: Unrolling, mixed: bool) -> dict
 
 
 def _closed(problem: Problem, given: Unrolling, mixed: bool) -> Iterator[Unrolling]:
-    """The given sides, and on each other one nothing or one loop (mixed: any loops) by a divisor of its size."""
+    """Yield unrollings with the given sides; each other side has at most one loop, or any loops if `mixed` is True.
+
+    A factor is a divisor of the size of its loop.
+    """
     sizes, array = problem.layer.size_of, dict(problem.core.operational_array.dimensions)
     names = [name for name in array if name not in dict(given)]
     choices = []

@@ -1,7 +1,7 @@
-"""Attention in tiles, walked tile by tile: a second, slow reading of what a plan does (docs/tiles.md#fused-attention).
+"""Attention in tiles, walked tile by tile: a second, slow implementation of plans (docs/tiles/attention.md).
 
-The cost of a layer of a tile and of a copy is that of the search; which of them there are, with which tensors where and
-with how much room left, is found here by doing it one tile after the other.
+The costs of layers of tiles and of copies come from the search. This walk finds the layers and copies, the places of
+tensors, and the room that is left, one tile after the other.
 """
 
 import math
@@ -37,7 +37,7 @@ ROWS += ("online.output_rescale", "online.output")
 
 
 def sequence(stages: tuple[str, ...], is_first: bool) -> list[tuple[str, str, str, str]]:
-    """(layer, first, second, made) in order; the scores that the softmax reads are `s`."""
+    """(layer, first, second, made) in order; the softmax reads the scores `s`."""
     names = [*[f"s{place}" for place in range(len(stages))], "s"]
     lines = [("scores", "q", "k", names[0])]
     lines += [(stage, names[place], "", names[place + 1]) for place, stage in enumerate(stages)]
@@ -51,7 +51,7 @@ def sequence(stages: tuple[str, ...], is_first: bool) -> list[tuple[str, str, st
 
 
 class Walk:
-    """One plan, done."""
+    """The walk over the tiles of one plan."""
 
     def __init__(self, costs: AttentionCosts, plan: AttentionPlan) -> None:
         self.costs, self.plan, self.shape, self.memories = costs, plan, costs.attention.shape, costs.memories
@@ -61,7 +61,7 @@ class Walk:
             self.walk(len(units))
 
     def place(self, tensor: str) -> TensorPlace:
-        """Where it lies."""
+        """The place of a tensor."""
         plan = self.plan
         own = {"q": plan.queries, "k": plan.keys, "v": plan.values}
         if tensor in own:
@@ -69,7 +69,7 @@ class Walk:
         return TensorPlace(plan.scores) if tensor[0] in "sp" else plan.output
 
     def bits(self, tensor: str, units: int, heads: int, queries: int, keys: int) -> int:
-        """Of a tensor of so much."""
+        """Bits of a part of a tensor with these numbers of units, heads, queries and keys."""
         shape, rows = self.shape, units * heads * queries
         if tensor == "q":
             return rows * shape.key_width * shape.bits.queries
@@ -82,7 +82,7 @@ class Walk:
         return rows * shape.bits.activations * (shape.value_width if tensor[0] == "o" else 1)
 
     def tiles(self) -> Iterator[tuple[range, range, range]]:
-        """(heads, queries, keys) of tiles in order, those in which some query sees some key."""
+        """(heads, queries, keys) of tiles in order, if some query of the tile sees some key."""
         shape, tile = self.shape, self.plan.tile
         heads, queries, keys = (
             pieces(size, part)
@@ -97,7 +97,7 @@ class Walk:
                 yield h, q, k
 
     def walk(self, units: int) -> None:
-        """All tiles of some units."""
+        """Walk all tiles of some units."""
         shape, top = self.shape, self.memories.top
         for kind in ("q", "k", "v"):
             place = self.place(kind)
@@ -126,14 +126,14 @@ class Walk:
                 self.tile(units, h, q, range(self.plan.tile.keys), [("online.div", "o", "l", "result")])
 
     def bring(self, kind: str, bits: int) -> None:
-        """From the outermost memory to where it lies."""
+        """Copy a tensor from the outermost memory to its place."""
         place, operand = self.place(kind).memory, "I" if kind == "q" else "W"
         if place != self.memories.top:
             name = {"q": "queries", "k": "keys", "v": "values"}[kind]
             self.done[CopyProblem(name, bits, (operand, self.memories.top), (operand, place))] += 1
 
     def swap(self, units: int, row: tuple[range, range], is_away: bool) -> None:
-        """The output, extremes and sums of a row, to the outermost memory or back."""
+        """Copy the output, extremes and sums of a row to the outermost memory or back."""
         ends = [("O", self.plan.output.memory), ("O", self.memories.top)]
         start, end = ends if is_away else ends[::-1]
         for tensor, name in (("o", "output"), ("m", "statistics"), ("l", "statistics")):
@@ -141,7 +141,7 @@ class Walk:
             self.done[CopyProblem(name, bits, start, end)] += 1
 
     def tile(self, units: int, h: range, q: range, k: range, lines: list[tuple[str, str, str, str]]) -> None:
-        """The layers of a tile, each with the room that all else leaves."""
+        """Run the layers of a tile, each with the room that other data leave."""
         size, top = (units, len(h), len(q), len(k)), self.memories.top
         known = {made for _, _, _, made in lines}
         is_end = lines[0][0] == "online.div"
@@ -189,7 +189,7 @@ class Walk:
             self.fits = self.fits and all(sizes[m].size_bits >= bits for m, bits in taken.items() if m != top)
 
     def cost(self) -> tuple[float, float]:
-        """Energy and latency; infinite where something does not fit."""
+        """(energy, latency); infinite if some data do not fit."""
         if not self.fits:
             return math.inf, math.inf
         energy = cycles = 0.0
@@ -203,12 +203,12 @@ class Walk:
 
 
 def pieces(size: int, part: int) -> list[range]:
-    """An axis in tiles."""
+    """The positions of an axis, in tiles."""
     return [range(start, min(start + part, size)) for start in range(0, size, part)]
 
 
 def sees(shape, query: int, key: int) -> bool:
-    """Whether a query sees a key; the last query is at the last key."""
+    """Whether a query sees a key; the last query is at the position of the last key."""
     if not shape.is_causal:
         return True
     own = shape.keys - shape.queries + query
@@ -216,10 +216,10 @@ def sees(shape, query: int, key: int) -> bool:
 
 
 def all_plans(costs: AttentionCosts, sizes: dict[str, list[int]]) -> Iterator[AttentionPlan]:
-    """Every combination of sizes, orders and places, also those that come to the same.
+    """Every combination of tile sizes, loop orders and memories of tensors; some combinations are equal.
 
-    A tensor lies somewhere as a whole only where its tiles would come back: keys and values where queries are outside,
-    queries and outputs where keys are.
+    A memory can hold a whole tensor only if the loops use its tiles several times. These tensors are keys and values if
+    the loop over queries is outermost, and queries and outputs if the loop over keys is outermost.
     """
     memories, shape = costs.memories, costs.attention.shape
     made = memories.made
@@ -235,12 +235,12 @@ def all_plans(costs: AttentionCosts, sizes: dict[str, list[int]]) -> Iterator[At
 
 
 def places(memories: tuple[int, ...], with_whole: bool) -> list[TensorPlace]:
-    """A tile of it in each memory, and all of it in each but the outermost."""
+    """A tile of the tensor in each memory, and the whole tensor in each but the outermost."""
     return [TensorPlace(m) for m in memories] + [TensorPlace(m, True) for m in memories[:-1] if with_whole]
 
 
 def least_value(costs: AttentionCosts, sizes: dict[str, list[int]]) -> float:
-    """The least value of the objective over all of these, and unfused."""
+    """The least value of the objective over all plans and the unfused attention."""
     powers, unfused = OBJECTIVES[costs.options.objective], costs.unfused()
     least = powers.value(unfused.energy_pj, unfused.latency_cycles())
     for plan in all_plans(costs, sizes):

@@ -1,4 +1,4 @@
-"""Lines of code of a definition or of a module: all lines except those of docstrings."""
+"""Lines of code of a definition or a module: all lines except those of docstrings."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""The package's evaluation of random mappings beside the plain model's: every figure of the record that both have."""
+"""The package's evaluation of random mappings, compared with the plain model in every common figure."""
 
 import math
 import random
@@ -23,7 +23,7 @@ from tests.plain.switches import SWITCHES
 
 @dataclass(frozen=True)
 class Comparison:
-    """A mapping as both see it; None where it is refused."""
+    """A mapping with both evaluations; None if one refuses it."""
 
     seed: int
     problem: Problem
@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def differences(self) -> list[str]:
-        """What differs, as text."""
+        """The differences, as texts."""
         if self.cost is None or self.record is None:
             if (self.cost is None) == (self.record is None):
                 return []
@@ -81,8 +81,10 @@ def _figures(problem: Problem, cost: Cost, record: dict[str, Any]) -> Iterator[s
 
 
 def comparisons(seed: int, switches: tuple[str, ...] = SWITCHES, mappings: int = 3) -> Iterator[Comparison]:
-    """Random mappings of the problem of a seed: allocated greedily, or with random boundaries, often in memories that
-    have just the room needed."""
+    """Comparisons of random mappings of a seed's problem.
+
+    Mappings are allocated greedily, or have random boundaries, often in memories with just the room needed.
+    """
     problem = random_problem(seed, switches=switches)
     rng = random.Random(seed + 1)
     plain = problem.plain()
@@ -117,7 +119,7 @@ def compare(
     order: Loops,
     boundaries: Boundaries | None,
 ) -> Comparison:
-    """One mapping as both see it."""
+    """The comparison of one mapping."""
     cost, record = None, None
     with suppress(DoesNotFitError):
         cost = plain.cost(order, boundaries)

@@ -1,4 +1,4 @@
-"""Rules of the control of a core in plain Python, and random rules."""
+"""Rules of the control of a core, in plain Python, and random rules."""
 
 import random
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from tests.plain.relevancy import Loops
 from tests.plain.reuse import Levels
 
 Reused = Mapping[str, frozenset[str]]
-"""Loop dimensions that only reuse the data of an operand, by operand."""
+"""Operand -> loop dimensions that only reuse its data."""
 
 
 def can_have(memory: Memory, dimension: str, reused: frozenset[str]) -> bool:
-    """Whether a memory can have a loop for an operand: a loop that reuses the data changes nothing in the memory."""
+    """Whether the rules of a memory allow a loop there. A loop that only reuses an operand's data is always allowed."""
     return memory.tile_dimensions is None or dimension in reused or dimension in memory.tile_dimensions
 
 
 def obeys(order: Loops, levels: Mapping[str, Levels], chains: Mapping[str, list[Memory]], reused: Reused) -> bool:
-    """Whether a mapping obeys all rules of all memories."""
+    """Whether a mapping obeys the rules of all memories."""
     for operand, loops_of_levels in levels.items():
         for memory, loops in zip(chains[operand], loops_of_levels, strict=True):
             if not all(can_have(memory, dimension, reused[operand]) for dimension, _ in loops):
@@ -42,7 +42,10 @@ def _is_in_order(
 
 
 def with_random_rules(rng: random.Random, layer: Layer, core: Core) -> Core:
-    """The core with rules for loops of the layer, each memory at random; tops have fewer, so that mappings are left."""
+    """The core with random rules for loops of the layer.
+
+    The topmost memories have fewer rules, so that some mappings are left.
+    """
     dimensions = list(layer.size_of)
     memories, ordered = [], 0
     for memory in core.memories:

@@ -1,7 +1,7 @@
-"""Attacks on the answers of the default search for networks on shipped cores: values, lower bounds and gaps.
+"""Attacks on the values, lower bounds and gaps of the default search, for networks on shipped cores.
 
-The search must never be worse than loma or salsa, with any effort. No value, and no random mapping, may be below the
-bound of any search, neither for a layer nor for the network.
+The search must never be worse than loma or salsa, at any effort. No value and no random mapping may be below the bound
+of any search, for a layer or for the network.
 """
 
 import random
@@ -39,23 +39,25 @@ SIDES = (1, 3, 7, 8, 13, 15, 22, 28, 31, 45, 56, 112)
 ROWS = (1, 1, 5, 16, 37, 64, 129, 512)
 CLOSE = 1e-9
 SPATIAL_MAPPINGS, ORDERS, COMBINATIONS = 6, 100, 1_000
-"""Numbers of random spatial mappings of a layer, of loop orders of each, and of choices of one mapping per layer."""
+"""Numbers of random spatial mappings of a layer, of loop orders of each, and of choices of one mapping for each
+layer.
+"""
 FAR = 0.005
 """True distance above which a layer is named."""
 PROOF_S = 20.0
-"""Time in which a layer must be proven, else its optimum counts as unknown."""
+"""Seconds in which a layer must be proven; else its optimum counts as unknown."""
 
 
 @dataclass(frozen=True)
 class Capture(Stage):
-    """Keeps the layer problems that the stages above make, as the search gets them."""
+    """Stage that keeps the layer problems from the stages above, in the form in which the search gets them."""
 
     kept: list[LayerProblem] = field(default_factory=list)
     takes = LayerProblem
     gives = LayerProblem
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
-        """Yield the results of the stages below."""
+        """Keep the problem, and yield the results of the stages below."""
         self.kept.append(item)
         yield from rest(item)
 
@@ -71,7 +73,7 @@ class Mappings:
 
 @dataclass
 class Said:
-    """Values and bounds of one layer or network, each with the search that it is from."""
+    """Values and bounds of one layer or network, each with the name of its search."""
 
     values: list[tuple[str, float, float]] = field(default_factory=list)
     """(search, energy in pJ, latency in cycles) of mappings."""
@@ -81,7 +83,7 @@ class Said:
     """(search, weight of the latency in pJ per cycle, lower bound of energy + weight x latency in pJ)."""
 
     def least(self, goal: str) -> tuple[float, str]:
-        """Least value of an objective among the mappings, with its search."""
+        """(least value of an objective among the mappings, its search)."""
         return min((float(OBJECTIVES[goal].value(energy, latency)), name) for name, energy, latency in self.values)
 
     def contradictions(self) -> Iterator[str]:
@@ -97,7 +99,7 @@ class Said:
 
 
 def try_default_answers(seed: int, cores: Sequence[Path] = CORES) -> Tally:
-    """Compare the answers for a random network on a shipped core, whose spatial mapping is given or open."""
+    """Check the answers for a random network on a shipped core, with a given or an open spatial mapping."""
     tally, rng = Tally(), random.Random(seed)
     hardware = cores[seed % len(cores)]
     is_given = rng.random() < 0.5
@@ -113,7 +115,7 @@ def try_default_answers(seed: int, cores: Sequence[Path] = CORES) -> Tally:
 
 
 def try_pair(seed: int, pairs: Sequence[tuple[Path, Path]]) -> Tally:
-    """Compare the answers for a pair of a shipped core and network at all efforts, with options of the seed."""
+    """Check the answers for a pair of a shipped core and network at all efforts, with options of the seed."""
     tally, rng = Tally(), random.Random(seed)
     hardware, network = pairs[seed % len(pairs)]
     problem = read_problem(Descriptions(str(hardware), str(network), str(mapping_file(hardware))))
@@ -125,13 +127,13 @@ def try_pair(seed: int, pairs: Sequence[tuple[Path, Path]]) -> Tally:
 
 
 def mapping_file(hardware: Path) -> Path | None:
-    """Mapping file that is shipped for a core; None if there is none."""
+    """The mapping file that is shipped for a core; None if there is none."""
     name = hardware.name if "systolic" not in hardware.parts else "systolic_45nm.yaml"
     return next(iter(sorted((CONFIG / "mapping").rglob(name))), None)
 
 
 def random_network(rng: random.Random) -> list[dict[str, Any]]:
-    """Workload of one layer, or of a chain of two or three convolutions, with sizes that are often odd or prime."""
+    """A workload of one layer, or of a chain of two or three convolutions, with sizes that are often odd or prime."""
     if rng.random() < 0.4:
         return [_product(rng)]
     count = rng.choice((1, 1, 2, 3))
@@ -160,7 +162,7 @@ def _product(rng: random.Random) -> dict[str, Any]:
 
 
 def _convolution(rng: random.Random, number: int, side: list[int], channels: int) -> dict[str, Any]:
-    """Convolution of an image of the given sides, without padding; every fourth is depthwise."""
+    """A convolution of an image of the given sides, without padding; every fourth is depthwise."""
     windows = [rng.choice([size for size in (1, 1, 3, 5) if size <= length]) for length in side]
     outputs = [length - size + 1 for length, size in zip(side, windows, strict=True)]
     inputs = number - 1 if number else 0
@@ -182,7 +184,7 @@ def _convolution(rng: random.Random, number: int, side: list[int], channels: int
 
 @dataclass
 class _Case:
-    """A network with the options of a seed, and what searches and random mappings say about it."""
+    """A network with the options of a seed, and the statements of searches and random mappings on it."""
 
     problem: NetworkProblem
     rng: random.Random
@@ -193,7 +195,7 @@ class _Case:
     counts: dict[str, int] = field(default_factory=dict)
 
     def compare(self, efforts: Sequence[int], with_proof: bool) -> None:
-        """Compare searches with each other and with random mappings, and add what is wrong to the tally."""
+        """Compare searches with each other and with random mappings, and add errors to the tally."""
         objective = self.rng.choice(("EDP", "EDP", "energy", "latency"))
         common = {
             "model": self.rng.choice(("corrected", "corrected", "zigzag-3.9.1")),
@@ -243,9 +245,10 @@ class _Case:
     def _never_worse(
         self, answer: MappedWorkload, others: Sequence[MappedWorkload], objective: str, loss: float
     ) -> None:
-        """Compare the answer with loma and salsa: it may be worse only by the accepted loss.
+        """Check that the answer is no worse than those of loma and salsa by more than the accepted loss.
 
-        For the EDP, the network is compared, and each layer with the mapping of the layer's own least EDP.
+        For the EDP, two comparisons are made: the EDP of the network, and for each layer the least EDP that was found
+        for the layer alone.
         """
         if objective == "EDP":
             self.tally.counts["comparisons of a network with loma or salsa"] += len(others)
@@ -265,7 +268,7 @@ class _Case:
                     self.tally.wrong.append(f"{self.where}, {record.names[0]}: {value!r} is worse than {best!r}")
 
     def _random_mappings(self, given: dict[str, Any]) -> None:
-        """Costs of random mappings of each layer, and of random choices of one mapping for each layer."""
+        """Add the costs of random mappings of each layer, and of random choices of one mapping for each layer."""
         capture = Capture()
         options = {**given, "near_optimum": 0.0, "bounds": False, "temporal_mapping_search_engine": "salsa"}
         chain = default_pipeline(MapOptions(**options, salsa_iteration_number=1)).stages
@@ -282,7 +285,7 @@ class _Case:
             self._choices_of(made)
 
     def _choices_of(self, made: list[Mappings]) -> None:
-        """Costs of the network with a random mapping of each layer."""
+        """Add the costs of the network for random mappings of its layers."""
         draw = np.random.default_rng(self.rng.getrandbits(32))
         energy, latency = np.zeros(COMBINATIONS), np.zeros(COMBINATIONS)
         for one in made:
@@ -295,7 +298,7 @@ class _Case:
             self.network.values.append((f"random, {goal}", float(energy[row]), float(latency[row])))
 
     def _mappings_of(self, item: LayerProblem, model: str) -> Mappings | None:
-        """Random mappings that fit; None if none does."""
+        """Random mappings that fit; None if none fits."""
         profile, links = profile_by_name(model), item.constraints.memory_operand_links
         unrollings = spatial_candidates(item.layer, item.core, item.constraints, profile, 0)
         found = []
@@ -314,7 +317,7 @@ class _Case:
         return Mappings(item.names, energy, latency) if len(energy) else None
 
     def _gaps(self, default: MappedWorkload, given: dict[str, Any] | None) -> None:
-        """Printed gaps of layers, and their true distances from the optimum where it can be proven."""
+        """Count the printed gaps of layers, and their true distances from the optimum where it can be proven."""
         proven: dict[str, float] = {}
         if given is not None:
             options = {
@@ -352,7 +355,7 @@ def _value(record: LayerRecord, objective: str) -> float:
 
 
 def _class_of(share: float) -> str:
-    """Least round share that is no smaller."""
+    """The least class of shares that is at least this share, as text."""
     classes = (0.0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.1, 0.5, 1.0)
     least = next((one for one in classes if share <= one + 1e-12), None)
     return "any" if least is None else f"{least:6.1%}"

@@ -1,4 +1,4 @@
-"""The best depth-first schedule of a small chain by trying all: every cut, and of each stack every mode and tile."""
+"""The best depth-first schedule of a small chain, by trying every cut, and every mode and tile of each stack."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -12,7 +12,7 @@ Choice = tuple[int, int, str, int, int]
 
 
 def costs_of_stacks(model: StackModel) -> dict[Choice, tuple[float, float]]:
-    """(energy, latency) of everything that can be a part of a schedule; what fits into no memories cannot."""
+    """(energy, latency) of everything that can be a part of a schedule; stacks that fit in no memory are left out."""
     layers = model.chain.layers
     found = {}
     for first in range(len(layers)):
@@ -28,14 +28,14 @@ def costs_of_stacks(model: StackModel) -> dict[Choice, tuple[float, float]]:
 
 
 def cuts(count: int) -> Iterator[list[tuple[int, int]]]:
-    """Every way to cut so many layers into stacks."""
+    """Every way to cut `count` layers into stacks."""
     for ends in product((False, True), repeat=count - 1):
         stops = [place for place, is_end in enumerate(ends) if is_end] + [count - 1]
         yield list(zip([0, *[stop + 1 for stop in stops[:-1]]], stops, strict=True))
 
 
 def least_value(costs: dict[Choice, tuple[float, float]], count: int, energy_power: int, latency_power: int) -> float:
-    """The least product of powers of all schedules, one by one."""
+    """The least product of powers over all schedules, one by one."""
     best = float("inf")
     for stacks in cuts(count):
         options = [{cost for key, cost in costs.items() if key[:2] == stack} for stack in stacks]

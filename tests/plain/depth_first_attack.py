@@ -1,4 +1,4 @@
-"""Attacks on the bounds and the optimum of depth-first schedules: random chains on random cores, from a seed."""
+"""Attacks on bounds and optimum of depth-first schedules, with random chains on random cores from a seed."""
 
 import math
 import random
@@ -28,11 +28,13 @@ CHANNELS = (1, 1, 2, 3, 4, 5, 7, 8, 12, 24)
 ARRAY_SIZES = (1, 2, 2, 3, 4, 4, 5, 8, 16)
 TILES_TRIED = 6
 TRIES = 60
-"""Cores that are drawn for a chain until one can run it."""
+"""Number of cores that are drawn for a chain until one can run it."""
 
 
 def attack(seed: int) -> Tally:
-    """Compare bounds of random tiles of a random chain with their costs, and of small ones the optimum with all."""
+    """Compare bounds of random tiles of a random chain with their costs, and for small chains the optimum with all
+    schedules.
+    """
     tally = Tally()
     rng = random.Random(seed)
     is_small = rng.random() < 0.25
@@ -49,7 +51,7 @@ def attack(seed: int) -> Tally:
 
 
 def random_model(rng: random.Random, largest: int) -> StackModel | None:
-    """What costs a random chain on a core that can run it; None where none was found."""
+    """The cost model of a random chain on a core that can run it; None if no core is found."""
     layers = random_chain(rng, largest)
     try:
         workload = parse_workload(layers)
@@ -76,7 +78,7 @@ def random_model(rng: random.Random, largest: int) -> StackModel | None:
 
 
 def _register_core(rng: random.Random, layer: Layer, array: tuple[tuple[str, int], ...]) -> Core:
-    """Registers with room for one or two elements below memories that all lanes share, as most accelerators have."""
+    """A core with registers for one or two elements below memories that all lanes share, as most accelerators have."""
     core = random_core(rng, layer, array)
     names = tuple(name for name, _ in array)
     memories = []
@@ -98,8 +100,9 @@ def _register_core(rng: random.Random, layer: Layer, array: tuple[tuple[str, int
 
 
 def random_chain(rng: random.Random, largest: int) -> list[dict[str, Any]]:
-    """Convolutions with and without windows, strides, dilation, any padding, narrow maps; made backwards so that sizes
-    fit.
+    """A chain of convolutions with random windows, strides, dilation, padding and narrow maps.
+
+    It is made from the last layer to the first, so that sizes fit.
     """
     sizes = [rng.choice((1, rng.randint(1, largest), rng.randint(1, largest))) for _ in range(2)]
     channels = rng.choice(CHANNELS)
@@ -116,7 +119,7 @@ def random_chain(rng: random.Random, largest: int) -> list[dict[str, Any]]:
 
 
 def _random_window(rng: random.Random, size: int, largest: int) -> tuple[int, int, int, tuple[int, int], int]:
-    """(kernel, stride, dilation, padding, positions of the input)."""
+    """(kernel, stride, dilation, padding, positions of the input) of a random window."""
     for _ in range(20):
         kernel, stride = rng.choice((1, 1, 2, 3, 3, 4, 5)), rng.choice((1, 1, 1, 2, 3))
         dilation = rng.choice((1, 1, 1, 2))
@@ -167,7 +170,7 @@ def _layer(
 
 
 def _sides(rng: random.Random, layer: dict[str, Any], array: tuple[tuple[str, int], ...]) -> dict[str, list[str]]:
-    """One loop or none for each side of the array, no loop twice."""
+    """One loop or none for each dimension of the array; no loop is on two dimensions."""
     loops = list(layer["loop_dims"])
     sides: dict[str, list[str]] = {}
     for name, size in array:
@@ -185,7 +188,7 @@ def _random_tile(rng: random.Random, chain: Chain, last: int) -> tuple[int, int]
 
 
 def _compare_tile(rng: random.Random, model: StackModel, seed: int, tally: Tally) -> None:
-    """The bounds of a random tile of a random stack, and of that stack in any tiles."""
+    """Check the bounds of a random tile of a random stack, and of this stack in any tiles."""
     chain = model.chain
     last = rng.randrange(len(chain.layers))
     first = rng.randint(0, last)
@@ -218,7 +221,7 @@ def _compare_tile(rng: random.Random, model: StackModel, seed: int, tally: Tally
 
 
 def _compare_optimum(rng: random.Random, model: StackModel, seed: int, tally: Tally) -> None:
-    """The optimum with the best of all schedules."""
+    """Compare the optimum with the best of all schedules."""
     objective = model.tile_costs.options.objective  # type: ignore[attr-defined]
     costs = costs_of_stacks(model)
     powers = OBJECTIVES[objective]

@@ -11,12 +11,12 @@ MOST_ORDERS = 4
 
 
 def random_shares(rng: random.Random) -> dict[str, float]:
-    """Shares of zeros of an ONNX network, by kind of data."""
+    """Random shares of zeros of an ONNX network, by kind of data."""
     return {kind: rng.choice(ZEROS) for kind in ("weights", "activations", "outputs") if rng.random() < 0.7}
 
 
 def with_random_keys(rng: random.Random, hardware: dict[str, Any]) -> dict[str, Any]:
-    """Copy of a hardware file with some of the keys. Topmost memories have fewer rules, so that mappings are left."""
+    """The hardware file with some of the keys; topmost memories have fewer rules, so that some mappings are left."""
     result = copy.deepcopy(hardware)
     array, memories = result["operational_array"], result["memories"]
     if rng.random() < 0.5:
@@ -39,14 +39,17 @@ def with_random_keys(rng: random.Random, hardware: dict[str, Any]) -> dict[str, 
 
 
 def random_gating(rng: random.Random) -> dict[str, list[str]]:
-    """A value of `zero_gating`."""
+    """A random value of `zero_gating`."""
     stopping = rng.choice((["I1"], ["I2"], ["I1", "I2"]))
     read = [operand for operand in ("I1", "I2") if set(stopping) - {operand} and rng.random() < 0.6]
     return {"operands": stopping} | ({"reads_of": read} if read else {})
 
 
 def random_code(rng: random.Random, operands: list[str]) -> dict[str, Any]:
-    """A value of `run_length` for a memory. In some codes, only narrow elements fit; others need wide ports."""
+    """A random value of `run_length` for a memory.
+
+    In some codes only narrow elements fit; others need wide ports.
+    """
     run_bits, pairs = rng.choice((1, 3, 5)), rng.choice((1, 3))
     bits = rng.choice((8, 16, 16, 32, 128))
     chosen = [operand for operand in operands if rng.random() < 0.8] or operands[:1]

@@ -1,6 +1,7 @@
-"""Plain in-memory arrays: circuits counted one by one, in exact numbers, to check the formulas of the package against.
+"""Plain in-memory arrays, to check the package's formulas: circuits are counted one by one, in exact numbers.
 
-Energies in pJ, areas in mm2, delays in ns, all as fractions but for the powers and logarithms of converters.
+Energies are in pJ, areas in mm2 and delays in ns. All are fractions, except for the powers and logarithms of
+converters.
 """
 
 import math
@@ -15,7 +16,7 @@ from tests.plain.spatial import DoesNotFitError, adjusted_factors, spread_exactl
 from tests.plain.switches import Switches
 
 Lanes = dict[str, Fraction]
-"""Loop dimension -> lanes, on average."""
+"""Loop dimension -> average number of lanes."""
 VOLTAGE_SQUARED = Fraction("0.81")
 NAND_FF, XOR_FF, FLIP_FLOP_FF, LINE_FF = Fraction("0.7"), Fraction("1.05"), Fraction("2.1"), Fraction("0.35")
 NAND_UM2, XOR_UM2, FLIP_FLOP_UM2 = Fraction("0.614"), Fraction("1.4736"), Fraction("3.684")
@@ -24,7 +25,7 @@ ADDER_UM2 = 3 * NAND_UM2 + 2 * XOR_UM2
 
 
 def picojoules(femtofarads: Fraction) -> Fraction:
-    """Of a capacity that is charged to the supply."""
+    """Energy in pJ of a capacity that is charged to the supply voltage."""
     return femtofarads * VOLTAGE_SQUARED / 1000
 
 
@@ -32,7 +33,10 @@ ADDER_PJ, HALF_PJ = picojoules(3 * NAND_FF + 2 * XOR_FF), picojoules(2 * XOR_FF)
 
 
 def adders_of_tree(leaves: int, active: int, bits: int) -> tuple[int, int]:
-    """(adders that add two numbers, adders that pass one on) of one bit in a tree, the active leaves side by side."""
+    """(bits of adders that add two numbers, bits of adders with one active input) of a tree of adders.
+
+    The active leaves are neighbours.
+    """
     if leaves == 1 or active == 0:
         return 0, 0
     half, width = leaves // 2, bits + int(math.log2(leaves // 2))
@@ -44,7 +48,7 @@ def adders_of_tree(leaves: int, active: int, bits: int) -> tuple[int, int]:
 
 
 def adders_of_places(numbers: int, bits: Fraction) -> Fraction:
-    """Adders of one bit that add up numbers of different place value, two and two."""
+    """One-bit adders that add up numbers of different place value, pair by pair."""
     if numbers == 1:
         return Fraction(0)
     if numbers == 2:
@@ -53,7 +57,10 @@ def adders_of_places(numbers: int, bits: Fraction) -> Fraction:
 
 
 def ripple_ns(widths: list[Fraction]) -> Fraction:
-    """Through adders one behind the other: sums of all but the last, its first carry, then from carry to carry."""
+    """Delay of ripple-carry adders in a row, in ns.
+
+    Each adder but the last adds the delay of one sum. The last adds its first carry and the delay from carry to carry.
+    """
     carry = 2 * NAND_NS
     return (len(widths) - 1) * 2 * XOR_NS + XOR_NS + carry + (widths[-1] - 1) * carry
 
@@ -73,23 +80,23 @@ class PlainArray:
 
     @property
     def numbers(self) -> int:
-        """Of different place value in a column."""
+        """Count of the numbers that a column gives for one sum, each with another place value."""
         return self.weight_bits if self.analog else self.serial_bits
 
     @property
     def number_bits(self) -> Fraction:
-        """Of each of them."""
+        """Bits of each number in a column."""
         return Fraction(self.resolution if self.analog else self.weight_bits + int(math.log2(self.rows)))
 
     @property
     def accumulator_bits(self) -> int:
-        """Of a column."""
+        """Bits of the accumulator of a column."""
         if self.serial_bits == self.activation_bits:
             return 0
         return self.activation_bits + self.weight_bits + (self.resolution if self.analog else int(math.log2(self.rows)))
 
     def areas_mm2(self) -> dict[str, float]:
-        """By component, column by column."""
+        """Areas by component, counted column by column."""
         per_column = {
             "dacs": Fraction(0),
             "adcs": Fraction(self._converter_um2()) * self.weight_bits if self.analog else Fraction(0),
@@ -106,7 +113,7 @@ class PlainArray:
         return 0.0 if self.resolution <= 1 else 10 ** (1.206 - 0.0369 * self.resolution) * 2**self.resolution
 
     def delays_ns(self) -> dict[str, float]:
-        """By component."""
+        """Delays by component."""
         depth = int(math.log2(self.rows))
         converter = self.resolution * (Fraction("0.00653") * self.rows + Fraction("0.64"))
         places = [Fraction(1)] * (int(math.log2(self.numbers)) - 1) + [Fraction(self.numbers)]
@@ -129,9 +136,9 @@ class PlainArray:
     def energies_pj(
         self, operations: int, columns: int | Fraction, rows: int | Fraction, driven: int, only_driven: bool = False
     ) -> dict[str, float]:
-        """By component: all cycles, of which each does `columns` times `rows` operations, with `driven` rows.
+        """Energies by component of all cycles; each cycle does `columns` times `rows` operations, with `driven` rows.
 
-        Multipliers of a digital array switch in all rows, or where inputs come.
+        Multipliers of a digital array switch in all rows, or with `only_driven` in rows with inputs.
         """
         cycles = Fraction(operations) / (columns * rows) * Fraction(self.activation_bits, self.serial_bits)
         full, half = adders_of_tree(self.rows, min(driven, self.rows), self.weight_bits)
@@ -160,7 +167,7 @@ class PlainArray:
 
 
 def plain_array(array: OperationalArray) -> PlainArray | None:
-    """Of an array of a hardware file; None of one that multiplies elsewhere."""
+    """The in-memory array of a hardware file; None if the array multiplies elsewhere."""
     if "in-memory" not in array.kind:
         return None
     (_, columns), (_, rows), *banks = sorted(array.dimensions)
@@ -179,13 +186,13 @@ def plain_array(array: OperationalArray) -> PlainArray | None:
 
 
 def phases_of(array: OperationalArray) -> int:
-    """Cycles of an operation."""
+    """Cycles of one operation."""
     own = plain_array(array)
     return 1 if own is None else own.activation_bits // own.serial_bits
 
 
 def driven_rows(layer: Layer, beside: Lanes, along: Lanes) -> int:
-    """Rows of distinct inputs: those of windows counted one by one, whole lanes of them; others in proportion."""
+    """Rows with distinct inputs: rows of windows are counted one by one, in whole lanes; other rows in proportion."""
     arriving = next(dimensions for operand, dimensions in layer.operand_dimensions if operand == "I")
     rows = Fraction(1)
     left = dict(along)
@@ -202,8 +209,11 @@ def driven_rows(layer: Layer, beside: Lanes, along: Lanes) -> int:
 
 
 def operations_energy_pj(core: Core, layer: Layer, unrolling: Unrolling, switches: Switches) -> float:
-    """Of all operations of a layer; in the reference of in-memory arrays only where columns stand for different weights
-    and share their inputs. Raises DoesNotFitError where more rows are needed than there are."""
+    """Energy of all operations of a layer.
+
+    The reference of in-memory arrays has this energy only if columns stand for different weights and share their
+    inputs. Raises DoesNotFitError if more rows are needed than there are.
+    """
     array = core.operational_array
     own = plain_array(array)
     if own is None:

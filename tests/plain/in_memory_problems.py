@@ -1,4 +1,4 @@
-"""Random problems on the in-memory array of a hardware file: layers that leave few loops to its memories."""
+"""Random problems on the in-memory array of a hardware file, with layers that leave few loops to its memories."""
 
 import random
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ from tests.plain.spatial import DoesNotFitError
 from tests.plain.switches import IN_MEMORY_SWITCHES, REFERENCE, Switches, switches_of
 
 KINDS = ("convolution", "convolution", "pointwise", "grouped", "depthwise", "gemm", "batched")
-"""Kinds of layers with weights to store."""
+"""Kinds of layers that have weights to store."""
 LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 MOST_BESIDE = 4
-"""Outputs with the same weights side by side."""
+"""Largest number of outputs with the same weights side by side."""
 CHANNELS = (3, 16, 50, 64, 96, 128, 130, 192, 256, 300)
 
 
 @dataclass(frozen=True)
 class InMemoryProblems:
-    """Draws problems on the core of a file."""
+    """Random problems on the core of a file."""
 
     path: Path
 
@@ -35,7 +35,9 @@ class InMemoryProblems:
         return read_accelerator(self.path).cores[0]
 
     def __call__(self, seed: int, loops: tuple[int, int], switches: tuple[str, ...], kind: str) -> Problem:
-        """A problem with a number of prime factors left to time; a kind without weights is another one."""
+        """A problem whose number of remaining prime factors is in the given range; a kind without weights is
+        replaced.
+        """
         rng = random.Random(seed)
         while True:
             own = kind if kind in KINDS else rng.choice(KINDS)
@@ -50,7 +52,7 @@ class InMemoryProblems:
                 return problem
 
     def _layer(self, rng: random.Random, kind: str) -> Layer:
-        """Channels as many as an array has lanes, or some more; widths that its cells hold."""
+        """A layer with about as many channels as the array has lanes, and bits that its cells hold."""
         array = dict(self.core.operational_array.parameters)
         drawn = random_layer(rng, kind)
         sizes = tuple(
@@ -62,9 +64,9 @@ class InMemoryProblems:
         return replace(drawn, loop_sizes=sizes, precision_bits=bits, constant_operands=("W",))
 
     def _lanes(self, rng: random.Random, layer: Layer, switches: Switches) -> Unrolling:
-        """Columns for different weights of different outputs, rows for those that add up; not always all there are.
+        """Random unrolling: columns take dimensions of the output, and rows take dimensions that are summed.
 
-        Where the model is complete, columns may have several outputs of one window, or of a batch, too.
+        In the complete model, columns may also take output dimensions that the weights do not have.
         """
         sizes = layer.size_of
         operands = dict(layer.operand_dimensions)
@@ -86,7 +88,7 @@ class InMemoryProblems:
         return tuple(result)
 
     def _model(self, rng: random.Random, switches: tuple[str, ...]) -> str:
-        """The two that have names in turn, or any combination."""
+        """One of the two named models in turn, or any combination of switches."""
         drawn = rng.random()
         if drawn < 0.8:
             return REFERENCE if drawn < 0.4 else "corrected"

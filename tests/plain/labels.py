@@ -1,10 +1,11 @@
-"""What the exact search says of its labels, tried on every label of a small problem.
+"""Claims of the exact search on its labels, checked for every label of a small problem.
 
-The search gives a label up where its bound says that no completion wins, and keeps one of two labels that agree in all
-that can still matter (docs/proofs.md#exact-search, 3 to 5). Here all labels are kept, every completion of each is
-costed by the cost model, and each claim is compared with the costs: labels called one fit the same completions, with
-the same latency and the same energy added; no completion costs less than the bound of its label. A claim that is wrong
-is found wherever it is wrong, not only where it moves the optimum.
+The search drops a label if its bound says that no completion wins. It keeps one of two labels that agree in all that
+can still matter (docs/proofs/exact-search.md, 3 to 5).
+
+Here all labels are kept, and the cost model costs every completion of each. Two claims are compared with these costs.
+Labels called equal fit the same completions, with equal latency and equal added energy. No completion costs less than
+the bound of its label. A wrong claim is found everywhere, not only where it changes the optimum.
 """
 
 import math
@@ -37,7 +38,7 @@ Step = tuple[tuple[int, ...], int]
 
 @dataclass(frozen=True)
 class WrongClaim:
-    """Something that the search says of a label and that is not so."""
+    """A wrong claim of the search on a label."""
 
     what: str
     claimed: float
@@ -47,17 +48,17 @@ class WrongClaim:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A complete order with the levels closed on the way."""
+    """A complete order, with the levels that are closed on the way."""
 
     order: tuple[int, ...]
     boundaries: tuple[tuple[int, ...], ...] | None
     steps: tuple[Step, ...]
     labels: tuple[int, ...]
-    """Of each of its prefixes, from one loop on."""
+    """The label of each prefix of the order, from one loop on."""
 
 
 class AllLabels:
-    """All labels of a problem, none merged or given up for its bound, and all their completions with their costs."""
+    """All labels of a problem, without merging or dropping, and all their completions with costs."""
 
     def __init__(self, prepared: PreparedProblem, objective: str, free: bool) -> None:
         self.problem, self.objective, self.free = prepared.arrays, objective, free
@@ -76,7 +77,7 @@ class AllLabels:
         self.costs = self._costs(prepared)
 
     def wrong_merges(self) -> Iterator[WrongClaim]:
-        """Labels called one of which a completion fits only some, or adds more to some than to others."""
+        """Labels that are called equal although a completion fits only some of them or adds different costs to them."""
         found: dict[tuple[int, tuple[Step, ...]], dict[int, int]] = defaultdict(dict)
         for i, leaf in enumerate(self.leaves):
             for label in leaf.labels:
@@ -94,7 +95,7 @@ class AllLabels:
                     break
 
     def _bound(self, labels: tuple[int, ...]) -> float:
-        """Bound of the last of these labels, each of which extends the one before and takes over its latency bound."""
+        """Bound of the last of these labels; each label extends the previous label and inherits its latency bound."""
         latency = 0.0
         for label in labels:
             load_child(self.problem, self.x, 0, label)
@@ -105,7 +106,7 @@ class AllLabels:
         return float(self.x.child_bound)
 
     def wrong_bounds(self) -> Iterator[WrongClaim]:
-        """Labels with a completion that costs less than their bound, were that completion the first to win."""
+        """Yield labels with a bound above the cost of their best completion; the value to beat is not below it."""
         powers = OBJECTIVES[self.objective]
         least: dict[int, tuple[float, int]] = {}
         for i, (leaf, (latency, energy)) in enumerate(zip(self.leaves, self.costs, strict=True)):
@@ -124,7 +125,7 @@ class AllLabels:
                     break
 
     def least_by_order(self) -> dict[Order, float]:
-        """The least value of each order that fits."""
+        """Order -> least value, for each order that fits."""
         result: dict[Order, float] = {}
         for leaf, (latency, energy) in zip(self.leaves, self.costs, strict=True):
             if energy < math.inf:
@@ -134,18 +135,18 @@ class AllLabels:
         return result
 
     def _expect(self, value: float, energy: float) -> None:
-        """Let this be the best known mapping, which a label must beat."""
+        """Set the value and energy of the best known mapping, which a label must beat."""
         self.x.best, self.x.best_energy, self.x.best_latency = value, energy, math.inf
 
     def _added(self, label: int, i: int) -> tuple[float, float]:
-        """(latency where it counts, energy beyond that of the label) of a leaf."""
+        """(latency, energy minus the energy of the label) of a leaf; the latency is 0 if the objective ignores it."""
         latency, energy = self.costs[i]
         if math.isinf(energy):
             return NOT_FITTING
         return latency if self.x.latency_counts else 0.0, energy - self.energy[label]
 
     def _extended(self, label: int, steps: tuple[Step, ...], labels: tuple[int, ...]) -> Iterator[Leaf]:
-        """All that follows from a label."""
+        """Complete mappings that extend the steps of a label, each with its labels."""
         point = int(self.x.label_lattice[0, label])
         for j in range(int(self.x.symbol_count)):
             if self._count(point, j) == int(self.x.multiplicity[j]):
@@ -160,7 +161,7 @@ class AllLabels:
                     yield from self._placed(j, (*steps, (closed, j)), labels)
 
     def _closings(self, label: int, j: int) -> list[tuple[int, ...]]:
-        """How many levels of each operand may be closed before a loop."""
+        """Numbers of levels of each operand that may be closed before a loop."""
         if not self.free:
             return [()]
         choices: list[tuple[int, ...]] = [()]
@@ -172,7 +173,7 @@ class AllLabels:
         return choices
 
     def _placed(self, j: int, steps: tuple[Step, ...], labels: tuple[int, ...]) -> Iterator[Leaf]:
-        """What follows from the child with one more loop."""
+        """Complete mappings that extend the given steps by loop j, with their labels."""
         self.x.generation = len(steps) - 1
         place_loop(self.problem, self.x, j)
         if len(steps) == self.multiset.length:
@@ -188,7 +189,7 @@ class AllLabels:
         yield from self._extended(label, steps, (*labels, label))
 
     def _class(self, label: int) -> int:
-        """The first label that the search calls one with the child, or the child itself."""
+        """The first label that the search calls equal to the child, or the child itself."""
         alike = self._alike[int(hash_child(self.problem, self.x))]
         for other in alike:
             if same_as_child(self.problem, self.x, 0, other):
@@ -197,7 +198,7 @@ class AllLabels:
         return label
 
     def _boundaries(self, steps: tuple[Step, ...]) -> tuple[tuple[int, ...], ...] | None:
-        """The boundaries of the complete child as the search would report them."""
+        """The boundaries of the complete child in the form that the search reports."""
         if not self.free:
             return None
         result = []

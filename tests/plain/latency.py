@@ -1,4 +1,4 @@
-"""Time: double buffers, stalls of ports, loading before and after the array computes."""
+"""Time of a mapping: double buffers, stalls of ports, and loading before and after the array computes."""
 
 import itertools
 import math
@@ -24,20 +24,20 @@ Buffered = dict[str, list[bool]]
 
 @dataclass(frozen=True)
 class Transfer:
-    """What a link does on its port."""
+    """Transfers of a link on its port."""
 
     real: int
     """Cycles of one transfer."""
     allowed: int
     period: int
     count: int
-    """All transfers (Z)."""
+    """Number of all transfers (Z)."""
     computing: int
-    """Transfers while the array computes (n)."""
+    """Number of transfers while the array computes (n)."""
 
     @property
     def slack(self) -> int:
-        """Cycles that the array waits for this link alone, or has left."""
+        """Cycles that the array waits for this link alone; negative if time is left."""
         return (self.real - self.allowed) * self.computing
 
 
@@ -48,11 +48,11 @@ class Loading:
     real: int
     count: int
     floor: int
-    """The least of a tensor that moves once; `real` for others."""
+    """Least cycles if the tensor moves only once; equal to `real` if the tensor moves more often."""
 
 
 class PortTable:
-    """Which port serves which link, of the operands of a layer on a core."""
+    """The port of each link, for the operands of a layer on a core."""
 
     def __init__(self, core: Core, link: dict[str, str], chains: dict[str, list[Memory]], zeros: PlainZeros) -> None:
         self.core, self.link, self.chains, self.zeros = core, link, chains, zeros
@@ -75,11 +75,11 @@ class PortTable:
 
     @staticmethod
     def _port_of(memory: Memory, owner: str, direction: str) -> int:
-        """The last port that claims a link serves it."""
+        """The port that serves a link: the last one that claims it."""
         return max(p for p, port in enumerate(memory.ports) if (owner, direction) in port.allocation)
 
     def widths(self, name: LinkName) -> tuple[int, int]:
-        """(narrowest, widest) bandwidth of a link in bits of plain data; zeros without port."""
+        """(narrowest, widest) bandwidth of a link in bits of uncompressed data; zeros without a port."""
         if name not in self.place:
             return 0, 0
         k, p = self.place[name]
@@ -88,7 +88,7 @@ class PortTable:
         return self.zeros.width(name[0], k, name[2], narrow), self.zeros.width(name[0], k, name[2], wide)
 
     def serves_both_inputs(self, name: LinkName) -> bool:
-        """Whether the port of a link also serves the other memory operand of inputs."""
+        """Whether the port of a link also serves the memory operand of the other input."""
         if name not in self.place:
             return False
         k, p = self.place[name]
@@ -128,7 +128,9 @@ class LatencyModel:
     # double buffers -------------------------------------------------------------------------------------------------
 
     def buffer_choices(self, effective: dict[tuple[str, int], int], held: dict[int, list[str]]) -> Iterator[Buffered]:
-        """The choices of double buffers to take the best of; `effective` bits of (operand, memory level)."""
+        """The choices of double buffers of which the best is taken; `effective` has the bits of (operand, memory
+        level).
+        """
         if not self.on("best_double_buffers"):
             yield self._in_turn(effective, held)
             return
@@ -144,7 +146,7 @@ class LatencyModel:
             yield buffered
 
     def _maximal_sets(self, memory: Memory, effective: dict[str, int]) -> list[frozenset[str]]:
-        """Largest sets of operands whose second tiles fit as well, by descending bit mask."""
+        """Largest sets of operands whose second tiles also fit, by descending bit mask."""
         operands = [o for o in self.operands if o in effective]
         used = sum(effective.values())
         fitting = [
@@ -157,7 +159,7 @@ class LatencyModel:
         return sorted(maximal, key=lambda one: -sum(1 << self.operands.index(o) for o in one))
 
     def _in_turn(self, effective: dict[tuple[str, int], int], held: dict[int, list[str]]) -> Buffered:
-        """The reference: operands in order take what room is left."""
+        """The reference's double buffers: one operand after the other is buffered, if there is still room for it."""
         own = {(o, m): bits / self.chains[o][m].size_bits for (o, m), bits in effective.items()}
         group = {
             (o, m): [(p, self.chains[p].index(memory)) for p in held[self.core.memories.index(memory)]]
@@ -179,7 +181,7 @@ class LatencyModel:
     # stalls ---------------------------------------------------------------------------------------------------------
 
     def transfers(self, links: dict[LinkName, Link], buffered: Buffered) -> dict[PortName, dict[LinkName, Transfer]]:
-        """What moves on each port."""
+        """The transfers on each port."""
         result: dict[PortName, dict[LinkName, Transfer]] = {}
         for place, served in self.table.services.items():
             result[place] = {}
@@ -201,7 +203,7 @@ class LatencyModel:
         return result
 
     def port_stall(self, transfers: tuple[Transfer, ...], total: int) -> int:
-        """Cycles that the array waits for a port; negative where it has time left."""
+        """Cycles that the array waits for a port; negative if the port has time left."""
         if len(transfers) < 2:
             return sum(transfer.slack for transfer in transfers)
         windows = sum(transfer.allowed * transfer.computing for transfer in transfers)
@@ -215,7 +217,7 @@ class LatencyModel:
     # loading --------------------------------------------------------------------------------------------------------
 
     def loadings(self, links: dict[LinkName, Link], reuse: dict[str, Reuse]) -> dict[PortName, dict[LinkName, Loading]]:
-        """Links of each port that load once before the start or unload after the end."""
+        """Links of each port that load once before the start or unload once after the end."""
         result: dict[PortName, dict[LinkName, Loading]] = {}
         for place, served in self.table.services.items():
             result[place] = {}
@@ -230,7 +232,7 @@ class LatencyModel:
         return result
 
     def _floor(self, name: LinkName, link: Link, reuse: Reuse, wide: int) -> int:
-        """Cycles of what the array needs to begin, or has to end with: its own transfers as a whole."""
+        """Cycles for the data that the array needs at its start or has at its end, without other transfers."""
         if self.every_transfer and name[1] == 0 and name[2] in ("tl", "fl"):
             return real_cycles(link, wide)
         at_lanes = "wide_until_added" in self.switches and name == ("O", 0, "th")
@@ -242,7 +244,7 @@ class LatencyModel:
     def reduced(
         self, loadings: dict[PortName, dict[LinkName, Loading]], links: dict[LinkName, Link], computing: int
     ) -> dict[LinkName, Number]:
-        """Loading times of the reference: each port hides what it has time for while the array computes."""
+        """Loading times of the reference: each port hides the part for which it has time while the array computes."""
         load: dict[LinkName, Number] = {}
         for place, entries in loadings.items():
             if not entries:
@@ -266,7 +268,7 @@ class LatencyModel:
         return load
 
     def onloading(self, load: dict[LinkName, Number]) -> Number:
-        """Cycles before the start."""
+        """Cycles of loading before the start."""
         parts = []
         for o in self.operands[1:]:
             shared: Number = 0
@@ -295,7 +297,7 @@ class LatencyModel:
         return min(sx + max(sy + hy + iy, hx + ix), sy + max(sx + hx + ix, hy + iy))
 
     def offloading(self, load: dict[LinkName, Number]) -> Number:
-        """Cycles after the end."""
+        """Cycles of unloading after the end."""
         levels = len(self.chains["O"])
         pairs = sum(max(load.get(("O", m, "th"), 0), load.get(("O", m + 1, "fl"), 0)) for m in range(levels - 1))
         return pairs + (load.get(("O", 0, "fl"), 0) if self.every_transfer else 0)
@@ -305,7 +307,7 @@ class LatencyModel:
     def spans(
         self, links: dict[LinkName, Link], reuse: dict[str, Reuse], choices: Iterator[Buffered], total: int
     ) -> tuple[int, Number, Number, dict[PortName, dict[LinkName, Transfer]], dict[PortName, int]]:
-        """(temporal stall, on-loading, off-loading, what moves on each port, stall of each port)."""
+        """(temporal stall, on-loading, off-loading, transfers of each port, stall of each port)."""
         best = None
         for buffered in choices:
             transfers = self.transfers(links, buffered)
@@ -328,7 +330,7 @@ class LatencyModel:
         transfers: dict[PortName, dict[LinkName, Transfer]],
         computing: int,
     ) -> tuple[Number, Number]:
-        """Loading that computing and busy ports leave visible."""
+        """(on-loading, off-loading) that remain visible beside computing and busy ports."""
         floors: dict[LinkName, Number] = {n: x.floor for port in loadings.values() for n, x in port.items()}
         full: dict[LinkName, Number] = {n: x.real for port in loadings.values() for n, x in port.items()}
 

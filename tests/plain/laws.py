@@ -1,6 +1,6 @@
 """Laws of physics and of sound bookkeeping that `corrected` must keep, each as a check of one problem.
 
-`RESTS_ON` says on which switches each law rests: without them a fault of the reference model breaks it.
+`RESTS_ON` gives the switches on which each law rests: without them, a fault of the reference model breaks the law.
 """
 
 import math
@@ -63,12 +63,12 @@ RESTS_ON: dict[str, frozenset[str]] = {
     MORE_IS_NOT_WORSE: frozenset(SWITCHES),
     SCALE: frozenset(SWITCHES),
 }
-"""Laws of searches and of scale are tried under all switches together only."""
+"""Law -> switches on which it rests. Laws of searches and of scale are tried only with all switches."""
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A problem with a mapping in time that fits, as the plain model and as the package see it."""
+    """A problem with a temporal mapping that fits, with the results of the plain model and of the package."""
 
     problem: Problem
     model: str
@@ -83,13 +83,13 @@ class Mapped:
 
 
 def record_of(problem: Problem, model: str, order: Loops, boundaries: Boundaries) -> Record:
-    """What the package says of a mapping. Raises MappingError where it does not fit."""
+    """The package's record of a mapping. Raises MappingError if it does not fit."""
     prepared = prepare(problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model))
     return record_row(evaluate_prepared(prepared, order, tuple(boundaries[o] for o in problem.layer.operands)))
 
 
 def random_mapping(rng: random.Random, problem: Problem, model: str) -> Mapped | None:
-    """A random order with level boundaries that fit; None where none is found."""
+    """A random order with level boundaries that fit; None if none is found."""
     plain = problem.plain(model)
     loops = list(merged_loops(plain.temporal_sizes, rng.choice((None, None, 3))))
     for _ in range(4):
@@ -130,7 +130,7 @@ def _bounds(allocated: dict[str, tuple[Loops, ...]]) -> Boundaries:
 
 
 def _shifted(rng: random.Random, bounds: tuple[int, ...]) -> tuple[int, ...]:
-    """Boundaries that are at most as far out."""
+    """Boundaries that are at most as far out as the given ones."""
     *inner, last = bounds
     return (*sorted(max(0, bound - rng.choice((0, 0, 1, 2))) for bound in inner), last)
 
@@ -139,7 +139,7 @@ def _shifted(rng: random.Random, bounds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def same_figures(first: Record, second: Record) -> Iterator[str]:
-    """Names of what differs."""
+    """The names of differing figures."""
     names = ("energy_pj", "latency_cycles")
     figures = [{name: r[name] for name in names} | r["latency_breakdown_cycles"] for r in (first, second)]
     for name, value in figures[0].items():
@@ -151,7 +151,7 @@ def same_figures(first: Record, second: Record) -> Iterator[str]:
 
 
 def order_of_entries(rng: random.Random, mapped: Mapped) -> Broken:
-    """1: the same result whatever the order of operands, ports, memories, dimensions, relations and factors."""
+    """Law 1: the order of operands, ports, memories, dimensions, relations and factors does not change the result."""
     other = with_other_orders(rng, mapped.problem)
     try:
         record = record_of(other, mapped.model, mapped.order, mapped.boundaries)
@@ -165,7 +165,7 @@ def order_of_entries(rng: random.Random, mapped: Mapped) -> Broken:
 
 
 def busy_ports(rng: random.Random, mapped: Mapped) -> Broken:
-    """2: transfers of a port take at most the cycles of the layer."""
+    """Law 2: transfers of a port take at most the cycles of the layer."""
     for port in mapped.record["ports"]:
         busy = sum(activity["real_cycles"] * activity["period_count"] for activity in port["activities"])
         if busy > mapped.record["latency_cycles"] * ROUNDING:
@@ -176,7 +176,7 @@ def busy_ports(rng: random.Random, mapped: Mapped) -> Broken:
 
 
 def tensor_elements(layer: Layer, operand: str) -> int:
-    """Elements of a tensor; of sliding windows the positions that are touched, without padding."""
+    """Elements of a tensor; for sliding windows, the touched positions without padding."""
     own, size, elements = dict(layer.operand_dimensions)[operand], layer.size_of, 1
     relations = {r.data_dimension: r for r in layer.relations}
     for dimension in own:
@@ -191,7 +191,7 @@ def tensor_elements(layer: Layer, operand: str) -> int:
 
 
 def traffic(rng: random.Random, mapped: Mapped) -> Broken:
-    """3: over each boundary of an operand goes at least its tensor, in elements and in words of the ports' width."""
+    """Law 3: each boundary of an operand is crossed by at least its tensor, in elements and in words of the ports."""
     layer = mapped.problem.layer
     bits = layer.bits_of
     for o in layer.operands:
@@ -214,7 +214,7 @@ def traffic(rng: random.Random, mapped: Mapped) -> Broken:
 
 
 def utilization(rng: random.Random, mapped: Mapped) -> Broken:
-    """4: neither the array nor a memory is used by more than there is."""
+    """Law 4: the utilisation of the array and of each memory is at most 1."""
     for name, value in mapped.record["mac_utilization"].items():
         if not 0 < value <= ROUNDING:
             yield f"MAC utilisation {name} is {value}"
@@ -228,7 +228,7 @@ def utilization(rng: random.Random, mapped: Mapped) -> Broken:
 
 
 def optimum(problem: Problem, model: str, objective: str) -> float | None:
-    """The proven optimum with free boundaries, infinite where nothing fits, None where there is no proof."""
+    """The proven optimum with free boundaries; infinite if no mapping fits, None without a proof."""
     try:
         prepared = prepare(problem.layer, problem.core, problem.links, problem.unrolling, SearchOptions(model=model))
         result = search_exact(prepared, (), ExactParameters(objective, "free", 20.0))
@@ -240,7 +240,7 @@ def optimum(problem: Problem, model: str, objective: str) -> float | None:
 
 
 def bettered(rng: random.Random, problem: Problem) -> tuple[str, Problem]:
-    """The problem with one thing better, and what."""
+    """(name of the change, the problem with one property improved)."""
     core, layer = problem.core, problem.layer
     k = rng.randrange(len(core.memories))
     memory = core.memories[k]
@@ -268,7 +268,7 @@ def bettered(rng: random.Random, problem: Problem) -> tuple[str, Problem]:
 
 
 def more_is_not_worse(rng: random.Random, problem: Problem, model: str) -> Broken:
-    """5: with one thing better, the optimum over all mappings in time is no worse."""
+    """Law 5: if one property improves, the optimum over all temporal mappings is no worse."""
     text, better = bettered(rng, problem)
     objective = rng.choice(OBJECTIVES)
     before, after = optimum(problem, model, objective), optimum(better, model, objective)
@@ -280,7 +280,7 @@ def more_is_not_worse(rng: random.Random, problem: Problem, model: str) -> Broke
 
 
 def scaled_bits(problem: Problem, k: int) -> Problem:
-    """All bits, bandwidths and sizes times k."""
+    """The problem with all bits, bandwidths and sizes multiplied by k."""
 
     def port_scaled(memory: Memory) -> Memory:
         ports = tuple(
@@ -299,7 +299,7 @@ def scaled_bits(problem: Problem, k: int) -> Problem:
 
 
 def scaled_energy(problem: Problem, k: int) -> Problem:
-    """All energies times k."""
+    """The problem with all energies multiplied by k."""
 
     def memory_scaled(memory: Memory) -> Memory:
         return replace(memory, read_energy_pj=memory.read_energy_pj * k, write_energy_pj=memory.write_energy_pj * k)
@@ -314,7 +314,7 @@ def scaled_energy(problem: Problem, k: int) -> Problem:
 
 
 def scale(rng: random.Random, mapped: Mapped) -> Broken:
-    """6: all bits k times as many change nothing; all energies k times as large change energy k times."""
+    """Law 6: if all bit counts grow by k, no figure changes; if all energies grow by k, only the energy does."""
     k = rng.choice((2, 3, 4, 7, 8))
     record = record_of(scaled_bits(mapped.problem, k), mapped.model, mapped.order, mapped.boundaries)
     for text in same_figures(mapped.record, record):
@@ -337,7 +337,10 @@ OF_MAPPINGS: dict[str, Callable[[random.Random, Mapped], Broken]] = {
 
 
 def try_laws(seed: int, with_search: bool = True) -> Tally:
-    """All laws on the problem of a seed under `corrected`, and without a switch those that do not rest on it."""
+    """Try all laws on the problem of a seed under `corrected`.
+
+    Then turn one switch off, and try the laws that do not rest on this switch.
+    """
     tally = Tally()
     rng = random.Random(seed)
     problem = replace(random_problem(rng.getrandbits(48), (1, 7)), model="corrected")

@@ -1,8 +1,8 @@
-"""A second, slow, plain-Python allocator and cost model, written from the definitions of the model alone.
+"""A second, slow, plain-Python allocator and cost model, written only from the definitions of the model.
 
-It shares no code with the compiled kernels, only the data types of layers and cores, and exists to be compared with
-them. Formulas of zigzag-dse 3.9.1 are in its floating point; repaired ones in exact fractions. Where the definitions
-mark transfer windows on a time line, this does so cycle by cycle.
+It shares no code with the compiled kernels, only the data types of layers and cores, and is compared with them.
+Formulas of zigzag-dse 3.9.1 use its floating point; repaired formulas use exact fractions. Where a definition marks
+transfer windows on a time line, this model does so cycle by cycle.
 """
 
 import math
@@ -29,7 +29,7 @@ Links = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a mapping costs, and all that laws speak of."""
+    """The costs of a mapping, and all other values that the laws use."""
 
     energy_pj: float
     memory_energy_pj: float
@@ -38,34 +38,34 @@ class Cost:
     parts: dict[str, Number]
     words: dict[str, list[dict[str, int]]]
     temporal_mapping: dict[str, Levels]
-    """Merged down."""
+    """Operand -> loops of each level after merging down."""
     allocated: dict[str, Levels]
     port_stalls: dict[PortName, int]
     transfers: dict[PortName, dict[LinkName, Transfer]]
     utilization: dict[str, list[Fraction]]
     """Share of each memory level that an operand's tile takes."""
     effective_bits: dict[str, list[int]]
-    """Bits of each level's tile without what its outermost relevant loops replace."""
+    """Bits of each level's tile that stay while the outermost relevant loops of the level replace the rest."""
     memory_share: list[Fraction]
     """Share of each memory that all tiles take."""
     traffic_elements: dict[str, list[dict[str, Number]]]
-    """Elements that each link moves in all."""
+    """Number of elements that each link moves in all."""
     traffic_bits: dict[str, list[dict[str, Number]]]
 
 
 @dataclass
 class OperandCost:
-    """What does not depend on the other operands."""
+    """The part of an operand's costs that does not depend on other operands."""
 
     energy: Reuse
     time: Reuse
     words: list[dict[str, int]] | None
-    """None where data move without a port."""
+    """Accesses in words; None if data move without a port."""
     energy_by_level: list[float] = field(default_factory=list)
 
 
 class PlainModel:
-    """A layer on a core with a spatial mapping; `cost` evaluates one mapping in time."""
+    """A layer on a core with a spatial mapping; `cost` evaluates one temporal mapping."""
 
     def __init__(
         self,
@@ -105,14 +105,14 @@ class PlainModel:
     # costs ----------------------------------------------------------------------------------------------------------
 
     def allocate(self, order: Loops, boundaries: Boundaries | None = None) -> dict[str, Levels]:
-        """Loops of each level, before merging down. Raises DoesNotFitError."""
+        """Loops of each level before merging down. Raises DoesNotFitError if they do not fit."""
         levels = self.allocator.greedy(order) if boundaries is None else self.allocator.given(order, boundaries)
         if not obeys(order, levels, self.chains, self.allocator.reused):
             raise DoesNotFitError
         return levels
 
     def cost(self, order: Any, boundaries: Boundaries | None = None) -> Cost:
-        """Everything about a mapping. Raises DoesNotFitError."""
+        """All costs of a mapping. Raises DoesNotFitError if it does not fit."""
         order = tuple((d, s) for d, s in order)
         allocated = self.allocate(order, boundaries)
         merged = {o: merged_down(levels, self.models[o].rel.irrelevant) for o, levels in allocated.items()}
@@ -163,7 +163,7 @@ class PlainModel:
     def figures(
         self, order: Loops, allocated: dict[str, Levels], seen: dict[object, tuple[float, Number]]
     ) -> tuple[float, Number]:
-        """(energy, latency) of a mapping in time that is allocated; `seen` keeps those met before."""
+        """(energy, latency) of an allocated temporal mapping; `seen` keeps earlier results."""
         merged = {o: merged_down(levels, self.models[o].rel.irrelevant) for o, levels in allocated.items()}
         costs = {o: self.operand_cost(o, merged[o]) for o in self.operands}
         held_bits = self._held_bits(costs, allocated)
@@ -230,7 +230,9 @@ class PlainModel:
         return row
 
     def _memory_energy(self, costs: dict[str, OperandCost]) -> float:
-        """In the order of operands and levels. Raises DoesNotFitError where data move without a port."""
+        """Energy of memories, in the order of operands and levels. Raises DoesNotFitError if data move without
+        a port.
+        """
         energy: float = 0
         for cost in costs.values():
             if cost.words is None:
@@ -262,7 +264,7 @@ class PlainModel:
     def _effective(
         self, held_bits: dict[tuple[str, int], int], costs: dict[str, OperandCost]
     ) -> dict[tuple[str, int], int]:
-        """The same without what the outermost relevant loops replace."""
+        """Bits of tiles without the part that their outermost relevant loops replace."""
         result = {}
         for (o, m), bits in held_bits.items():
             elements, top = (costs[o].energy.elements[m + 1], costs[o].energy.top_relevant[m])

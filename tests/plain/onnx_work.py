@@ -1,7 +1,6 @@
-"""Multiply-accumulates of an ONNX graph by a plain walk: every operator does what its definition says, and each
-multiplication whose result is added up is counted when it is met.
+"""Multiply-accumulates of an ONNX graph, counted one by one in a plain walk by the definitions of operators.
 
-Slow and short on purpose. Shapes are those of onnx's own inference. Imports nothing of tilewright.
+The walk is slow and short on purpose. Shapes are those of onnx's own inference. Nothing of tilewright is imported.
 """
 
 import itertools
@@ -15,7 +14,7 @@ Shapes = Mapping[str, Shape]
 
 
 def count_macs(model: onnx.ModelProto) -> int:
-    """Multiply-accumulates of all operators of a model whose sizes are all known."""
+    """Multiply-accumulates of all operators of a model with known sizes."""
     inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     shapes = _shapes_of(inferred.graph)
     functions = {(function.domain, function.name): function for function in model.functions}
@@ -52,7 +51,7 @@ def _walk(nodes: Sequence[onnx.NodeProto], shapes: Shapes, functions: Any, const
 
 
 def _alone(function: onnx.FunctionProto, shapes: Sequence[Shape]) -> onnx.ModelProto:
-    """The body of a function as a model, whose inputs are floats of these shapes."""
+    """The body of a function as a model whose inputs are floats of these shapes."""
     pairs = zip(function.input, shapes, strict=True)
     inputs = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in pairs]
     outputs = [onnx.ValueInfoProto(name=name) for name in function.output]
@@ -61,7 +60,7 @@ def _alone(function: onnx.FunctionProto, shapes: Sequence[Shape]) -> onnx.ModelP
 
 
 def _all(*sizes: int) -> int:
-    """How many times the innermost statement of nested loops runs."""
+    """Number of times that the innermost statement of nested loops runs."""
     return sum(1 for _ in itertools.product(*(range(size) for size in sizes)))
 
 
@@ -78,7 +77,7 @@ def _gemm(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shapes) -
 
 
 def _conv(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shapes) -> int:
-    """Every output element adds up its window, what lies in the padding included."""
+    """Multiply-accumulates of a convolution: every output element adds up its whole window, padding included."""
     return _all(*shapes[node.output[0]], *shapes[node.input[1]][1:])
 
 
@@ -87,7 +86,10 @@ def _conv_transpose(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes:
 
 
 def _einsum(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shapes) -> int:
-    """Two tensors at a time; a label that no later tensor and not the result has is summed up at once."""
+    """Multiply-accumulates of an Einsum, which multiplies two tensors at a time.
+
+    A label that neither a later tensor nor the result has is summed up at once.
+    """
     left, result = attributes["equation"].decode().replace(" ", "").split("->")
     terms = left.split(",")
     sizes = {
@@ -106,7 +108,9 @@ def _einsum(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shapes)
 
 
 def _attention(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shapes) -> int:
-    """Every head of every query meets every key, those of the cache included, and then every value."""
+    """Multiply-accumulates of attention: each query of each head meets every key, also of the cache, and then every
+    value.
+    """
     query, key, value = (shapes[name] for name in node.input[:3])
     if len(query) == 3:
         heads, shared = attributes["q_num_heads"], attributes["kv_num_heads"]
@@ -125,7 +129,10 @@ def _recurrent(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shap
 
 
 def _linear_attention(node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shapes) -> int:
-    """For each token: the outer product of key and value, the state times the query, for delta rules times the key."""
+    """Multiply-accumulates of linear attention, token by token.
+
+    They are the outer product of key and value, and the state times the query; for delta rules also times the key.
+    """
     batch, tokens, width = shapes[node.input[0]]
     heads, shared = attributes["q_num_heads"], attributes["kv_num_heads"]
     key, value = width // heads, shapes[node.input[2]][2] // shared

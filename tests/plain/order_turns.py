@@ -1,5 +1,6 @@
-"""Changes that `compare` says would turn the order of two runs, tried on changed files: the changed hardware is
-written, and the mappings of the runs are evaluated on it, or searched again.
+"""Changes that, by `compare`, reverse the order of two runs, tried on changed files.
+
+The changed hardware is written, and the mappings of the runs are evaluated on it or searched again.
 """
 
 import json
@@ -22,21 +23,21 @@ from tests.plain.tally import Tally
 MEASURES = {"energy": (1, 0), "latency": (0, 1), "EDP": (1, 1)}
 RUNS = "AB"
 LARGEST = 10.0
-"""Largest factor on a number without a range, up or down."""
+"""Largest factor, up or down, on a number without a range."""
 BEYOND, SHORT = 1e-6, 0.9
-"""Relative distance beyond a change, and the part of a change that is not enough."""
+"""Relative distance beyond a change, and a part of the change that is not enough."""
 WIDTHS = 25
-"""Random bandwidths that are tried where the text says that none turns the order."""
+"""Random bandwidths that are tried if the text says that none reverses the order."""
 EQUAL = 1e-7
 BATCHES = (2, 5, 12)
 IN_MEMORY = ("aimc", "dimc")
-"""Cores whose clock and prices follow from circuits, so that a file cannot change one of them alone."""
+"""Cores whose clock and costs follow from circuits, so that a file cannot change one of them alone."""
 SEARCH = ("--effort", "3000", "--no-store")
 
 
 @dataclass(frozen=True)
 class Number:
-    """Number of one or both hardware files: a way to multiply it, and the limits of the factor."""
+    """A number in one or both hardware files: how to multiply it, and the limits of the factor."""
 
     kind: str
     parts: tuple[tuple[str, ...], tuple[str, ...]]
@@ -48,7 +49,7 @@ class Number:
 
 @dataclass
 class Run:
-    """Run with its files. Changed hardware is evaluated with the mappings of the run."""
+    """A run with its files; its mappings are evaluated on changed hardware."""
 
     name: str
     folder: Path
@@ -59,11 +60,11 @@ class Run:
 
     @property
     def core(self) -> Core:
-        """Core of the unchanged hardware."""
+        """The core of the unchanged hardware."""
         return single_core(parse_accelerator(self.hardware))
 
     def search(self, network: Path | None = None, hardware: dict[str, Any] | None = None) -> tuple[float, float] | None:
-        """Energy in pJ and latency in cycles of newly searched mappings; None if no mapping fits."""
+        """(energy in pJ, latency in cycles) of newly searched mappings; None if no mapping fits."""
         folder = self.folder if network is None and hardware is None else self.folder / "again"
         path = self._written(self.hardware if hardware is None else hardware)
         given = ("--workload", network or self.network, "--mapping", self.mapping, "--hardware", path)
@@ -74,7 +75,7 @@ class Run:
         return told["energy_pj"], told["latency_cycles"]
 
     def export(self) -> None:
-        """Write the mappings of the run, with the memory of each loop fixed."""
+        """Write the mappings of the run, with fixed memories for all loops."""
         found = self.folder / "found.yaml"
         said("export", self.folder, "--hardware", self._written(self.hardware), "-o", found)
         given = ("--hardware", self._written(self.hardware), "--workload", self.network, "--mapping", found, "--json")
@@ -89,7 +90,7 @@ class Run:
         (self.folder / "fixed.yaml").write_text(yaml.safe_dump(list(entries.values()), sort_keys=False), "utf-8")
 
     def evaluated(self, hardware: dict[str, Any], is_fixed: bool = False) -> tuple[float, float] | None:
-        """(Energy in pJ, latency in cycles) of the mappings of the run on changed hardware; None if they do not fit."""
+        """(energy in pJ, latency in cycles) of the run's mappings on changed hardware; None if they do not fit."""
         key = json.dumps([hardware, is_fixed])
         if key not in self.found:
             mapping = self.folder / ("fixed.yaml" if is_fixed else "found.yaml")
@@ -110,7 +111,7 @@ class Run:
 
 
 def try_order_turns(seed: int) -> Tally:
-    """Two runs of a random network on two shipped cores with random clocks, prices and widths."""
+    """Try two runs of a random network on two shipped cores with random clocks, costs and widths."""
     tally, rng = Tally(), random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -128,7 +129,7 @@ def try_order_turns(seed: int) -> Tally:
 
 
 def with_batches(layers: list[dict[str, Any]], batch: int = 1) -> list[dict[str, Any]]:
-    """Layers with a loop over a batch."""
+    """The layers with a loop over a batch."""
     found = []
     for layer in layers:
         equation = re.sub(r"\b([OI])(?=\[)", r"\1[b]", layer["equation"])
@@ -158,7 +159,9 @@ def _runs(rng: random.Random, folder: Path, network: Path) -> tuple[Run, Run]:
 
 
 def _varied(rng: random.Random, hardware: dict[str, Any], clock_mhz: float | None) -> dict[str, Any]:
-    """Hardware with another clock, and with random prices of a MAC, prices of memories and off-chip bandwidths."""
+    """The hardware with another clock, and with random costs of a MAC and of memories, and random off-chip
+    bandwidths.
+    """
     changed = {**in_bits_a_cycle(hardware), "name": f"{hardware['name']}_{rng.randrange(1000)}"}
     if clock_mhz:
         changed["clock_frequency"] = f"{clock_mhz} MHz"
@@ -174,7 +177,7 @@ def _varied(rng: random.Random, hardware: dict[str, Any], clock_mhz: float | Non
 
 
 def in_bits_a_cycle(hardware: dict[str, Any]) -> dict[str, Any]:
-    """Content of a hardware file whose bandwidths do not depend on the clock."""
+    """A hardware file whose bandwidths do not depend on the clock."""
     memories = {**hardware["memories"]}
     for memory in single_core(parse_accelerator(hardware)).memories:
         ports = [
@@ -186,7 +189,7 @@ def in_bits_a_cycle(hardware: dict[str, Any]) -> dict[str, Any]:
 
 
 def scaled(hardware: dict[str, Any], number: Number, place: int, factor: float) -> dict[str, Any]:
-    """Content of a hardware file with a number multiplied by a factor."""
+    """A hardware file with a number multiplied by a factor."""
     parts = number.parts[place]
     if not parts or factor == 1:
         return hardware
@@ -222,7 +225,7 @@ def scaled(hardware: dict[str, Any], number: Number, place: int, factor: float) 
 
 
 def _widened(port: dict[str, Any], width: int, factor: float) -> dict[str, Any]:
-    """Port of another width in whole bits, whose least width stays the same, or the whole word."""
+    """A port of another width in whole bits, or the whole word; its least width stays."""
     wide = max(1, math.floor(width * factor * (1 + 1e-9)))
     least = port["bandwidth_min"]
     return {
@@ -233,7 +236,7 @@ def _widened(port: dict[str, Any], width: int, factor: float) -> dict[str, Any]:
 
 
 def numbers_of(runs: tuple[Run, Run]) -> list[Number]:
-    """Uncertain numbers of both files but bandwidths. Parts that are the same in both files are one number."""
+    """Uncertain numbers of both files without bandwidths; equal parts of both files are one number."""
     cores = [run.core for run in runs]
     arrays = [core.operational_array for core in cores]
     prices = [None if array.is_in_memory else array.unit_energy_pj for array in arrays]
@@ -266,7 +269,10 @@ def _each(part: str) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
 
 
 def _key_of(core: Core, memory: Any) -> Any:
-    """Key that is equal for memories of one price: the law, the prices of a bit off chip, all properties on chip."""
+    """Key that is equal for memories of equal costs.
+
+    It is the law of costs from the library, the energies of one bit off-chip, or all properties of an on-chip memory.
+    """
     if memory.cost_source is not None:
         return memory.cost_source.law
     wide = [
@@ -281,7 +287,7 @@ def _key_of(core: Core, memory: Any) -> Any:
 
 @dataclass
 class _Pair:
-    """Two runs, what `compare` says about them, and what trials give."""
+    """Two runs, the statements of `compare` on them, and the results of trials."""
 
     seed: int
     rng: random.Random
@@ -289,7 +295,7 @@ class _Pair:
     tally: Tally
 
     def check(self) -> None:
-        """Compare what is printed about the order with trials."""
+        """Compare the printed statements on the order with trials."""
         self.by_time = all(run.core.clock_frequency_mhz for run in self.runs)
         self.numbers = numbers_of(self.runs)
         own = [json.loads((run.folder / "summary.json").read_text("utf-8")) for run in self.runs]
@@ -363,7 +369,7 @@ class _Pair:
         return number.kind != "clock" or self.by_time
 
     def _named(self, told: dict[str, Any], numbers: list[Number]) -> Number | None:
-        """Number of the files that a text names."""
+        """The number in the files that a text names."""
         match = re.fullmatch(r"(.*?)(?: relative to that of [AB])?", told["number"])
         assert match is not None
         name = match[1]
@@ -384,7 +390,7 @@ class _Pair:
         return None
 
     def _compare(self, number: Number, factor: float, name: str) -> None:
-        """The order turns just beyond a factor, and not at a part of the change."""
+        """Check that the order is reversed just beyond a factor, and not by a part of the change."""
         beyond = factor * (1 + math.copysign(BEYOND, math.log(factor)))
         turned = self._difference(number, beyond)
         short = self._difference(number, 1 + (factor - 1) * SHORT)
@@ -479,7 +485,7 @@ class _Pair:
             self._wrong(f"{self.where}: {turn['turned_at_batch']} is not the nearest batch of {shares}")
 
     def _difference(self, number: Number, factor: float) -> float | None:
-        """Value of the second run minus that of the first run, as a share of the first; None if files are refused."""
+        """Difference of the second to the first run's value, as a share of the first; None if files are refused."""
         costs, rates = [], self._rates()
         for place, run in enumerate(self.runs):
             is_ratio = number.kind == "clock" and not self.by_time  # no clock is in the files
@@ -488,7 +494,7 @@ class _Pair:
         return None if None in costs else self._share(costs, rates)
 
     def _rates(self) -> list[float]:
-        """Clocks of both runs, or 1 if a clock is not known."""
+        """The clocks of both runs, or 1 if a clock is not known."""
         return [run.core.clock_frequency_mhz if self.by_time else 1.0 for run in self.runs]
 
     def _share(self, costs: Any, rates: list[float]) -> float:

@@ -1,4 +1,4 @@
-"""Runs as the plain model costs them: mappings that `tilewright map` wrote, on the core of the run or another one."""
+"""Runs costed by the plain model: mappings that `tilewright map` wrote, on the core of the run or another core."""
 
 import itertools
 import json
@@ -19,9 +19,9 @@ KINDS = ("array", "spatial stall", "moving data")
 PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain")
 WORDS = ("ideal", "spatial stall", "temporal stall", "on-loading", "off-loading", "drain")
 MOST_SIZE = 3
-"""Sets of more ports are not looked at one by one."""
+"""Sets of up to this many ports are all tried."""
 MOST_SETS = 150
-"""Nor are triples, where there are more."""
+"""Largest number of sets; with more, sets of three ports are not tried."""
 POWERS = {"latency": (0, 1), "energy": (1, 0), "EDP": (1, 1)}
 Port = tuple[str, str]
 Ports = frozenset[Port]
@@ -29,15 +29,18 @@ Ports = frozenset[Port]
 
 @dataclass(frozen=True)
 class PlainLayer:
-    """Mapping of a record, and the layers of the network that have it."""
+    """The mapping of a record, and the layers of the network that have it."""
 
     names: tuple[str, ...]
     layer: Layer
     record: dict[str, Any]
 
     def cost(self, core: Core, dealt_on: Core | None = None) -> Cost:
-        """Costs on a core, of loops that are dealt out to memories there, or as on another core. Raises
-        DoesNotFitError."""
+        """Costs of the recorded mapping on a core. Raises DoesNotFitError.
+
+        If the record has no level boundaries, the loops are allocated to the core's memories. With `dealt_on`, they are
+        allocated as to the memories of that core.
+        """
         record = self.record
         unrolling = tuple((side, tuple(loops.items())) for side, loops in record["spatial_mapping"].items())
         links = tuple(record["memory_operand_links"].items())
@@ -60,13 +63,13 @@ class PlainLayer:
 
 @dataclass(frozen=True, eq=False)
 class PlainRun:
-    """All layers of a run, one after another."""
+    """All layers of a run, one after the other."""
 
     core: Core
     layers: tuple[PlainLayer, ...]
-    """One for each record."""
+    """One plain layer for each record."""
     index: tuple[tuple[str, int, int], ...]
-    """(layer, its record, its repeats) in order."""
+    """(layer, its record, its repeats), in order."""
     objective: str
 
     @classmethod
@@ -92,7 +95,7 @@ class PlainRun:
         return [sum(count for _, place, count in self.index if place == k) for k in range(len(self.layers))]
 
     def total(self, values: Sequence[float]) -> float:
-        """Sum over all layers of a number of each record."""
+        """Sum over all layers of a number given for each record."""
         return math.fsum(float(value) * count for value, count in zip(values, self.counts, strict=True))
 
     @cached_property
@@ -111,7 +114,7 @@ class PlainRun:
         return float(energy**of_energy * latency**of_latency)
 
     def on(self, core: Core) -> tuple[float, float] | None:
-        """(energy, latency) of the same mappings on another core; None where they do not fit."""
+        """(energy, latency) of the same mappings on another core; None if they do not fit."""
         try:
             costs = [one.cost(core) for one in self.layers]
         except (DoesNotFitError, ZeroDivisionError):
@@ -121,7 +124,7 @@ class PlainRun:
     # parts of the latency ---------------------------------------------------------------------------------------------
 
     def parts(self, record: int | None = None) -> dict[str, float]:
-        """Cycles by part, of one layer with this record or of all layers."""
+        """Cycles by part, for the layer of this record or for all layers."""
         if record is None:
             return {name: self.total([float(one.parts[name]) for one in self.costs]) for name in PARTS}
         return {name: float(self.costs[record].parts[name]) for name in PARTS}
@@ -133,7 +136,7 @@ class PlainRun:
         return dict(zip(KINDS, (parts["ideal"], parts["spatial_stall"], rest), strict=True))
 
     def causes(self, record: int | None = None) -> dict[str, float]:
-        """Cycles by cause: a stall is named with the first port for which the array waits so long."""
+        """Cycles by cause; a stall has the name of the first port for which the array waits that long."""
         found: dict[str, float] = {}
         for k in range(len(self.layers)) if record is None else [record]:
             count = self.counts[k] if record is None else 1
@@ -145,7 +148,7 @@ class PlainRun:
         return {name: cycles for name, cycles in found.items() if cycles}
 
     def waited_for(self, record: int) -> Port | None:
-        """First port whose stall is that of the layer."""
+        """The first port whose stall equals the stall of the layer; None if the layer does not stall."""
         cost = self.costs[record]
         stall = cost.parts["temporal_stall"]
         for k, p in sorted(cost.port_stalls):
@@ -158,7 +161,7 @@ class PlainRun:
 
     @cached_property
     def ports(self) -> list[Port]:
-        """Ports that serve something."""
+        """The ports that serve some link."""
         return [
             (memory.name, port.name)
             for memory in self.core.memories
@@ -171,7 +174,7 @@ class PlainRun:
         return {}
 
     def saved(self, ports: Ports, record: int | None = None) -> float:
-        """Cycles that twice the width of these ports saves, for one layer or for all."""
+        """Cycles that doubling the width of these ports saves, for one layer or for all."""
         if record is None:
             return self.total([self.saved(ports, k) for k in range(len(self.layers))])
         if (record, ports) not in self._saved:
@@ -180,18 +183,20 @@ class PlainRun:
         return self._saved[record, ports]
 
     def singles(self, record: int | None = None) -> dict[str, float]:
-        """Port -> cycles that twice its width saves."""
+        """Port -> cycles that doubling its width saves."""
         return {" ".join(port): self.saved(frozenset((port,)), record) for port in self.ports}
 
     @property
     def looked_at(self) -> int:
-        """Size of the largest sets of ports that are looked at."""
+        """Size of the largest sets of ports that are tried."""
         most = min(MOST_SIZE, len(self.ports))
         return most if math.comb(len(self.ports), most) <= MOST_SETS else 2
 
     def smallest(self, least: float, record: int | None = None) -> tuple[int, float] | None:
-        """Size of the smallest sets of two ports or more that save so much, and what the best of them saves; None where
-        none that is looked at does."""
+        """(size of the smallest sets of two or more ports that save at least `least`, most that such a set saves).
+
+        None if no tried set saves that much.
+        """
         for size in range(2, self.looked_at + 1):
             best = max(self.saved(frozenset(one), record) for one in itertools.combinations(self.ports, size))
             if best >= least:

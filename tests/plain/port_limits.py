@@ -1,4 +1,4 @@
-"""Which port limits a layer, by brute force: the plain model costs the same mapping with each port twice as wide."""
+"""The port that limits a layer, by brute force: the plain model costs a mapping with each port twice as wide."""
 
 import random
 from dataclasses import replace
@@ -20,7 +20,7 @@ Gains = dict[tuple[str, str], float]
 
 
 def try_port_limit(seed: int) -> Tally:
-    """A random layer with a random mapping on a random core: no port may help more than the one that is named."""
+    """Check on a random layer, mapping and core that no port helps more than the named one."""
     tally, mapped = Tally(), mapped_pair(seed)
     tally.counts["pairs"] += 1
     gains, limit = brute_force(mapped), limit_of(mapped)
@@ -38,7 +38,7 @@ def try_port_limit(seed: int) -> Tally:
 
 
 def mapped_pair(seed: int) -> Mapped:
-    """The first random problem of a seed that a random mapping fits."""
+    """The first random problem of a seed for which a random mapping fits."""
     rng = random.Random(seed)
     while True:
         problem = random_problem(rng.randrange(2**32))
@@ -48,7 +48,7 @@ def mapped_pair(seed: int) -> Mapped:
 
 
 def brute_force(mapped: Mapped) -> Gains:
-    """Port -> cycles that twice its width saves, by the plain model."""
+    """Port -> cycles that doubling its width saves, by the plain model."""
     core = mapped.problem.core
     found = {}
     for k, memory in enumerate(core.memories):
@@ -60,14 +60,14 @@ def brute_force(mapped: Mapped) -> Gains:
 
 
 def plain_latency(mapped: Mapped, core: Core) -> float:
-    """What the mapping takes on another core."""
+    """Latency of the mapping on another core."""
     problem = mapped.problem
     plain = PlainModel(problem.layer, core, problem.links, problem.unrolling, False, mapped.model)
     return float(plain.cost(mapped.order, mapped.boundaries).latency_cycles)
 
 
 def limit_of(mapped: Mapped) -> PortLimit:
-    """What the package says, from the record of the mapping."""
+    """The package's port limit, from the record of the mapping."""
     problem = mapped.problem
     given = (problem.layer, problem.core, problem.links, problem.unrolling, mapped.order)
     record = evaluate(*given, SearchOptions(model=mapped.model), mapped.boundaries)

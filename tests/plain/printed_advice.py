@@ -1,8 +1,8 @@
-"""What `advise` prints: each change is costed by the plain model, none that helps is left out, and none contradicts
-`explain`.
+"""The printed advice of `advise`, checked with the plain model and against `explain`.
 
-A change is read from its line: the key in the hardware file and what it becomes. Where the verb searches, too, the file
-that `--write` writes is mapped again, and must give the gain that was promised.
+Each change is costed, no helpful change may be missing, and no line may contradict `explain`. A change is read from its
+line: the key in the hardware file and the new value. If the verb also searches, the file of `--write` is mapped again
+and must give the promised gain.
 """
 
 import itertools
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.plain.printed_verdicts import PrintedRun
 
 LEAST_GAIN = 0.001
-"""Share of the objective from which on a change helps."""
+"""Share of the objective from which on a change counts as helpful."""
 SEARCHED_EVERY = 8
 MOST_ROWS = 12
 TOGETHER = re.compile(
@@ -34,16 +34,16 @@ TOGETHER = re.compile(
 )
 ONE = re.compile(r"(?P<key>\S+) \((?P<before>\S+) -> (?P<after>\S+)\)")
 Change = tuple[str, str]
-"""(key, what it becomes)"""
+"""(key, new value)"""
 
 
 def judge_advice(case: "PrintedRun") -> None:
-    """What `advise` prints of a run."""
+    """Check the advice that `advise` prints for a run."""
     Advice(case).judge()
 
 
 class Advice:
-    """What `advise` prints of a run, and what is true of each change."""
+    """The printed advice for a run, and the true gain of each change."""
 
     def __init__(self, case: "PrintedRun") -> None:
         self.case, self.run, self.core = case, case.run, case.core
@@ -56,11 +56,11 @@ class Advice:
         self.now = self.run.value(self.run.energy, self.run.latency)
 
     def expect(self, holds: bool, *what: object) -> bool:
-        """Something has to hold."""
+        """Record an error unless the statement holds."""
         return self.case.expect(holds, "advise:", *what)
 
     def gain(self, changes: list[Change]) -> float | None:
-        """Share of the objective that changes save with the same mappings; None where these do not fit."""
+        """Share of the objective that changes save with the same mappings; None if these do not fit."""
         core = self.core
         for key, after in changes:
             core = changed(core, key, after)
@@ -68,7 +68,7 @@ class Advice:
         return None if found is None else (self.now - self.run.value(*found)) / self.now
 
     def judge(self) -> None:
-        """Judge the lists, what is left out of them, and what helps together."""
+        """Check the lists, the changes that they leave out, and the changes that help together."""
         rows = table(self.text, f"One change that helps {self.case.objective}")
         gains = {key: self.gain([(key, after)]) for key, after in all_more(self.core)}
         helpful = {key: gain for key, gain in gains.items() if (gain or 0.0) >= LEAST_GAIN * (1 + 1e-9)}
@@ -94,7 +94,7 @@ class Advice:
         self.judge_ports(gains)
 
     def judge_row(self, row: Row) -> None:
-        """The gain of a change with the same mappings."""
+        """Check the gain of a change with the same mappings."""
         if row["key"].startswith("mapping: "):
             return
         after = row["from -> to"].split(" -> ")[1].split(",")[0]
@@ -105,7 +105,7 @@ class Advice:
         self.expect(helps or self.searches, row, "helps by", gain)
 
     def judge_order(self, rows: list[Row], helpful: dict[str, float | None]) -> None:
-        """The first change is the one that saves most."""
+        """Check that the first change is the one that saves most."""
         first = rows[0]["key"]
         if first.startswith("mapping: "):
             return
@@ -113,7 +113,7 @@ class Advice:
         self.expect((helpful.get(first) or 0.0) >= best * (1 - 1e-9), first, "is the first, another saves", best)
 
     def judge_together(self) -> None:
-        """The fewest changes that help together."""
+        """Check the gain of the changes that are said to help together; only two are named if two help."""
         candidates = [one for one in all_more(self.core) if self.can_help(one[0])]
         found = TOGETHER.search(self.text)
         pairs = [self.gain(list(one)) or 0.0 for one in itertools.combinations(candidates, 2)]
@@ -130,11 +130,11 @@ class Advice:
             self.expect(len(changes) == 2 and (gain or 0.0) >= best * (1 - 1e-9), found[0], "two save", best)
 
     def can_help(self, key: str) -> bool:
-        """Whether a change of this key is of the objective: energies save no cycle."""
+        """Whether a change of this key can affect the objective: energies save no cycles."""
         return self.case.objective != "latency" or not key.endswith(("_cost", "unit_energy"))
 
     def judge_spare(self) -> None:
-        """What can be taken away for nothing: it costs nothing, and nothing else does."""
+        """Check that the text lists exactly the parts whose removal costs neither energy nor latency."""
         rows = table(self.text, "One change that reduces a resource")
         told = {row["key"]: row for row in rows}
         for key, after, narrower in all_less(self.core):
@@ -159,7 +159,7 @@ class Advice:
         self.expect(not told, "there is no change with this number", told)
 
     def judge_ports(self, gains: dict[str, float | None]) -> None:
-        """What `explain` says that a wider port saves is what it says."""
+        """Check that `explain` states the same saving for a wider port."""
         if self.case.objective != "latency":
             return
         for name, cycles in self.run.singles().items():
@@ -168,7 +168,7 @@ class Advice:
             self.expect(math.isclose(gain * self.run.latency, cycles, abs_tol=1e-6), name, gain, cycles)
 
     def judge_written(self, rows: list[Row]) -> None:
-        """The first change, written and mapped again, gives what a new search was said to give."""
+        """Check that the first change, written and mapped again, has the gain that was stated for a new search."""
         row = next((one for one in rows if not one["key"].startswith("mapping: ")), None)
         if not self.searches or row is None:
             return
@@ -179,7 +179,7 @@ class Advice:
         self.judge_held(row, PlainRun.read(folder, read_accelerator(file).cores[0], self.case.network))
 
     def expect_gain(self, row: Row, folder: Path) -> None:
-        """The run in a folder has the gain that a new search was said to have."""
+        """Check that the run in a folder has the gain that was stated for a new search."""
         summary = json.loads((folder / "summary.json").read_text("utf-8"))["payload"]
         value = self.run.value(summary["energy_pj"], summary["latency_cycles"])
         gain = (self.now - value) / self.now
@@ -187,7 +187,7 @@ class Advice:
         self.case.tally.counts["changes that were mapped"] += 1
 
     def judge_held(self, row: Row, changed_run: PlainRun) -> None:
-        """What the mappings of the changed hardware do without the change."""
+        """Check the stated gain on the unchanged hardware, with the mappings found for the changed hardware."""
         told = row.get("its mappings without it", "-")
         if told == "-":
             return
@@ -204,7 +204,7 @@ class Advice:
         self.expect(is_change(told, gain), row, "held is", gain)
 
     def judge_other_lanes(self, rows: list[Row]) -> None:
-        """The first change of the mapping file, written by hand and mapped, gives what was promised."""
+        """Check that the first change of the mapping file, written by hand and mapped, has the promised gain."""
         row = next((one for one in rows if one["key"].startswith("mapping: ")), None)
         if row is None:
             return
@@ -228,7 +228,7 @@ def _without_empty(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def all_more(core: Core) -> list[Change]:
-    """Every number that could be more, and every energy that could be less, as advice tells it."""
+    """Every number that could be larger, and every energy that could be smaller, in the form of advice."""
     array = core.operational_array
     found = [(f"operational_array.sizes.{n}", str(2 * size)) for n, (_, size) in enumerate(array.dimensions)]
     found += [("operational_array.unit_energy", str(array.unit_energy_pj / 2))] if array.unit_energy_pj else []
@@ -243,7 +243,10 @@ def all_more(core: Core) -> list[Change]:
 
 
 def all_less(core: Core) -> list[tuple[str, str, bool]]:
-    """Every number that could be less, and whether the smallest part of a word has to follow."""
+    """(key, smaller value, is_narrower) of every number that could be smaller.
+
+    `is_narrower` is True if the value is below the port's smallest width, which must then be reduced, too.
+    """
     found = []
     for number, (_, size) in enumerate(core.operational_array.dimensions):
         found.append((f"operational_array.sizes.{number}", size // 2, False))

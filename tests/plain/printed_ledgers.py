@@ -1,4 +1,4 @@
-"""What `explain` prints of energy by memory and of idle units of the array, held against the plain model."""
+"""Energy by memory and idle units of the array in the output of `explain`, checked with the plain model."""
 
 import math
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LEAST_STALL = 0.01
 BY_FILE = re.compile(
-    rf"the best generated spatial mappings would avoid (?P<cycles>[\d,]+) of these cycles"
+    rf"the best generated spatial mappings would avoid (?P<cycles>[\d,]+) of the stall cycles"
     rf" \((?P<share>{SHARE}) of the latency\)"
 )
 FULL_TO = re.compile(r"share of working units along each side of the array, while the array computes: (.+)")
@@ -26,7 +26,7 @@ Energies = dict[tuple[str, str], dict[str, float]]
 
 
 def judge_energy(case: "PrintedRun", text: str, record: int | None) -> None:
-    """Energy by memory, operand and direction: that of the words of the plain model."""
+    """Check energy by memory, operand and direction against the words of the plain model."""
     true = energies(case.run, record)
     whole = math.fsum(value for row in true.values() for value in row.values())
     rows = table(text, "Energy by memory, operand and direction")
@@ -50,7 +50,7 @@ def is_energy(text: str, energy_pj: float) -> bool:
 
 
 def energies(run: PlainRun, record: int | None) -> Energies:
-    """(memory, operand) -> energy by direction in pJ, and that of operations."""
+    """(memory, operand) -> energy by direction in pJ, and the energy of operations."""
     found: Energies = {}
     for k, layer in enumerate(run.layers):
         count = (run.counts[k] if record is None else 1) if record in (None, k) else 0
@@ -71,7 +71,10 @@ def energies(run: PlainRun, record: int | None) -> Energies:
 
 
 def judge_array(case: "PrintedRun", text: str) -> None:
-    """Idle units: causes add up to the spatial stall, and the mapping file is blamed for what generated lanes save."""
+    """Check the causes of idle units: their cycles add up to the spatial stall.
+
+    The cycles blamed on the mapping file are those that a run with generated spatial mappings saves.
+    """
     stall, latency = case.run.kinds()["spatial stall"], case.run.latency
     rows = table(text, "Causes of the spatial stall")
     if abs(stall / latency - LEAST_STALL) < 1e-9:
@@ -90,7 +93,7 @@ def judge_array(case: "PrintedRun", text: str) -> None:
 
 
 def judge_sides(case: "PrintedRun", text: str) -> None:
-    """The shares of the sides of the array that work: together those of all units."""
+    """Check that the product of the working shares of the array's sides is the working share of all units."""
     found = FULL_TO.search(text)
     if not case.expect(found is not None, "explain is silent on sides:", text) or found is None:
         return
@@ -103,7 +106,7 @@ def judge_sides(case: "PrintedRun", text: str) -> None:
 
 
 def judge_blame(case: "PrintedRun", text: str, told_by_rows: float) -> None:
-    """Cycles that the mapping file causes: the run is mapped again with lanes that the search generates."""
+    """Check the cycles that a text blames on the mapping file: map again with lanes that the search generates."""
     entries = yaml.safe_load(case.files[1].read_text("utf-8"))
     file, folder = case.folder / "free.yaml", case.folder / "free"
     for entry in entries:
@@ -134,7 +137,7 @@ def judge_blame(case: "PrintedRun", text: str, told_by_rows: float) -> None:
 
 
 def _passes(layer: PlainLayer, case: "PrintedRun") -> list[int]:
-    """Cycles in which the array computes with each of the generated spatial mappings."""
+    """Cycles in which the array computes, for each generated spatial mapping."""
     links = tuple(layer.record["memory_operand_links"].items())
     found = []
     for one in layer.record.get("candidates", [layer.record]):

@@ -1,7 +1,7 @@
-"""What verbs say of what limits a run or a layer: the short text of all of them, and the sets of ports.
+"""Statements of verbs on the limit of a run or a layer: the common short text, and sets of ports.
 
-Each kind that is named has the share beside it and no other kind a larger one; the port that is named saves most; a set
-of ports is the smallest that helps, and is named only where no port does alone.
+A named kind has its share beside it, and no other kind has a larger share. A named port saves most. A named set of
+ports is the smallest that helps, and stands only where no single port helps.
 """
 
 import math
@@ -13,7 +13,7 @@ from tests.plain.printed_text import SHARE, is_count, is_share
 from tests.plain.tally import Tally
 
 LEAST_SHARE = Fraction(1, 100)
-"""Share of the latency from which on a port is said to limit."""
+"""Share of the latency from which on a port counts as a limit."""
 LIMITED = re.compile(rf"(?P<kinds>.+?) (?P<share>{SHARE})(?: each)?(?:[:;] (?P<ports>.+) -(?P<saved>{SHARE}))?$")
 TOGETHER = re.compile(
     rf"(?P<ports>.+), together twice as wide, would save (?P<cycles>[\d,]+) cycles, -(?P<share>{SHARE})"
@@ -21,7 +21,7 @@ TOGETHER = re.compile(
 
 
 class Judge:
-    """A run as the plain model costs it, and what is wrong with what is said of it."""
+    """A run costed by the plain model, and the errors found in statements on it."""
 
     run: PlainRun
 
@@ -29,14 +29,14 @@ class Judge:
         self.tally = Tally()
 
     def expect(self, holds: bool, *what: object) -> bool:
-        """Something has to hold; whether it does."""
+        """Record an error unless the statement holds; returns whether it holds."""
         self.tally.counts["statements"] += 1
         if not holds:
             self.tally.wrong.append(" ".join(map(str, what)))
         return holds
 
     def judge_limit(self, where: str, text: str, record: int | None) -> None:
-        """The short text on what limits a layer, or all of them."""
+        """Check the short text on the limit of a layer, or of all layers."""
         latency = self.run.latency if record is None else float(self.run.costs[record].latency_cycles)
         found = LIMITED.match(text)
         if not self.expect(found is not None, where, "has no number in", text) or found is None:
@@ -69,7 +69,7 @@ class Judge:
         self.expect(saved >= least and is_share(found["saved"], saved / latency), where, text, saved / latency)
 
     def judge_set(self, text: str, record: int | None) -> None:
-        """The smallest set of ports that helps, where no port does alone."""
+        """Check the smallest set of ports that helps, where no single port does."""
         latency = self.run.latency if record is None else float(self.run.costs[record].latency_cycles)
         best, least = max(self.run.singles(record).values(), default=0.0), least_cycles(latency)
         found = TOGETHER.search(text)
@@ -90,10 +90,10 @@ class Judge:
 
 
 def least_cycles(latency: float, share: Fraction = LEAST_SHARE) -> float:
-    """Smallest saving that is such a share of a latency, without rounding where cycles are whole; above 0."""
+    """Smallest saving that counts: this share of a latency, computed as an exact fraction, and above 0."""
     return max(float(share * Fraction(latency)), 1e-9)
 
 
 def is_alike(cycles: float, most: float, whole: float) -> bool:
-    """Whether a number is told as the largest one is."""
+    """Whether a number has the same printed share as the largest one."""
     return f"{cycles / whole:.1%}" == f"{most / whole:.1%}"

@@ -1,4 +1,4 @@
-"""What verbs print, read as a person reads it: tables, numbers, shares and the data of a page."""
+"""The output of verbs, read as a person reads it: tables, numbers, shares and the data of a page."""
 
 import contextlib
 import io
@@ -12,25 +12,25 @@ from typing import Any
 from tilewright.cli.main import main
 
 REFUSED = 2
-"""Exit code where the input is wrong."""
+"""Exit code for wrong input."""
 MOST_HEAD_LINES = 4
 CUT = "\n"
-"""Where a cell is folded between two words."""
+"""Mark where a cell is folded between two words."""
 LEAST_TOLD = 0.001
 HALF_A_DIGIT = 0.0005 + 1e-9
 SHARE = r"<?-?[\d,]+(?:\.\d+)?%"
 
 
 class VerbError(Exception):
-    """A verb that refuses its input."""
+    """Raised if a verb refuses its input."""
 
 
 class BrokenVerbError(Exception):
-    """A verb that ends with an error of its own."""
+    """Raised if a verb ends with an internal error."""
 
 
 def said(*words: object) -> str:
-    """What a verb says on the terminal. Raises VerbError where it refuses."""
+    """The terminal output of a verb. Raises VerbError if the verb refuses its input."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([str(word) for word in words])
@@ -43,7 +43,7 @@ Row = dict[str, str]
 
 
 def table(text: str, title: str) -> list[Row]:
-    """Rows of the first table with a title that begins so, by heading; [] where there is no such table."""
+    """Rows, by heading, of the first table whose title begins with `title`; [] if there is no such table."""
     lines = text.splitlines()
     starts = [place for place, line in enumerate(lines) if line.startswith(title)]
     starts = [place for place in starts if any(map(_is_rule, lines[place + 1 : place + 1 + MOST_HEAD_LINES]))]
@@ -51,7 +51,7 @@ def table(text: str, title: str) -> list[Row]:
 
 
 def rows_of(lines: Sequence[str]) -> list[Row]:
-    """Rows of the table that begins with these lines; cells that are folded are joined."""
+    """Rows of the table that begins with these lines; folded cells are joined."""
     rule = next(place for place, line in enumerate(lines) if _is_rule(line))
     heads, body = list(lines[:rule]), []
     for line in lines[rule + 1 :]:
@@ -81,7 +81,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _spans(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """First and last place of each column: columns are three blanks apart on all lines."""
+    """First and last place of each column; columns are three blanks apart on all lines."""
     width = max(map(len, lines))
     is_used = [any(len(line) > place and line[place] != " " for line in lines) for place in range(width)]
     spans: list[list[int]] = []
@@ -94,12 +94,12 @@ def _spans(lines: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def number(text: str) -> float:
-    """Number with thousands separators."""
+    """A number with thousands separators."""
     return float(text.replace(",", ""))
 
 
 def is_share(text: str, value: float) -> bool:
-    """Whether a text with one digit after the point is this share: `<0.1%` is above 0."""
+    """Whether a text with one decimal is this share; `<0.1%` is above 0."""
     told = text.removeprefix("-") if value >= 0 else text
     if told == "-" or not told:
         return value == 0 or math.isnan(value)
@@ -111,7 +111,7 @@ def is_share(text: str, value: float) -> bool:
 
 
 def is_change(text: str, gain: float | None) -> bool:
-    """Whether the change of an objective, as advice tells it, is a gain of this share; None does not fit."""
+    """Whether the printed change of an objective is a gain of this share; None means that it does not fit."""
     if text in ("-", "does not fit"):
         return gain is None
     if gain is None:
@@ -128,11 +128,11 @@ def is_count(text: str, value: float) -> bool:
 
 
 def is_close(text: str, value: float, digits: int) -> bool:
-    """Whether a number is told with so many digits."""
+    """Whether a text is this number, printed with `digits` digits."""
     return math.isclose(number(text), value, rel_tol=0.51 * 10.0 ** (1 - digits), abs_tol=1e-12)
 
 
 def page_data(file: Path) -> Any:
-    """Data that the scripts of a page draw."""
+    """The data that the scripts of a page draw."""
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', file.read_text("utf-8"), re.S)
     return json.loads(text)

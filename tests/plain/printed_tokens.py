@@ -1,5 +1,7 @@
-"""What `tokens` prints of small language models on random cores: what bounds a step is what limits the same step where
-`map` maps it and `explain` explains it."""
+"""The output of `tokens` for small language models on random cores, checked with `map` and `explain`.
+
+The limit of a step must be the limit that `explain` gives for the step mapped by `map`.
+"""
 
 import json
 import math
@@ -21,14 +23,14 @@ from tests.plain.tally import Tally
 from tests.plain.written_problems import MIRROR_LINKS, core_for_matrices, hardware_file, with_equal_ports
 
 LEAST_SHARE = Fraction(1, 10)
-"""Share of the time from which on a part bounds a step."""
+"""Least share of the time with which a part counts as a limit."""
 KEY_BLOCK = 8
 OPTIONS = ("--lpf-limit", "3", "--no-store")
 CONTEXTS = (1, 5, 8, 12, 24, 40)
 
 
 def judge_tokens(seed: int, folder: Path) -> Tally:
-    """What `tokens` prints of the model of a seed."""
+    """Check the output of `tokens` for the model of a seed."""
     folder.mkdir()
     rng = random.Random(seed)
     while True:
@@ -64,12 +66,12 @@ def random_model(rng: random.Random) -> dict[str, Any]:
 
 
 class Steps(Judge):
-    """Steps of a random model on a random core, as `tokens` prints them."""
+    """Steps of a random model on a random core, with the output of `tokens`."""
 
     run: PlainRun
 
     def __init__(self, rng: random.Random, folder: Path) -> None:
-        """Raises VerbError where the model does not fit the core."""
+        """Raises VerbError if the model does not fit the core."""
         super().__init__()
         self.folder, self.fields = folder, random_model(rng)
         core = core_for_matrices(rng)
@@ -95,12 +97,12 @@ class Steps(Judge):
         self.core: Core = read_accelerator(self.hardware).cores[0]
 
     def write(self, file: Path, batch: int, context: int) -> None:
-        """The workload file of a step in which a new token sees so many tokens."""
+        """Write the workload file of a step in which a new token sees `context` tokens."""
         step = {"phase": "decode", "batch": batch, "context": context - 1, "key_block": KEY_BLOCK}
         file.write_text(yaml.safe_dump({"language_model": self.fields, **step}), "utf-8")
 
     def judge(self, batch: int, context: int) -> None:
-        """A step beside its run by `map`."""
+        """Compare a step with its run by `map`."""
         self.tally.counts["steps of tokens"] += 1
         file, out = self.folder / f"step_{batch}_{context}.yaml", self.folder / f"run_{batch}_{context}"
         self.write(file, batch, context)
@@ -118,7 +120,7 @@ class Steps(Judge):
         self.judge_limit("explain of a step", explained["network_limit"]["limited_by"], None)
 
     def judge_figures(self, row: Row, written: dict[str, Any], batch: int) -> None:
-        """Time, energy, the share of the time in which the array works, and the best port."""
+        """Check time, energy, the share of the time in which the array works, and the best port."""
         latency = self.run.latency
         self.expect(math.isclose(written["time_per_token_cycles"], latency, rel_tol=1e-9), "tokens:", written, latency)
         self.expect(abs(number(row["a token [10⁶ cycles]"]) - latency / 1e6) <= 0.000501, "tokens:", row, latency)
@@ -131,7 +133,7 @@ class Steps(Judge):
         self.expect(abs(-told - best) <= 0.000501, "tokens:", row, "a port saves", best)
 
     def judge_bound(self, row: Row, written: dict[str, Any]) -> None:
-        """What bounds the step."""
+        """Check the limit of the step."""
         text, latency = row["bound by"], self.run.latency
         singles, least = self.run.singles(), least_cycles(latency, LEAST_SHARE)
         best = max(singles.values())

@@ -1,9 +1,8 @@
-"""Verdicts as the command line prints them, held against the plain model and against each other.
+"""Verdicts on the command line, checked with the plain model and against each other.
 
-Random layers on a random core go through the verbs as a person calls them: `map`, `explain`, `advise`, `compare`,
-`page`, `report`. All that these print of limits, gains, gaps and bounds, and what they write as JSON, CSV and HTML, is
-read back and held against costs that the plain model gives for the mappings of the run. Runs of `tokens` are those of
-`printed_tokens.py`.
+Random layers on a random core go through the verbs `map`, `explain`, `advise`, `compare`, `page` and `report`. All
+their statements on limits, gains, gaps and bounds, also in JSON, CSV and HTML, are read back. They are compared with
+the plain model's costs for the mappings of the run. Runs of `tokens` are those of `printed_tokens.py`.
 """
 
 import csv
@@ -73,7 +72,7 @@ def is_gap(found: re.Match[str], gap: float) -> bool:
 
 
 def try_printed_verdicts(seed: int) -> Tally:
-    """What verbs print about the run of a seed; of every tenth seed about tokens of a language model, too."""
+    """Check the output of verbs for the run of a seed; every tenth seed also checks `tokens` of a language model."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         case = PrintedRun(seed, Path(folder))
@@ -85,7 +84,7 @@ def try_printed_verdicts(seed: int) -> Tally:
 
 
 class PrintedRun(Judge):
-    """A run of a seed, and what is wrong with what verbs print of it."""
+    """A run of a seed, and the errors in the output of verbs on it."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         super().__init__()
@@ -113,13 +112,13 @@ class PrintedRun(Judge):
 
     @property
     def given(self) -> tuple[object, ...]:
-        """Arguments of the files."""
+        """Arguments that name the files."""
         return "--hardware", self.files[0], "--workload", self.files[2], "--mapping", self.files[1]
 
     def map(
         self, engine: str, objective: str, folder: Path, hardware: Path | None = None, mapping: Path | None = None
     ) -> str:
-        """What `map` prints."""
+        """The output of `map`."""
         files = (hardware or self.files[0], mapping or self.files[1])
         given = ("--hardware", files[0], "--workload", self.files[2], "--mapping", files[1])
         words = ("--model", self.model, "--objective", objective, "--temporal-mapping-search-engine", engine)
@@ -130,7 +129,7 @@ class PrintedRun(Judge):
         return said("map", "--preset", "zigzag", *given, *words, "--lpf-limit", "4", "--no-store", "-v", "-o", folder)
 
     def judge(self) -> None:
-        """Judge all verbs."""
+        """Check all verbs."""
         self.tally.counts["runs"] += 1
         self.judge_map()
         self.judge_network()
@@ -144,7 +143,7 @@ class PrintedRun(Judge):
         self.count()
 
     def count(self) -> None:
-        """Count the runs that are hard to tell."""
+        """Count the runs whose verdict is close."""
         singles, latency = self.run.singles(), self.run.latency
         best = max(singles.values(), default=0.0)
         helps = best >= least_cycles(latency)
@@ -163,12 +162,12 @@ class PrintedRun(Judge):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What `map` wrote of the run."""
+        """The summary that `map` wrote."""
         found: dict[str, Any] = json.loads((self.out / "summary.json").read_text("utf-8"))["payload"]
         return found
 
     def judge_map(self) -> None:
-        """Totals, the table of layers, proofs and the price of the objective."""
+        """Check the totals, the table of layers, and what `judge_proofs` checks."""
         self.judge_totals("map", self.mapped)
         rows = table(self.mapped, "net on ")
         self.expect(len(rows) == len(self.run.index), "map -v has rows", rows)
@@ -183,14 +182,14 @@ class PrintedRun(Judge):
         self.judge_proofs()
 
     def judge_totals(self, verb: str, text: str) -> None:
-        """Energy and cycles of the first line that has them."""
+        """Check energy and cycles in the first line that has them."""
         found = HEAD.search(text)
         if self.expect(found is not None, verb, "has no totals") and found is not None:
             self.expect(is_count(found["cycles"], self.run.latency), verb, found[0], "is", self.run.latency)
             self.expect(is_close(found["energy"], self.run.energy / 1e6, 4), verb, found[0], "is", self.run.energy)
 
     def judge_proofs(self) -> None:
-        """What is proven, and by how much the objective could be smaller: no other search finds less."""
+        """Check what is proven, and that no other search beats the stated gap."""
         searches = [one.record.get("search", {}) for one in self.run.layers]
         found = PROVEN.search(self.mapped)
         proofs = [one for one in searches if "proven" in one]
@@ -208,7 +207,7 @@ class PrintedRun(Judge):
             self.judge_bound(whole)
 
     def judge_bound(self, whole: re.Match[str]) -> None:
-        """The bound of the network: no other search ends below it."""
+        """Check that no other search ends below the bound of the network."""
         value = self.run.value(self.run.energy, self.run.latency)
         share = 0.0001 if LITTLE in whole[0] else float(whole["gap"] or 0) / 100
         of_run = self.summary["certificate"]["run"]
@@ -226,7 +225,7 @@ class PrintedRun(Judge):
         self.judge_price(value)
 
     def other(self, goal: str) -> PlainRun | None:
-        """A run of loma for another objective; None where no order of it fits."""
+        """A run of loma for another objective; None if no order fits."""
         folder = self.folder / f"loma-{goal}"
         if not (folder / "summary.json").exists():
             try:
@@ -236,7 +235,7 @@ class PrintedRun(Judge):
         return PlainRun.read(folder, self.core, self.network)
 
     def judge_price(self, value: float) -> None:
-        """How far latency and energy fall at the ends of the front, and what is the least of them."""
+        """Check the possible fall of latency and energy at the ends of the front, and the least values."""
         lines = [
             line
             for line in self.mapped.splitlines()
@@ -262,13 +261,13 @@ class PrintedRun(Judge):
 
     @cached_property
     def explained(self) -> str:
-        """What `explain` prints, which also writes its JSON and tables."""
+        """The output of `explain`, which also writes its JSON and tables."""
         return said("explain", self.out, *self.given, "-o", self.folder / "explained", "--only", "tables") and said(
             "explain", self.out, *self.given
         )
 
     def judge_network(self) -> None:
-        """The tables of all layers."""
+        """Check the tables of all layers."""
         text, latency = self.explained, self.run.latency
         self.judge_totals("explain", text)
         self.judge_causes(text, None)
@@ -294,7 +293,10 @@ class PrintedRun(Judge):
             self.judge_row_of_layers(row)
 
     def limited_layers(self) -> dict[str, int]:
-        """Port -> layers that it limits: no other port saves more there, and it saves enough."""
+        """Port -> number of layers that it limits.
+
+        A port limits a layer if widening it saves enough cycles and no other port saves more.
+        """
         found: dict[str, int] = {}
         for _, record, _ in self.run.index:
             singles, latency = self.run.singles(record), float(self.run.costs[record].latency_cycles)
@@ -305,7 +307,7 @@ class PrintedRun(Judge):
         return found
 
     def judge_counts(self, text: str, singles: dict[str, float], told: dict[str, Row]) -> None:
-        """How many ports and layers are left out."""
+        """Check the stated numbers of omitted ports and layers."""
         count = sum(gain > 0 for name, gain in singles.items() if name not in told)
         found = re.search(r"(\d+) other ports? would save less", text)
         self.expect(int(found[1] if found else 0) == count, "explain: other ports", found and found[0], count)
@@ -320,9 +322,11 @@ class PrintedRun(Judge):
         self.expect(int(found[1] if found else 0) == alone, "explain:", found and found[0], alone)
         found = re.search(r"(\d+) of these layers would be faster", text)
         self.expect(int(found[1] if found else 0) >= together, "explain:", found and found[0], together)
+        if found := re.search(r"the other (?:(\d+) layers|layer) would save less than", text):
+            self.expect(0 < int(found[1] or 1) <= alone - together, "explain:", found[0], alone - together)
 
     def judge_causes(self, text: str, record: int | None) -> None:
-        """Cycles by cause, and energy, add up; each is that of the plain model."""
+        """Check that cycles by cause and energies add up, and equal the plain model's."""
         causes = self.run.causes(record)
         latency = self.run.latency if record is None else float(self.run.costs[record].latency_cycles)
         rows = {row["cause"]: row for row in table(text, "Cycles by cause")}
@@ -336,7 +340,7 @@ class PrintedRun(Judge):
         self.expect(order == sorted(order, reverse=True), "explain: causes are not in order", rows)
 
     def judge_row_of_layers(self, row: Row) -> None:
-        """A row of the table of layers."""
+        """Check a row of the table of layers."""
         name, _, times = row["layer"].partition(" x ")
         count = int(times or 1)
         record = next(place for layer, place, _ in self.run.index if layer == name)
@@ -357,7 +361,7 @@ class PrintedRun(Judge):
         )
 
     def judge_layers(self) -> None:
-        """`explain --layer` of each layer with a record of its own."""
+        """Check `explain --layer` for each layer with its own record."""
         for record, layer in enumerate(self.run.layers):
             name = self.rng.choice([one for one, place, _ in self.run.index if place == record])
             text = said("explain", self.out, *self.given, "--layer", name)
@@ -377,7 +381,7 @@ class PrintedRun(Judge):
             self.judge_set(text, record)
 
     def judge_waits(self, rows: list[Row], record: int) -> None:
-        """Cycles that a port is busy, and those that the array waits for it."""
+        """Check the number of cycles in which the array waits for each port that is busy."""
         stalls = {}
         for (k, p), stall in self.run.costs[record].port_stalls.items():
             memory = self.core.memories[k]
@@ -388,7 +392,7 @@ class PrintedRun(Judge):
                 self.expect(is_count(row["the array waits"], stall), "explain --layer:", row, stall)
 
     def judge_json(self) -> None:
-        """The JSON of `explain` says what its text says."""
+        """Check that the JSON of `explain` agrees with its text."""
         self.data: dict[str, Any] = json.loads((self.folder / "explained/bottlenecks.json").read_text("utf-8"))
         printed = json.loads(said("explain", self.out, *self.given, "--json"))
         self.expect(printed["limits"] == self.data["limits"], "explain --json and bottlenecks.json differ")
@@ -407,7 +411,7 @@ class PrintedRun(Judge):
     # page, report, compare --------------------------------------------------------------------------------------------
 
     def judge_page(self) -> None:
-        """The page says what `explain` says."""
+        """Check that the page agrees with `explain`."""
         said("page", self.out, "-o", self.folder / "page.html")
         data = page_data(self.folder / "page.html")
         (detail,) = data["details"].values()
@@ -441,7 +445,7 @@ class PrintedRun(Judge):
             self.judge_limit("page, table of layers", detail["records"][place]["limit"], record)
 
     def judge_saving(self, line: str) -> None:
-        """The line on what a wider port, or several, saves."""
+        """Check the line on the cycles that one wider port, or several, would save."""
         latency, best = self.run.latency, max(self.run.singles().values())
         found = SAVING.match(line)
         if found is None:
@@ -458,7 +462,7 @@ class PrintedRun(Judge):
         )
 
     def judge_report(self) -> None:
-        """Tables of `report`."""
+        """Check the tables of `report`."""
         said("report", self.out, "-o", self.folder / "report", "--only", "tables")
         with (self.folder / "report/layers.csv").open(encoding="utf-8", newline="") as stream:
             rows = list(csv.DictReader(stream))
@@ -469,7 +473,7 @@ class PrintedRun(Judge):
                 self.expect(math.isclose(float(row[f"{part}_cycles"]), cycles, abs_tol=1e-6), "report:", row, parts)
 
     def judge_comparison(self) -> None:
-        """A comparison with a run of another search: numbers, and differences that add up."""
+        """Check a comparison with a run of another search: its numbers, and that differences add up."""
         if (other := self.other(self.objective)) is None:
             return
         text = said("compare", self.out, self.folder / f"loma-{self.objective}")

@@ -38,7 +38,7 @@ ARRAY_SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
 
 @dataclass(frozen=True)
 class Problem:
-    """A layer on a core with a spatial mapping under a model profile."""
+    """A layer on a core with a spatial mapping, under a model profile."""
 
     kind: str
     layer: Layer
@@ -48,14 +48,14 @@ class Problem:
     model: str
 
     def plain(self, model: str | None = None, even: bool = False) -> PlainModel:
-        """For the plain model. Raises DoesNotFitError if the spatial mapping is impossible."""
+        """The plain model of the problem. Raises DoesNotFitError if the spatial mapping is impossible."""
         return PlainModel(self.layer, self.core, self.links, self.unrolling, even, model or self.model)
 
 
 def random_problem(
     seed: int, loops: tuple[int, int] = (0, 8), switches: tuple[str, ...] = SWITCHES, kind: str | None = None
 ) -> Problem:
-    """A problem whose mapping in time has a number of prime factors in the range given."""
+    """A problem whose temporal loops have a number of prime factors in the given range."""
     rng = random.Random(seed)
     kind = kind or rng.choice(KINDS)
     while True:
@@ -75,7 +75,7 @@ def random_problem(
 
 
 def random_model(rng: random.Random, switches: tuple[str, ...]) -> str:
-    """A profile: often one of the two that have names, else any combination."""
+    """A model profile: often one of the two named ones, else any combination of switches."""
     drawn = rng.random()
     if drawn < 0.45:
         return "corrected" if switches == SWITCHES else REFERENCE + "".join(f"+{s}" for s in switches)
@@ -88,7 +88,7 @@ def random_model(rng: random.Random, switches: tuple[str, ...]) -> str:
 
 
 def random_bits(rng: random.Random, kind: str) -> tuple[tuple[str, int], ...]:
-    """Precisions: final outputs as wide as partial sums, narrower or wider."""
+    """Random bits of operands; final outputs are as wide as partial sums, narrower or wider."""
     final = rng.choice(WIDTHS)
     sums = rng.choice((final, 2 * final, 24, rng.choice(WIDTHS)))
     weights = 0 if kind == "pooling" or rng.random() < 0.05 else rng.choice(WIDTHS)
@@ -148,7 +148,7 @@ def _operands(rng: random.Random, kind: str) -> tuple[tuple[str, tuple[str, ...]
 def _windowed(
     rng: random.Random, kind: str, values: dict[str, int], sizes: tuple[tuple[str, int], ...], bits: Any
 ) -> Layer:
-    """A layer with sliding windows, or one that would have them."""
+    """A layer with sliding windows, or one whose windows have size 1."""
     strides = [rng.choice((1, 1, 2, 3)) for _ in range(2)]
     dilations = [rng.choice((1, 1, 2, 3)) for _ in range(2)]
     rows, channels = {
@@ -198,7 +198,10 @@ def _windowed(
 
 
 def random_core(rng: random.Random, layer: Layer, array: tuple[tuple[str, int], ...]) -> Core:
-    """Up to three memories below the topmost for each operand, shared or not, with room for one element or for all."""
+    """A core with up to three memories below the topmost for each operand, shared or not.
+
+    Memories have room for one element, for some, or for all.
+    """
     groups = (("I1",), ("I2",), ("O",), ("I1", "O"), ("O", "I2"), ("I2", "I1"), ("I1", "I2", "O"), ("O", "I1", "I2"))
     names = tuple(name for name, _ in array)
     memories: list[Memory] = []
@@ -231,7 +234,7 @@ def random_core(rng: random.Random, layer: Layer, array: tuple[tuple[str, int], 
 def _tops_without_some(
     rng: random.Random, tops: tuple[tuple[str, ...], ...], memories: list[Memory]
 ) -> tuple[tuple[str, ...], ...]:
-    """The topmost memories without some operands that have one below, which others may pass on their way up."""
+    """Operands of each topmost memory, without some operands that also have a memory further down."""
     below = {o for memory in memories for o in memory.operands if rng.random() < 0.6}
     return tuple(left for left in (tuple(o for o in operands if o not in below) for operands in tops) if left)
 
@@ -258,7 +261,7 @@ def _memory(
 
 
 def _size(rng: random.Random, layer: Layer, held: int, top: bool) -> int:
-    """Room for one element of each operand, for a part of the layer's loops, or for more than all of it."""
+    """Room for one element of each operand, for a part of the layer's loops, or for more than all of them."""
     widest = max(bits for _, bits in layer.precision_bits)
     if not top and rng.random() < 0.2:
         return max(1, widest * held * rng.choice((1, 1, 2)))
@@ -268,7 +271,7 @@ def _size(rng: random.Random, layer: Layer, held: int, top: bool) -> int:
 
 
 def random_ports(rng: random.Random, operands: tuple[str, ...], top: bool) -> tuple[Port, ...]:
-    """All links of a memory on ports of all divisions: one, one to read and one to write, some of each, one a link."""
+    """Ports for all links of a memory: one, one to read and one to write, several of each, or one for each link."""
     links = [(o, d) for o in operands for d in (("tl", "fl", "th", "fh") if o == "O" else ("tl", "fh"))]
     if top and rng.random() < 0.8:
         links = [(o, d) for o, d in links if d not in ("th", "fh")]
@@ -305,9 +308,9 @@ def _port(rng: random.Random, name: str, kind: str, links: list[tuple[str, str]]
 
 
 def random_unrolling(rng: random.Random, layer: Layer, core: Core) -> Unrolling:
-    """Some array dimensions with one or two loop dimensions, by factors that divide and that do not.
+    """An unrolling with one or two loop dimensions on some array dimensions, with factors that divide or do not.
 
-    A loop dimension is unrolled by at most its size over all array dimensions.
+    All array dimensions together unroll a loop dimension by at most its size.
     """
     result = []
     left = dict(layer.size_of)
@@ -335,7 +338,10 @@ def with_memory(core: Core, index: int, **changes: Any) -> Core:
 
 
 def tightened(rng: random.Random, problem: Problem, plain: PlainModel, order: Loops, boundaries: Boundaries) -> Problem:
-    """The problem with memories of just the size that a mapping needs, or that second tiles of some operands need."""
+    """The problem with smaller memories: a mapping just fits, or second tiles of some operands just fit or just do not.
+
+    Some memories are left as they are.
+    """
     cost = plain.cost(order, boundaries)
     used = {
         memory.name: math.ceil(bits)

@@ -1,4 +1,4 @@
-"""Which loops change the data of an operand, and how many elements loops touch."""
+"""The loops that change the data of an operand, and the number of elements that loops touch."""
 
 import itertools
 import math
@@ -14,18 +14,18 @@ Number = int | float | Fraction
 Loop = tuple[str, Number]
 Loops = tuple[Loop, ...]
 Kind = tuple[str, Number]
-"""('r' | 'ir' | '', size)."""
+"""'r', 'ir' or '', with the size of the loop."""
 
 
 def positions(c2: int, a: int, c3: int, b: int, clipped: bool) -> int:
-    """Distinct positions that `a` windows of `b` elements touch; the reference clips one factor only (B12)."""
+    """Distinct positions that `a` windows of `b` elements touch. The reference clips only one factor (B12)."""
     g = math.gcd(c2, c3)
     apart = a - c3 // g
     return a * b - max(0, b - c2 // g) * (max(0, apart) if clipped else apart)
 
 
 def counted_positions(c2: int, a: int, c3: int, b: int) -> int:
-    """The same by counting."""
+    """Distinct positions that windows touch, counted one by one."""
     return len({c2 * i + c3 * j for i in range(a) for j in range(b)})
 
 
@@ -43,7 +43,7 @@ def sizes_by_dimension(loops: Iterable[Loop]) -> dict[str, Number]:
 
 
 def rounded_up(value: Number) -> int:
-    """The next whole number; floating point noise above a whole number is none."""
+    """The next whole number; floating-point noise above a whole number is ignored."""
     if isinstance(value, float):
         return math.ceil(value * (1 - 1e-12))
     return math.ceil(value)
@@ -51,29 +51,29 @@ def rounded_up(value: Number) -> int:
 
 @dataclass(frozen=True)
 class Tile:
-    """Elements of a tile where lanes do not divide a dimension: they differ from period to period."""
+    """Elements of a tile; if lanes do not divide a dimension, they differ between periods."""
 
     shares: tuple[tuple[int, Fraction], ...]
-    """(elements, share of the periods that have so many)."""
+    """(elements, share of the periods with that many elements)."""
     whole: int
-    """At most at a time."""
+    """Largest number of elements at a time."""
 
     @property
     def mean(self) -> Fraction:
-        """Elements on average."""
+        """Average number of elements."""
         return sum((elements * share for elements, share in self.shares), start=Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
 class Relevancy:
-    """r, ir and the sliding windows of one operand."""
+    """Relevant and irrelevant loop dimensions and the sliding windows of one operand."""
 
     layer: Layer
     relevant: tuple[str, ...]
     irrelevant: tuple[str, ...]
     relations: tuple[DimensionRelation, ...]
     exact: bool
-    """Whether window sizes are exact."""
+    """Whether the sizes of windows are exact."""
 
     def largest(self, relation: DimensionRelation) -> int:
         """Size of the data dimension of a window over the whole layer."""
@@ -93,7 +93,7 @@ class Relevancy:
         return min(self.largest(relation), positions(c2, a, c3, b, self.exact))
 
     def elements(self, loops: Iterable[Loop]) -> Number:
-        """Elements that loops touch, fractional where lanes are."""
+        """Number of elements that loops touch; fractional if the number of lanes is fractional."""
         sizes = sizes_by_dimension(loops)
         elements: Number = 1
         for dimension in self.relevant:
@@ -103,11 +103,11 @@ class Relevancy:
         return elements
 
     def windows(self, sizes: Mapping[str, Number]) -> int:
-        """Positions of all data dimensions that partial loop sizes touch, rounded up."""
+        """Product of the positions of all data dimensions that partial loop sizes touch, rounded up."""
         return math.prod(self.window(relation, sizes, up=True) for relation in self.relations)
 
     def tile(self, sizes: Mapping[str, Number]) -> Tile:
-        """A tile of fractional sizes: each dimension has the next whole number below or above, on average the size."""
+        """A tile of fractional sizes: each size is the whole number below or above, and on average the given size."""
         kinds: list[list[tuple[int, Fraction]]] = []
         names = [d for d in self.layer.size_of if sizes.get(d, 1) != 1 and d not in self.irrelevant]
         for d in names:
@@ -125,9 +125,9 @@ class Relevancy:
         return Tile(tuple(found.items()), math.prod(up.get(d, 1) for d in self.relevant) * self.windows(up))
 
     def decouple(self, levels: Iterable[Iterable[Loop]], exactly: bool = False) -> list[list[Kind]]:
-        """Levels with every loop as r or ir; loops of windows are split into a part of each kind.
+        """Levels with each loop marked as r or ir; loops of windows are split into a part of each kind.
 
-        `exactly`: in fractions instead of the reference's floating point.
+        `exactly` computes in fractions instead of the reference's floating point.
         """
         running: dict[str, dict[str, Number]] = {r.data_dimension: {} for r in self.relations}
         before: dict[str, tuple[Number, Number]] = {r.data_dimension: (1, 1) for r in self.relations}
@@ -158,7 +158,7 @@ class Relevancy:
 
 
 def relevancy_of(layer: Layer, operand: str, switches: Switches) -> Relevancy:
-    """Relevancy lists of one operand. Dimensions of size 1 are neutral."""
+    """Relevancy of one operand. Dimensions of size 1 are neutral."""
     own = dict(layer.operand_dimensions)[operand]
     size = layer.size_of
     others = [d for d in size if d not in own]

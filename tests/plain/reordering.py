@@ -1,4 +1,4 @@
-"""The same problem with its entries in other orders, wherever an order has no meaning."""
+"""A problem with its entries in other orders, wherever an order has no meaning."""
 
 import random
 from dataclasses import replace
@@ -17,7 +17,7 @@ def shuffled(rng: random.Random, entries: Any) -> tuple[Any, ...]:
 
 
 def with_other_orders(rng: random.Random, problem: Problem) -> Problem:
-    """The same problem with all entries in other orders, wherever an order has no meaning."""
+    """The problem with all entries in other orders, wherever an order has no meaning."""
     core, layer = problem.core, problem.layer
     memories = []
     waiting = list(core.memories)

@@ -1,34 +1,33 @@
-"""A replay of one mapping: the loop nest is walked, tiles are moved element by element, and what moves is counted.
+"""A replay of one mapping: it walks the loop nest, moves tiles element by element, and counts what moves.
 
-It shares no code and no formula with the cost model, and knows none of its words but those of the four links. What it
-holds to be true:
+The replay shares no code and no formula with the cost model, only the names of the four links. It assumes:
 
-* **Who does what.** A loop dimension of size n over f lanes and t passes is dealt out evenly: pass p has the iterations
-  from ceil(p n / t) to ceil((p + 1) n / t). Each operand is replayed on its own. Its lanes stand between its memories
-  (a side of the array below the innermost memory that serves it), and in every dimension inner loops take the nearer
-  iterations, so that what a memory holds of a dimension is a range. Of lanes that do not divide a dimension there are
-  on average as many as work in a pass; each with a memory of its own moves what the first one does, and only of sums
-  that windows revisit every lane is asked for its own.
-* **What a memory holds when.** The elements that its loops and lanes, and all below it, touch while the loops above
-  stand still. It exchanges them when a loop above it moves on by which the operand is indexed. A loop by which the
-  operand is not indexed exchanges nothing until an indexing one inside it begins anew. Which memory has room for what
-  was decided when loops were given to memories; that tiles may be there twice changes no count.
-* **Windows.** Elements that two windows have in common are one element inside a tile. From one tile to the next
-  nothing is kept: the elements that both have move again.
-* **Inputs** come down: out of the memory above once for all memories below that need the same (they listen together),
-  into each of them. A multiplier keeps its input until it needs another.
-* **Outputs.** Every operation hands its result up in its cycle, lanes next to each other that work on one element add
-  it up on the way. A memory hands all of its tile up when it exchanges it. What lies in the memory above by then comes
-  back down before the next tile is worked on: an element that no memory below has handed up before is new, and is
-  not read. Into each memory that adds to it comes a copy, as does the zero that all but one would need.
-  Between two memories, too, lanes add up what goes up.
-* **Widths.** A sum is as wide as a partial sum (at least as the final output) as long as anything is to be added to it
-  after it is handed up, be it on the way up. A link has one width: final, if all that ever moves up over it is final
-  once lanes above it, and loops, have nothing to add. What comes back are partial sums.
-* **Words.** One transfer of one memory moves whole parts of the narrowest width of its port; all parts together are
-  counted in words of the full width, rounded up once.
+* **Lanes and passes.** A loop dimension of size n over f lanes and t passes is divided evenly: pass p has the
+  iterations from ceil(p n / t) to ceil((p + 1) n / t). Each operand is replayed alone. Its lanes stand between its
+  memories: a side of the array is below the innermost memory that serves it. In every dimension, inner loops take the
+  nearer iterations, so a memory holds a range of a dimension. If lanes do not divide a dimension, their number is the
+  average of a pass. Each lane with its own memory then moves as much as the first lane. Only for sums that windows
+  revisit, every lane is looked at.
+* **Contents of a memory.** While the loops above a memory stand still, its own loops and lanes, and all below it,
+  touch some elements. The memory holds these elements. It exchanges them when a loop above that indexes the operand
+  moves on. A loop that does not index the operand exchanges nothing until an indexing loop inside it begins again. The
+  allocation of loops decides which memory has room; second copies of tiles change no count.
+* **Windows.** Elements that two windows share are one element inside a tile. Nothing is kept from one tile to the next:
+  the elements in both tiles move again.
+* **Inputs** come down. A memory reads an input once for all memories below that need it, as they listen together, and
+  each of these writes it. A multiplier keeps its input until it needs another.
+* **Outputs.** Every operation hands its result up in its cycle; neighbouring lanes that work on one element add it up
+  on the way. A memory hands its whole tile up when it exchanges it. Elements that lie in the memory above by then come
+  back down before the next tile begins. An element that no memory below has handed up before is new, and is not read.
+  Each memory that adds to an element gets a copy, though all but one would need only a zero. Between two memories,
+  lanes also add up what goes up.
+* **Widths.** A sum to which something is added later, also on its way up, is as wide as a partial sum, and at least
+  as wide as the final output. A link has one width. It is the final width if nothing is added later, by lanes or by
+  loops, to anything that moves up over the link. Sums that come back are partial sums.
+* **Words.** One transfer of one memory moves whole parts of the narrowest width of its port. All parts together count
+  in words of the full width, rounded up once.
 
-Lanes over a dimension by which an operand is not indexed hold copies, on average over passes as many as work.
+Lanes over a dimension that does not index the operand hold copies; their number is the average of a pass.
 """
 
 import itertools
@@ -47,36 +46,38 @@ Loops = Sequence[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of the nest of one operand."""
+    """A loop in the nest of one operand."""
 
     dimension: str
     factor: Fraction
     is_lane: bool
     level: int
-    """Of a temporal loop the memory that keeps it, of lanes the level that they stand below: lanes of level m are
-    between memory m - 1, or the array, and memory m."""
+    """Number of the memory that keeps a temporal loop; for a loop over lanes, the memory m above the lanes.
+
+    The lanes of level m lie between memory m - 1 and memory m. For m = 0, they lie between the array and memory 0.
+    """
 
     @property
     def count(self) -> int:
-        """Values that it takes."""
+        """Number of values that the loop takes."""
         return math.ceil(self.factor)
 
 
 @dataclass
 class Link:
-    """What one link moves."""
+    """Counts of what one link moves."""
 
     parts: Fraction = Fraction(0)
     elements: Fraction = Fraction(0)
     most_elements: int = 0
-    """At a time, by one memory."""
+    """Largest number of elements that one memory moves at a time."""
     transfers: int = 0
-    """Times at which something moves."""
+    """Number of times at which something moves."""
     bits: int = 0
-    """Of an element."""
+    """Bits of an element."""
     words: int = 0
     cycles: int = 0
-    """Of the largest transfer."""
+    """Cycles of the largest transfer."""
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Replay:
 
 def replay(layer: Layer, core: Core, links: Sequence[tuple[str, str]], unrolling: Unrolling,
            temporal: Mapping[str, Sequence[Loops]]) -> Replay:  # fmt: skip
-    """Replay a mapping. `temporal`: for each operand the loops of each of its memories, inner to outer."""
+    """Replay a mapping. `temporal` has the loops of each memory of each operand, inner to outer."""
     result = Replay()
     lanes = dealt_out(layer, core, unrolling)
     memory_operand = dict(links)
@@ -118,7 +119,10 @@ def replay(layer: Layer, core: Core, links: Sequence[tuple[str, str]], unrolling
 
 
 def dealt_out(layer: Layer, core: Core, unrolling: Unrolling) -> dict[str, list[tuple[str, Fraction]]]:
-    """Side of the array -> (dimension, lanes on average). The widest side of a dimension has what others leave."""
+    """Side of the array -> (dimension, average lanes).
+
+    If a dimension is unrolled on several sides, only the lanes on its widest side can be partly idle.
+    """
     units = dict(core.operational_array.dimensions)
     given = {(side, d): min(f, units[side]) for side, factors in unrolling for d, f in factors}
     used: dict[tuple[str, str], Fraction] = {place: Fraction(f) for place, f in given.items()}
@@ -177,13 +181,13 @@ class OperandWalk:
     # loops and ranges -------------------------------------------------------------------------------------------------
 
     def _is_inside(self, loop: Loop, m: int, at: str) -> bool:
-        """Whether a loop is part of a tile: of what memory m takes at once below it, or holds."""
+        """Whether a loop is part of the tile that memory m holds (`at` is "above") or sends down at once ("below")."""
         if loop.is_lane:
             return loop.level <= m
         return loop.level < m or (at == "above" and loop.level == m)
 
     def ranges(self, dimension: str, values: Mapping[int, int], inside: set[int]) -> range:
-        """Iterations of a dimension in a tile; `values` of the loops outside, by their place in the nest."""
+        """Iterations of a dimension in a tile; `values` has the values of the outer loops, by position in the nest."""
         size = Fraction(1)
         strides: list[tuple[int, Loop, Fraction]] = []
         tile = Fraction(1)
@@ -216,12 +220,12 @@ class OperandWalk:
         return self.known[key]
 
     def _copies(self, m: int, at: str) -> Fraction:
-        """Memories m side by side that hold the same, on average over passes."""
+        """Average number of memories m side by side that hold equal data."""
         outside = (loop for loop in self.nest if loop.is_lane and not self._is_inside(loop, m, at))
         return math.prod((x.factor for x in outside if x.dimension not in self.indexing), start=Fraction(1))
 
     def _like_this(self, lane: Mapping[int, int], direction: str) -> Fraction:
-        """How many lanes count as this one does: where there is a fraction of a lane, the first one stands for all."""
+        """Weight of a lane. With a fractional number of lanes, the first lane stands for all, and the others have 0."""
         weight = Fraction(1)
         for i, value in lane.items():
             loop = self.nest[i]
@@ -231,7 +235,7 @@ class OperandWalk:
         return weight
 
     def _values(self, places: Sequence[int]) -> Iterator[dict[int, int]]:
-        """All values of some loops, the outermost varying slowest."""
+        """All values of some loops; the outermost loop varies slowest."""
         backwards = list(reversed(places))
         for values in itertools.product(*(range(self.nest[i].count) for i in backwards)):
             yield dict(zip(backwards, values, strict=True))
@@ -239,7 +243,7 @@ class OperandWalk:
     # the walk ---------------------------------------------------------------------------------------------------------
 
     def _walk(self) -> None:
-        """Walk through time. `held` are the tiles of all instances of each memory, `sums` what they have of outputs."""
+        """Walk through time. `held` has the tiles in each memory's instances, `_sums` the outputs of these tiles."""
         flat = [i for i, loop in enumerate(self.nest) if not loop.is_lane]
         lanes = {m: self._lanes_above(m) for m in range(self.memories + 1)}
         key_of = {
@@ -270,18 +274,18 @@ class OperandWalk:
                 self._leave(m, held.get(m, {}), lanes)
 
     def _lanes_above(self, m: int) -> list[dict[int, int]]:
-        """Values of the lanes that tell instances of memory m apart, as far as their data differ."""
+        """Values of the lanes that distinguish instances of memory m with different data."""
         places = [
             i for i, loop in enumerate(self.nest) if loop.is_lane and loop.level > m and loop.dimension in self.indexing
         ]
         return list(self._values(places))
 
     def _name(self, lane: Mapping[int, int], m: int) -> tuple[int, ...]:
-        """Name of the instance of memory m that a lane is of."""
+        """Name of the instance of memory m to which a lane belongs."""
         return tuple(value for i, value in lane.items() if self.nest[i].level > m)
 
     def _enter(self, m: int, now: dict[int, int], lanes: Mapping[int, list[dict[int, int]]]) -> None:
-        """Data come down over the links between memory m and what is below it."""
+        """Move data down over the links between memory m and the level below it."""
         moved = []
         for lane in lanes[m]:
             tile = self.elements(m, "below", now | lane)
@@ -300,7 +304,7 @@ class OperandWalk:
         self._count(m - 1, "fh", moved)
 
     def _leave(self, m: int, then: dict[int, int], lanes: Mapping[int, list[dict[int, int]]]) -> None:
-        """Outputs go up over the same links; what has come together on the way is one element."""
+        """Move outputs up over the links below memory m; sums that meet on the way are one element."""
         if not self.is_output or (m > 0 and not then and any(not loop.is_lane for loop in self.nest)):
             return
         arriving, moved = [], []
@@ -322,7 +326,7 @@ class OperandWalk:
             self._sums[m][name] |= tile
 
     def _place(self, m: int, at: str, then: Mapping[int, int], lane: Mapping[int, int]) -> object:
-        """Which tile of a link it is, whatever the loops say that index nothing."""
+        """Identity of a tile of a link, without the loops that do not index the operand."""
         values = {**{i: v for i, v in then.items() if self.nest[i].dimension in self.indexing}, **lane}
         return tuple(sorted((i, v) for i, v in values.items() if not self._is_inside(self.nest[i], m, at)))
 
@@ -334,7 +338,7 @@ class OperandWalk:
                 self.added_later.add((m, direction))
 
     def _count(self, m: int, direction: str, moved: Sequence[tuple[int, Fraction]]) -> None:
-        """Count one transfer of each instance: (elements, lanes like it)."""
+        """Count one transfer of each instance, given as (elements, lanes for which it stands)."""
         at = "below" if direction in ("tl", "fl") else "above"
         row = self.moved.setdefault((m, direction), {})
         for elements, weight in moved:

@@ -1,4 +1,4 @@
-"""Random affine layers on random cores, as the package costs them and as the replay counts them, by seed."""
+"""Random affine layers on random cores from a seed, costed by the package and counted by the replay."""
 
 import math
 import random
@@ -23,7 +23,7 @@ MOST_OPERATIONS = 1500
 
 
 def affine_layer(rng: random.Random) -> Layer:
-    """A layer of a few loops in which windows may be on any operand, outputs among them, and share loops."""
+    """A layer of a few loops; windows may be on any operand, also outputs, and may share loops."""
     while True:
         names = list("ABCDEFG")[: rng.choice((2, 3, 3, 4, 4, 5))]
         sizes = {name: rng.choice(SIZES) for name in names}
@@ -61,7 +61,7 @@ def affine_layer(rng: random.Random) -> Layer:
 
 
 def random_problem(rng: random.Random) -> Problem:
-    """An affine layer, sometimes one of the usual ones without padding, on a random core."""
+    """A problem of an affine layer, or sometimes a usual layer without padding, on a random core."""
     while True:
         layer = affine_layer(rng)
         if rng.random() < 0.25:
@@ -76,7 +76,7 @@ def random_problem(rng: random.Random) -> Problem:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A mapping as both see it."""
+    """A mapping with the package's record and the replay's counts."""
 
     problem: Problem
     record: LayerRecord
@@ -84,7 +84,7 @@ class Replayed:
 
     @property
     def differences(self) -> list[str]:
-        """What differs, as text: words, largest transfers and their number, energy."""
+        """The differences as texts: words, largest transfers and their number, energy."""
         record, found = self.record, []
         for operand, levels in record.word_accesses.items():
             for m, row in enumerate(levels):
@@ -110,7 +110,7 @@ class Replayed:
 
 
 def replayed(seed: int, mappings: int = 2) -> Iterator[Replayed]:
-    """Mappings in time of the problem of a seed, those that fit."""
+    """Random temporal mappings for the problem of a seed, only those that fit."""
     rng = random.Random(seed)
     problem = random_problem(rng)
     options = SearchOptions(model=MODEL)
@@ -136,7 +136,7 @@ def replayed(seed: int, mappings: int = 2) -> Iterator[Replayed]:
 
 
 def attack(seed: int) -> Tally:
-    """Replay the problem of a seed."""
+    """Replay the problem of a seed, and record the differences."""
     tally = Tally()
     for number, case in enumerate(replayed(seed)):
         layer = case.problem.layer

@@ -1,4 +1,4 @@
-"""What one operand keeps at each level and moves over each link, for given loops of its levels."""
+"""Data that one operand keeps at each level and moves over each link, for given loops of its levels."""
 
 import itertools
 import math
@@ -16,21 +16,21 @@ Levels = tuple[Loops, ...]
 
 @dataclass(frozen=True)
 class Link:
-    """One data movement of a level."""
+    """Data movement of a level in one direction."""
 
     amount: Number = 0
-    """Elements of one transfer, as latency counts them."""
+    """Elements of one transfer, as counted for latency."""
     bits: int = 0
-    """Of an element."""
+    """Bits of an element."""
     period: int = 0
     count: int = 0
-    """Periods in which something moves."""
+    """Number of periods in which data move."""
     bandwidth: Number = 0
-    """Bits an operation on average, not rounded."""
+    """Average bits for each operation, not rounded."""
     window: int = 0
-    """Cycles at the end of a period in which the lower level's tile is not in use, if it is kept once."""
+    """Cycles at the end of a period in which the lower level no longer uses its tile, if it has no double buffer."""
     is_widened: bool = False
-    """Whether partial sums count with other bits than they have, beside final outputs that are compressed."""
+    """Whether partial sums count with more bits than they have, because final outputs beside them are compressed."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class Reuse:
     elements: tuple[int, ...]
     """[a] elements that one instance of architecture level a holds."""
     precision: tuple[int, ...]
-    """[a] bits of what level a hands upward."""
+    """[a] bits of an element that level a hands upward."""
     units: tuple[Number, ...]
-    """[a] active instances."""
+    """[a] number of active instances."""
     boost: tuple[int, ...]
-    """[a] instances of level a with different data below one of level a + 1."""
+    """For each level a: how many instances of a that belong to one instance of level a + 1 hold different data."""
     top_relevant: tuple[int, ...]
     """[m] product of the relevant loops at the outer end of memory level m."""
     links: dict[tuple[int, str], Link]
     tiles: dict[tuple[int, str], Tile]
-    """What a transfer moves, counted in three ways; only where tiles are whole."""
+    """(memory level, direction) -> tile that a transfer moves; only if tiles are whole."""
 
 
 def merged_down(levels: Levels, irrelevant: tuple[str, ...]) -> Levels:
-    """Irrelevant loops at the inner end of a level move to the level below until nothing changes."""
+    """Levels after moving irrelevant loops at the inner end of a level to the level below, until nothing changes."""
     result = [list(loops) for loops in levels]
     changed = True
     while changed:
@@ -89,26 +89,26 @@ class OperandModel:
         if "room_for_final_outputs" in switches:
             self.bits_of["O"] = max(self.bits_of["O"], self.bits_of["O_final"])
         self.sum_bits: list[int] = []
-        """[m] bits of a partial sum on its way up from below or to above memory m, for outputs."""
+        """[m] bits of a partial sum in transfers between memory m and its neighbours; empty for inputs."""
         self.memo_of_tiles: dict[object, Tile] = {}
         self.integer_boost = self._boost(self.integer, exactly=False)
 
     def reuse(self, levels: Levels) -> tuple[Reuse, Reuse]:
-        """For energy and for latency; `levels` merged down."""
+        """(reuse for energy, reuse for latency); `levels` must be merged down."""
         if self.whole:
             both = self._analysed(levels, self.exact)
             return both, both
         return self._analysed(levels, self.fractional), self._analysed(levels, self.integer)
 
     def tile(self, m: int, temporal: dict[str, Number]) -> Tile:
-        """What one instance of memory m holds for temporal loops, or takes: with the spatial loops S[0..m]."""
+        """The tile that an instance of memory m holds or takes for temporal loops, with the spatial loops S[0..m]."""
         key = (m, frozenset(temporal.items()))
         if key not in self.memo_of_tiles:
             self.memo_of_tiles[key] = self.rel.tile(self._with_lanes(temporal, m + 1))
         return self.memo_of_tiles[key]
 
     def _with_lanes(self, temporal: dict[str, Number], levels: int) -> dict[str, Number]:
-        """Sizes of temporal loops together with the innermost levels of spatial ones."""
+        """Sizes of temporal loops together with the innermost levels of spatial loops."""
         sizes = dict(temporal)
         for loops in self.exact[:levels]:
             for dimension, size in loops:
@@ -180,7 +180,7 @@ class OperandModel:
     def _outputs(
         self, m: int, low: Link, high: Link, levels: Levels, flags: list[bool], left: list[Number], lanes_add: bool
     ) -> dict[str, Link]:
-        """Upwards the sums, downwards those that are not final, where they are added to again."""
+        """Links of outputs: sums go up, and sums that are not final come down to be added to."""
         sums, final = self.bits_of["O"], self.bits_of["O_final"]
         tensor = self.rel.elements(self.rel.layer.loop_sizes)
 
@@ -217,5 +217,5 @@ class OperandModel:
 
 
 def temporal_cycles(loops: Iterable[tuple[str, Number]]) -> int:
-    """Cycles of a whole order."""
+    """Cycles of a complete order."""
     return int(product(loops))

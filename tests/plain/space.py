@@ -1,4 +1,4 @@
-"""Plain brute force: every mapping in time of a small problem and what it costs by the plain model alone."""
+"""Plain brute force: every temporal mapping of a small problem, with its cost by the plain model alone."""
 
 import itertools
 import math
@@ -33,10 +33,10 @@ class Best:
         """The least value of each order that fits."""
         self.mappings = 0
         self.costs: set[tuple[float, float]] = set()
-        """Different pairs of energy in pJ and latency in cycles."""
+        """Distinct pairs of energy in pJ and latency in cycles."""
 
     def see(self, energy: float, latency: Number, order: Loops, boundaries: Boundaries | None) -> None:
-        """Another mapping."""
+        """Take another mapping into account."""
         self.mappings += 1
         self.costs.add((float(energy), float(latency)))
         for objective, value in zip(OBJECTIVES, (float(latency), energy, energy * latency), strict=True):
@@ -46,7 +46,7 @@ class Best:
             by_order[order] = min(float(value), by_order.get(order, math.inf))
 
     def value(self, objective: str) -> float:
-        """The least value, infinite where nothing fits."""
+        """The least value; infinite if no mapping fits."""
         return self.found[objective].value if objective in self.found else math.inf
 
 
@@ -54,7 +54,7 @@ class Best:
 
 
 def primes(size: int) -> list[int]:
-    """Prime factors, ascending, with multiplicity."""
+    """Prime factors in ascending order, with multiplicity."""
     result, divisor = [], 2
     while size > 1:
         while size % divisor == 0:
@@ -65,9 +65,9 @@ def primes(size: int) -> list[int]:
 
 
 def merged_loops(sizes: dict[str, int], limit: int | None) -> Loops:
-    """The loops that orders are made of: prime factors, merged while there are more than `limit`.
+    """The loops that orders consist of: prime factors, merged while there are more than `limit`.
 
-    Of the dimension with most factors the smallest two become one, but no dimension loses its last.
+    The two smallest factors of the dimension with most factors become one, but each dimension keeps at least one.
     """
     factors = {d: primes(size) for d, size in sizes.items()}
     least = max(1, len(factors)) if limit is None else max(limit, len(factors))
@@ -79,7 +79,7 @@ def merged_loops(sizes: dict[str, int], limit: int | None) -> Loops:
 
 
 def distinct_orders(loops: Loops) -> Iterator[Loops]:
-    """All distinct orders."""
+    """All distinct orders of these loops."""
     left = Counter(loops)
     if not left:
         yield ()
@@ -90,12 +90,12 @@ def distinct_orders(loops: Loops) -> Iterator[Loops]:
 
 
 def order_count(loops: Loops) -> int:
-    """How many distinct orders there are."""
+    """Number of distinct orders of these loops."""
     return math.factorial(len(loops)) // math.prod(math.factorial(n) for n in Counter(loops).values())
 
 
 def greedy_multisets(sizes: dict[str, int]) -> set[Loops]:
-    """Every multiset of loops that some limit makes."""
+    """Every multiset of loops that results from some limit."""
     most = sum(len(primes(size)) for size in sizes.values())
     return {tuple(sorted(merged_loops(sizes, limit))) for limit in (None, *range(1, most + 1))}
 
@@ -104,12 +104,12 @@ def greedy_multisets(sizes: dict[str, int]) -> set[Loops]:
 
 
 def greedy_count(model: PlainModel) -> int:
-    """Mappings of the greedy space."""
+    """Number of mappings in the greedy space."""
     return sum(order_count(loops) for loops in greedy_multisets(model.temporal_sizes))
 
 
 def free_count(model: PlainModel) -> int:
-    """Mappings of the free space."""
+    """Number of mappings in the free space."""
     loops = merged_loops(model.temporal_sizes, None)
     return order_count(loops) * math.prod(
         math.comb(len(loops) + len(chain) - 1, len(chain) - 1) for chain in model.chains.values()
@@ -117,7 +117,7 @@ def free_count(model: PlainModel) -> int:
 
 
 def greedy_best(model: PlainModel) -> Best:
-    """All orders of the prime factors and of every merging of them, allocated greedily."""
+    """The best of all orders of the prime factors and of every merging of them, allocated greedily."""
     best = Best()
     for loops in sorted(greedy_multisets(model.temporal_sizes)):
         seen: dict[object, tuple[float, Number]] = {}
@@ -131,7 +131,7 @@ def greedy_best(model: PlainModel) -> Best:
 
 
 def free_best(model: PlainModel) -> Best:
-    """All orders of the prime factors with all boundaries of all operands."""
+    """The best of all orders of the prime factors with all boundaries of all operands."""
     best = Best()
     seen: dict[object, tuple[float, Number]] = {}
     for order in distinct_orders(merged_loops(model.temporal_sizes, None)):
@@ -153,7 +153,7 @@ Choice = tuple[tuple[int, ...], Levels, dict[str, Number]]
 
 
 def _choices(model: PlainModel, o: str, order: Loops) -> list[Choice]:
-    """Boundaries of one operand whose tiles fit by themselves."""
+    """Boundaries of one operand whose tiles fit without the other operands."""
     chain = model.chains[o]
     result = []
     for inner in itertools.combinations_with_replacement(range(len(order) + 1), len(chain) - 1):

@@ -17,27 +17,27 @@ ARRAY_DIMENSION_HASHES = {
     "D3": 286093410687053097,
     "D4": 1190809941726157689,
 }
-"""Hashes of array dimensions in the reference; a set of them gives its iteration order."""
+"""Hashes of array dimensions in the reference, which give the iteration order of a set of them."""
 Factors = list[tuple[str, list[Loop]]]
 Finish = Callable[[int, int, Number], Number]
 
 
 class DoesNotFitError(Exception):
-    """The mapping is rejected."""
+    """The mapping is refused."""
 
 
 def spread_as_float(size: int, passes: int, early: Number) -> Number:
-    """Lanes of one pass on average, as the reference divides."""
+    """Average lanes of one pass, with the reference's division."""
     return size / passes / early
 
 
 def spread_exactly(size: int, passes: int, early: Number) -> Number:
-    """The same without rounding."""
+    """Average lanes of one pass, without rounding."""
     return Fraction(size, passes) / Fraction(early)
 
 
 def spread_and_truncate(size: int, passes: int, early: Number) -> Number:
-    """Whole lanes of one pass in the latency analysis of the reference (B5)."""
+    """Whole lanes of one pass in the reference's latency analysis (B5)."""
     return int(size / passes / early)
 
 
@@ -47,9 +47,10 @@ def spread_and_round_up(size: int, passes: int, early: Number) -> Number:
 
 
 def adjusted_factors(unrolling: Unrolling, layer: Layer, core: Core, spread: Finish, together: bool = False) -> Factors:
-    """Factors cut to the array; the largest of each loop dimension is spread evenly over the passes.
+    """Factors limited to the array; the largest factor of each loop dimension is spread evenly over the passes.
 
-    `together`: so that it covers the dimension with all others, not with those before it only (B41).
+    With `together`, the passes of the largest factor are counted after all other factors of its dimension. Without
+    `together`, they are counted after the earlier factors only (B41).
     """
     array = dict(core.operational_array.dimensions)
     best: dict[str, int] = {}
@@ -80,7 +81,7 @@ def adjusted_factors(unrolling: Unrolling, layer: Layer, core: Core, spread: Fin
 
 
 def merged_per_dimension(groups: list[list[Loop]]) -> Loops:
-    """One loop per dimension, in order of first appearance."""
+    """One loop for each dimension, in the order of first appearance."""
     merged: dict[str, Number] = {}
     for loops in groups:
         for dimension, factor in loops:
@@ -89,7 +90,7 @@ def merged_per_dimension(groups: list[list[Loop]]) -> Loops:
 
 
 def spatial_levels(factors: Factors, memories: list[Memory]) -> tuple[Loops, ...]:
-    """S[0..M]: per architecture level the spatial loops, innermost serving memory first."""
+    """S[0..M]: the spatial loops of each architecture level, those of the innermost serving memory first."""
     left = dict(factors)
     levels = []
     for memory in memories:
@@ -103,7 +104,7 @@ def spatial_levels(factors: Factors, memories: list[Memory]) -> tuple[Loops, ...
 
 
 def reference_temporal_sizes(layer: Layer, flat_spatial: list[Loop]) -> dict[str, int]:
-    """What the spatial mapping leaves to iterate over, by the reference's twice rounded division (B6)."""
+    """Sizes left to iterate over, by the reference's twice rounded division (B6)."""
     sizes = dict(layer.loop_sizes)
     for dimension, factor in flat_spatial:
         if dimension in sizes:
@@ -116,7 +117,7 @@ def reference_temporal_sizes(layer: Layer, flat_spatial: list[Loop]) -> dict[str
 
 
 def exact_temporal_sizes(layer: Layer, factors: Factors) -> dict[str, int]:
-    """The same in exact arithmetic; `factors` are exact."""
+    """Sizes left to iterate over, in exact arithmetic; `factors` must be exact."""
     lanes: dict[str, Fraction] = {}
     for _, loops in factors:
         for dimension, factor in loops:
@@ -126,7 +127,7 @@ def exact_temporal_sizes(layer: Layer, factors: Factors) -> dict[str, int]:
 
 
 class SpatialMapping:
-    """A spatial mapping in every form that the formulas ask for, all by operand."""
+    """A spatial mapping in all forms that the formulas need, by operand."""
 
     def __init__(
         self, layer: Layer, core: Core, chains: dict[str, list[Memory]], unrolling: Unrolling, switches: Switches

@@ -1,4 +1,4 @@
-"""The switches of a model profile by name, read here without the package's own profiles."""
+"""The switches of a model profile by name, read without the package's own profiles."""
 
 import re
 
@@ -21,16 +21,18 @@ NEW_SWITCHES = (
     "ties_by_equation",
 )
 IN_MEMORY_SWITCHES = ("complete_in_memory_model", "in_memory_active_parts")
-"""Those that act on in-memory arrays alone."""
+"""Switches that affect in-memory arrays only."""
 SWITCHES = (*OLD_SWITCHES, *NEW_SWITCHES)
-"""All switches that act on a layer with a given spatial mapping, or on that mapping; the others act when networks are
-read or choose between layers."""
+"""All switches that affect the spatial mapping of a layer, or its costs under a given spatial mapping.
+
+The others affect the reading of networks or the choice between layers.
+"""
 REFERENCE = "zigzag-3.9.1"
 Switches = frozenset[str]
 
 
 def switches_of(model: str) -> Switches:
-    """What is on in a profile such as `zigzag-3.9.1+whole_tiles` or `corrected-best_double_buffers`."""
+    """Switches that are on in a profile such as `zigzag-3.9.1+whole_tiles` or `corrected-best_double_buffers`."""
     base = next(name for name in (REFERENCE, "corrected") if model.startswith(name))
     on = {*SWITCHES, *IN_MEMORY_SWITCHES} if base == "corrected" else set()
     terms = re.findall(r"[+-][a-z_]+", model[len(base) :])

@@ -1,9 +1,11 @@
-"""Verdicts of verbs and pages about a network on several cores, held against the artifacts and against brute force.
+"""Verdicts of verbs and pages on a network on several cores, checked against artifacts and brute force.
 
-A small network on a small system by seed. Even seeds leave the cores of layers free or fix those of some of them, and
-go through `allocate` and `schedule`; odd ones are planned by `fuse`. Every bound says over what it holds, every factor
-is the quotient of the numbers beside it, what limits saves most of all that can be doubled, what a core does adds up to
-the latency, an advice is what the flow makes of the changed file, and no verb or page contradicts another one.
+Each seed gives a small network on a small system. Even seeds leave the cores of layers free, or fix some of them, and
+run `allocate` and `schedule`; odd seeds run `fuse`.
+
+The tests check that every bound states its scope, and that every factor is the quotient of the numbers beside it. The
+stated limit saves most of all parts that can be doubled. The cycles of each core add up to the latency. An advice gives
+the result of the flow on the changed file. No verb or page contradicts another one.
 """
 
 import contextlib
@@ -48,17 +50,17 @@ TIMES = re.compile(
 LIMIT = re.compile(r"limited by: (?P<part>.+?)(?: together)? saves (?P<cycles>[\d,]+) cycles?, (?P<share><?[\d.]+%)")
 ONE, ALL, SOME = "the only allowed allocation", "all allocations", "all allowed allocations"
 TOLD = 6e-6
-"""Numbers of texts have four to six digits."""
+"""Largest relative error of printed numbers, which have four to six digits."""
 TABLES = ("link_bits_per_cycle", "memory_read_bits", "memory_write_bits", "memory_capacity_bits")
 LINKS = {"O": "O", "W": "I2", "I": "I1"}
 REFUSED = ("does not fit", "no schedule", "cannot run", "more tiles than")
-"""What verbs say of random settings that a random network cannot have."""
+"""Messages of verbs for random settings that a random network cannot have."""
 ADVISED = 4
-"""Of so many seeds one is advised: each advice is run."""
+"""Only one seed in this many gets advice, because checking each piece of advice takes a run."""
 
 
 def try_system_verdicts(seed: int) -> Tally:
-    """The verdicts about a random network on a random system."""
+    """Check the verdicts on a random network on a random system."""
     with tempfile.TemporaryDirectory() as folder:
         case = Case(seed, Path(folder))
         case.judge()
@@ -66,11 +68,11 @@ def try_system_verdicts(seed: int) -> Tally:
 
 
 class VerbError(Exception):
-    """A verb that fails."""
+    """Raised if a verb fails."""
 
 
 def said(*words: str | Path) -> str:
-    """What a verb says on the terminal. Raises VerbError where it fails."""
+    """The terminal output of a verb. Raises VerbError if it fails."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([str(word) for word in words])
@@ -81,7 +83,7 @@ def said(*words: str | Path) -> str:
 
 @dataclass
 class Case:
-    """The files of a seed, and what is wrong with what verbs say of them."""
+    """The files of a seed, and the errors in statements of verbs on them."""
 
     seed: int
     folder: Path
@@ -96,22 +98,22 @@ class Case:
 
     @property
     def given(self) -> tuple[str | Path, ...]:
-        """The arguments of network and system."""
+        """Arguments that name the network and the system."""
         return "--hardware", self.hardware, "--workload", self.network
 
     @property
     def latency(self) -> int:
-        """Cycles of the run."""
+        """Latency of the run in cycles."""
         return int(self.summary["latency_cycles"])
 
     def expect(self, holds: bool, *what: object) -> None:
-        """Something has to hold."""
+        """Record an error unless the statement holds."""
         self.tally.counts["statements"] += 1
         if not holds:
             self.tally.wrong.append(" ".join(map(str, what)))
 
     def judge(self) -> None:
-        """Make the run and judge all that is said of it. A network that does not fit its system is counted."""
+        """Make the run and check all statements on it; a network that does not fit its system is only counted."""
         try:
             text = self.planned() if self.seed % 2 else self.scheduled()
         except VerbError as error:
@@ -129,7 +131,7 @@ class Case:
             self.judge_advice()
 
     def scheduled(self) -> str:
-        """What `schedule` says of an allocation that `allocate` found, some layers fixed."""
+        """The output of `schedule` for an allocation from `allocate`, with some layers fixed."""
         entries, tiling = random_tiling(self.draw)
         self.fixed = self.draw.choice((0, 0, 1, 2))
         names = [node.name for node in RandomNetwork(random.Random(self.seed)).nodes][: self.fixed]
@@ -148,7 +150,7 @@ class Case:
         return said("schedule", *self.given, "--mapping", self.mapping, *run, *chosen, *self.schedule_words)
 
     def cut_and_cost(self, folder: Path, hardware: Path) -> None:
-        """CNs and cost tables in a folder."""
+        """Write the CNs and cost tables into a folder."""
         given = ("--hardware", hardware, "--workload", self.network, "--mapping", self.mapping)
         said("cns", *given, *self.cns_words, "-o", folder)
         for name in dict.fromkeys(Path(file).stem for file in self.cores.values()):
@@ -156,7 +158,7 @@ class Case:
             said("cost", *given, "--core", name, "--cns", folder, *self.cost_words, "-o", table)
 
     def planned(self) -> str:
-        """What `fuse` says is judged; returns what `schedule` says of the plan."""
+        """Check the output of `fuse`, and return the output of `schedule` for the plan."""
         text = said("fuse", *self.given, *PLANS, "-o", self.out)
         self.mapping = self.out / "mapping.yaml"
         document = json.loads((self.out / "fusion.json").read_text())["payload"]
@@ -181,7 +183,7 @@ class Case:
         return told
 
     def judge_layer_by_layer(self, text: str, document: dict[str, Any]) -> None:
-        """The baseline of `fuse` is the best plan without fusion of all that were looked at."""
+        """Check that the baseline of `fuse` is the best of all its plans without fusion."""
         rows = list(csv.DictReader(io.StringIO((self.out / "fusion.csv").read_text())))
         layers = len(document["layers"])
         alone = [int(row["latency_cycles"]) for row in rows if row["stacks"] == str(layers) and row["latency_cycles"]]
@@ -194,7 +196,7 @@ class Case:
             self.expect(found["latency"] == f"{min(alone) / document['latency_cycles']:.2f}", found[0], alone)
 
     def bound_of_text(self, text: str, made: dict[str, Any]) -> None:
-        """The line of the bounds says the numbers of its artifact, and gaps that follow from them."""
+        """Check that the line on bounds has the artifact's numbers, and the gaps that follow from them."""
         bound, found = made["lower_bound"], BOUND.search(text)
         self.expect(found is not None, "no bound in", text)
         if found is None:
@@ -209,7 +211,7 @@ class Case:
             self.expect(found[f"{name}_gap"] == f"{gap:.1%}", found[0], made[unit], bound[unit])
 
     def judge_coverage(self) -> None:
-        """Over what the bound of the run holds: counted from the cost tables and from the mapping file."""
+        """Check the stated scope of the run's bound by counting choices in the cost tables and the mapping file."""
         choices = self.choices()
         decided = sum(len(one) == 1 for one in choices)
         covers = self.summary["lower_bound"]["covers"]
@@ -220,7 +222,7 @@ class Case:
         self.tally.counts[f"bounds over {expected}"] += 1
 
     def choices(self) -> list[list[int]]:
-        """[part] the cores that it may have: those that the mapping file names, of those that can run its CNs."""
+        """[part] allowed cores: those that the mapping file names, among those that can run its CNs."""
         graph = json.loads((self.out / "cn_graph.json").read_text())["payload"]
         group = np.load(self.out / "cn_graph.npz")["group"]
         made = np.load(self.out / "schedule.npz")
@@ -240,7 +242,7 @@ class Case:
         return found
 
     def judge_explanation(self) -> None:
-        """What limits the run, and what cores do with its cycles."""
+        """Check the stated limit of the run, and how cores spend its cycles."""
         self.explained = said("explain", self.out)
         found = json.loads(said("explain", self.out, "--json"))["several_cores"]
         made = np.load(self.out / "schedule.npz")
@@ -255,7 +257,7 @@ class Case:
         self.judge_limits(found["limits"])
 
     def judge_limits(self, limits: dict[str, Any]) -> None:
-        """Every part that is doubled saves what it is said to, none is left out, and the best is named."""
+        """Check that each doubled part saves as stated, that none is missing, and that the best is named."""
         latency = self.summary["latency_cycles"]
         self.expect(not limits["not_known"], limits["not_known"])
         told = {(row["kind"], row["name"]): row["gain_cycles"] for row in limits["doubled"]}
@@ -289,7 +291,7 @@ class Case:
             self.expect(len(limits.get("together", ())) > 2, found, "no pair helps")
 
     def words_of_options(self) -> ScheduleOptions:
-        """The options of the schedule, from its summary."""
+        """The options of the schedule, read from its summary."""
         settings = self.summary["settings"]
         graph = json.loads((self.out / "cn_graph.json").read_text())["payload"]
         ids = [layer["node_id"] for layer in graph["layers"]]
@@ -306,7 +308,7 @@ class Case:
         )
 
     def judge_page(self) -> None:
-        """The page of the run says what the verbs say."""
+        """Check that the page of the run agrees with the verbs."""
         said("page", self.out, "-o", self.folder / "page.html")
         (data,) = [
             json.loads(text)
@@ -333,7 +335,7 @@ class Case:
                 self.expect(abs(gap / 100 - (1 - bound["latency_cycles"] / cycles)) < TOLD, told, gap)
 
     def judge_advice(self) -> None:
-        """The best change is the best of all, and gives what the flow gives on the changed file."""
+        """Check the gains and the order of the advice, and that runs on the changed files give the stated results."""
         given = (*self.given, "--mapping", self.mapping)
         text = said("advise", self.out, *given, "-o", self.folder / "advice")
         advice = json.loads((self.folder / "advice" / "advice.json").read_text())
@@ -363,7 +365,7 @@ class Case:
             self.expect(cycles == told, one["key"], one["before"], one["after"], "gives", cycles, "not", told)
 
     def on(self, hardware: Path, folder: Path) -> int:
-        """Cycles of the run on other hardware: the same tiles and allocation, new cost tables."""
+        """Cycles of the run on other hardware, with unchanged tiles and allocation and new cost tables."""
         self.cut_and_cost(folder, hardware)
         given = ("--hardware", hardware, "--workload", self.network, "--mapping", self.mapping)
         run = ("--cns", folder, "--costs", folder / "cost", "-o", folder)
@@ -377,12 +379,12 @@ class Case:
 
 
 def told_share(text: str, share: float) -> bool:
-    """Whether a share is what its text says."""
+    """Whether a text is the printed form of a share."""
     return text == "<0.1%" if share < 0.0005 else text == f"{share:.1%}"
 
 
 class Doubled:
-    """What a schedule takes with twice as much of some parts of its system."""
+    """Latencies of a schedule after some parts of its system are doubled."""
 
     def __init__(self, made: ScheduleArtifact, options: ScheduleOptions) -> None:
         self.made, self.options = made, options
@@ -391,8 +393,11 @@ class Doubled:
             raise AssertionError("the options of the summary do not give the schedule")
 
     def parts(self) -> list[tuple[str, tuple[int, ...]]]:
-        """(kind, places) of all that can be doubled: cores of one file, links that carry, memories in use of one name
-        in cores of the same files."""
+        """(kind, places) of all parts that can be doubled.
+
+        A part is the cores of one file, a link that carries data, or used memories of one name in cores of the same
+        files.
+        """
         made, system = self.made, self.made.problem.system
         files = made.names.core_files
         used = set(made.schedule.allocation.tolist())
@@ -415,7 +420,7 @@ class Doubled:
         return found
 
     def gain(self, parts: Sequence[tuple[str, tuple[int, ...]]]) -> int:
-        """Cycles that twice as much of all of some parts saves."""
+        """Cycles that doubling all of these parts saves."""
         problem = self.made.problem
         runtime = problem.costs.runtime_cycles.copy()
         tables = {name: getattr(problem.system, name).copy() for name in TABLES}
@@ -443,12 +448,12 @@ class Doubled:
             return 0
 
     def singles(self) -> dict[str, list[int]]:
-        """Kind -> what each part alone saves."""
+        """Kind -> cycles that each part alone saves."""
         found: dict[str, list[int]] = {}
         for part in self.parts():
             found.setdefault(part[0], []).append(self.gain([part]))
         return found
 
     def best_pair(self) -> int:
-        """What the best pair saves."""
+        """Cycles that the best pair of parts saves."""
         return max((self.gain(pair) for pair in itertools.combinations(self.parts(), 2)), default=0)

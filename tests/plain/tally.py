@@ -1,4 +1,4 @@
-"""What random tries by seed have given."""
+"""Results of random trials by seed."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Tally:
-    """What was tried, and what was wrong."""
+    """Counts of trials, and the errors found."""
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
-        """Take another tally in."""
+        """Add the counts and errors of another tally."""
         self.counts.update(other.counts)
         self.wrong += other.wrong

@@ -1,7 +1,7 @@
-"""The union of transfer windows: marked cycle by cycle, and by nesting where there are too many cycles to mark."""
+"""The union of transfer windows: marked cycle by cycle, or computed by nesting if there are too many cycles."""
 
 LONGEST = 1 << 20
-"""Cycles that a test may mark."""
+"""Largest number of cycles that a test may mark."""
 Activity = tuple[int, int, int]
 """(allowed, period, count): the first `allowed` cycles of each period."""
 
@@ -18,8 +18,10 @@ def marked_cycles(windows: list[tuple[int, int]], length: int) -> int:
 
 
 def union_on_time_line(activities: list[Activity]) -> int:
-    """Union of (allowed, period, count) activities as zigzag-dse 3.9.1 counts it: one longest period, repeated as often
-    as the first link of that period moves."""
+    """Union of (allowed, period, count) activities as in zigzag-dse 3.9.1.
+
+    One longest period is counted, and repeated as often as the first link with this period moves.
+    """
     longest = max(period for _, period, _ in activities)
     repeats = next(count for _, period, count in activities if period == longest)
     return one_period([(allowed, period) for allowed, period, _ in activities], longest) * repeats
@@ -33,7 +35,7 @@ def union_without_first_windows(windows: list[tuple[int, int]], total: int) -> i
 
 
 def marked_without_first_windows(windows: list[tuple[int, int]], total: int) -> int:
-    """The same on a time line of the whole layer, one bit a cycle."""
+    """The union without first windows, on a time line of the whole layer with one bit a cycle."""
     line = 0
     for allowed, period in windows:
         line |= _windows_as_bits(allowed, period, total) & ~((1 << period) - 1)
@@ -41,7 +43,7 @@ def marked_without_first_windows(windows: list[tuple[int, int]], total: int) -> 
 
 
 def _windows_as_bits(allowed: int, period: int, total: int) -> int:
-    """A line of `total` bits, of each `period` the first `allowed` set."""
+    """A line of `total` bits with the first `allowed` bits of each `period` set."""
     assert total % period == 0
     line, length = (1 << allowed) - 1, period
     while length < total:
@@ -62,7 +64,10 @@ def union_by_definition(windows: list[tuple[int, int]], total: int) -> int:
 
 
 def one_period(windows: list[tuple[int, int]], period: int) -> int:
-    """Union of windows over a period that all of theirs divide: marked, or by nesting where that takes too long."""
+    """Cycles that are in a window, over a period that the periods of all windows divide.
+
+    Cycles of a short period are marked one by one. In a long period, each window's period must divide the next.
+    """
     if period <= 4096:
         line = 0
         for allowed, own in windows:
@@ -72,7 +77,7 @@ def one_period(windows: list[tuple[int, int]], period: int) -> int:
 
 
 def covered(windows: list[tuple[int, int]], end: int) -> int:
-    """Cycles in [0, end) that are in a window; windows by ascending period, each period dividing the next."""
+    """Cycles in [0, end) that are in a window; windows are sorted by period, and each period divides the next."""
     if not windows:
         return 0
     *inner, (allowed, period) = windows

@@ -1,7 +1,7 @@
-"""Verdicts of all verbs and of the page about one layer, held against brute force by the plain model.
+"""Verdicts of all verbs and the page on one layer, checked against brute force by the plain model.
 
-Every name in a verdict has a number beside it; the number is that of the plain model, no rival has a larger one, sets
-are the smallest that help, and no two places contradict each other.
+The number beside each name in a verdict is that of the plain model, and no rival has a larger number. Sets are the
+smallest that help, and no two places contradict each other.
 """
 
 import itertools
@@ -42,16 +42,16 @@ from tests.plain.tally import Tally
 
 KINDS = ("array", "spatial stall", "moving data")
 MOST_SIZE = 3
-"""Sets of more ports are not looked at one by one."""
+"""Sets of up to this many ports are all tried."""
 UNFOLDED = 34
-"""Characters that stand in a column of a table on one line."""
+"""Largest number of characters of a table cell that are printed on one line."""
 BITS = (("W", 8), ("I", 8), ("O", 8), ("O_final", 8))
 OPERANDS = (("O", ("D", "K")), ("I", ("D", "C")), ("W", ("C", "K")))
 LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 
 
 def try_verdicts(seed: int) -> Tally:
-    """The verdicts about a random layer with a random mapping on a random core; some have limits that tie."""
+    """Check the verdicts on a random layer, mapping and core; some have limits that tie."""
     tally = Tally()
     mapped = _mapped(seed)
     one = Said(mapped)
@@ -63,7 +63,7 @@ def try_verdicts(seed: int) -> Tally:
 
 
 def _mapped(seed: int) -> Mapped:
-    """A random problem that a mapping fits; of five seeds one has equally narrow ports, two limits that tie."""
+    """A random problem with a mapping that fits; one seed in five has equally narrow ports, so that two limits tie."""
     rng = random.Random(seed)
     while True:
         problem = random_problem(rng.randrange(2**32))
@@ -77,8 +77,10 @@ def _mapped(seed: int) -> Mapped:
 
 
 def _tied(rng: random.Random, model: str) -> Problem:
-    """A matrix product with a memory and a port for each operand, those of the inputs equally wide, on an array of
-    which one half may be idle."""
+    """A matrix product with a memory and a port for each operand.
+
+    The ports of both inputs are equally wide, and half of the array may be idle.
+    """
     side = rng.choice((1, 1, 2, 4))  # of 1: each number of both inputs is new in each cycle
     sizes = (("D", side), ("K", side), ("C", rng.choice((3, 4, 6, 8, 12))))
     layer = Layer("gemm", "Gemm", OPERANDS, sizes, (), BITS)
@@ -102,7 +104,7 @@ def _alike(core: Core, width: int) -> Core:
 
 
 class Said:
-    """What verbs and the page say of a layer, and what is true of it."""
+    """Statements of verbs and the page on a layer, and the true values."""
 
     def __init__(self, mapped: Mapped) -> None:
         self.mapped = mapped
@@ -125,7 +127,7 @@ class Said:
         self.saved = cache(self._saved)
 
     def _saved(self, ports: frozenset[tuple[str, str]]) -> float:
-        """Cycles that twice the width of some ports saves, by the plain model."""
+        """Cycles that doubling the width of some ports saves, by the plain model."""
         memories = []
         for memory in self.core.memories:
             wide = tuple(
@@ -139,12 +141,14 @@ class Said:
 
     @property
     def singles(self) -> dict[str, float]:
-        """Port -> cycles that twice its width saves."""
+        """Port -> cycles that doubling its width saves."""
         return {" ".join(port): self.saved(frozenset((port,))) for port in self.ports}
 
     def smallest(self, least: float) -> tuple[int, float] | None:
-        """Size of the smallest sets of two ports or more that save so much, and what the best of them saves; None where
-        none of at most MOST_SIZE does."""
+        """(size of the smallest sets of two or more ports that save at least `least`, most that such a set saves).
+
+        None if no set of at most MOST_SIZE ports saves that much.
+        """
         for size in range(2, min(MOST_SIZE, len(self.ports)) + 1):
             best = max(self.saved(frozenset(chosen)) for chosen in itertools.combinations(self.ports, size))
             if best >= least:
@@ -159,7 +163,7 @@ class Said:
         return dict(zip(KINDS, (array, idle, self.latency - array - idle), strict=True))
 
     def kinds_of_run(self) -> dict[str, bool]:
-        """What is to be counted."""
+        """Kinds of runs that are counted -> whether the run is of this kind."""
         limit = self.found.network_limit
         assert limit is not None
         ties = len(limit.ties) > 1 or limit.together is not None
@@ -173,11 +177,14 @@ class Said:
         }
 
     def wrong(self) -> list[str]:
-        """Every verdict that is not true."""
+        """Errors in all verdicts."""
         return [*self._of_causes(), *self._of_ports(), *self._of_tokens(), *self._of_advice()]
 
     def _of_causes(self) -> list[str]:
-        """explain, its JSON, the figure, the repr, and the page: what takes most cycles, and what limits."""
+        """Return faults of the shown limit and of the kind with most cycles.
+
+        Both are shown in `explain`, its JSON, the figure, the repr and the page.
+        """
         wrong, found = [], self.found
         data, page = bottlenecks_object(found), _limit(bottlenecks_object(found), found)
         kinds = self.cycles_by_kind
@@ -216,7 +223,7 @@ class Said:
         return wrong
 
     def _of_ports(self) -> list[str]:
-        """The port that limits, or the ports that do so together."""
+        """Errors on the port that limits, or on ports that limit together."""
         wrong, limit = [], self.found.network_limit
         assert limit is not None
         singles, room = self.singles, 1e-9 * self.latency
@@ -237,7 +244,7 @@ class Said:
         return wrong
 
     def _of_set(self, ports: tuple[PortName, ...], gain: float, least: float, best: float) -> list[str]:
-        """A set that is named where no port alone saves enough, or that none is."""
+        """Errors in the named set of ports, or its absence; a set is named if no port alone saves enough."""
         smallest = self.smallest(least)
         if smallest is None:
             return [f"{ports} together, {gain}"] if len(ports) in range(2, MOST_SIZE + 1) and gain >= least else []
@@ -248,7 +255,7 @@ class Said:
         return []
 
     def _of_tokens(self) -> list[str]:
-        """What bounds a step of this layer alone."""
+        """Errors on the limit of a step that has only this layer."""
         found = self.found.network_limit
         assert found is not None
         widths = {one.name: max(0.0, found.gain_cycles(one) / self.latency) for one in found.ports}
@@ -285,7 +292,7 @@ class Said:
         return wrong
 
     def _of_advice(self) -> list[str]:
-        """The changes of the widths of ports."""
+        """Errors on advised changes of the widths of ports."""
         (recorded,) = recorded_mappings([self.record], self.core, self.network)
         now = Outcome.of([self.record])
         changes = [_change(port) for port in self.ports]

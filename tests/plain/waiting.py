@@ -1,4 +1,4 @@
-"""Waiting for calls, commands and requests a second time, from docs/model.md#waiting, in exact fractions.
+"""A second implementation of waiting for calls, commands and requests (docs/model/waiting.md), in exact fractions.
 
 Elements are counted one by one, and rows are laid out in memory, so that nothing is shared with the kernels.
 """
@@ -19,7 +19,7 @@ TERMS = ("call_waiting", "command_waiting", "request_waiting")
 
 @dataclass(frozen=True)
 class PlainWaiting:
-    """A mapping on a core with keys. Spatial factors must be whole."""
+    """A mapping on a core with keys for waiting. Spatial factors must be whole."""
 
     layer: Layer
     core: Core
@@ -27,16 +27,16 @@ class PlainWaiting:
     unrolling: Unrolling
     order: Loops
     below: dict[str, int]
-    """Loops that each operand keeps below its outermost memory."""
+    """Operand -> number of loops that it keeps below its outermost memory."""
     resident: dict[str, int]
-    """The same with the loops in which the data stay although they are above."""
+    """Operand -> number of loops in `below`, plus the loops directly above them that leave its data in place."""
     phases: int = 1
     loading: int = 0
-    """Cycles of the other terms in which the array does not compute yet, or no longer: on-loading and off-loading."""
+    """On-loading and off-loading: cycles of the other terms in which the array does not compute."""
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Keys of the core, of its array and of its memories, by name."""
+        """Keys of the core, of its array and of its memories -> values."""
         found = dict(self.core.figures) | dict(self.core.operational_array.figures)
         for memory in self.core.memories:
             found |= dict(memory.figures)
@@ -47,11 +47,11 @@ class PlainWaiting:
         return Fraction(self.numbers.get(name, 0))
 
     def memory(self) -> Any:
-        """The memory whose requests take time, or None."""
+        """The memory whose requests take time; None if there is none."""
         return next((one for one in self.core.memories if "request_latency_cycles" in dict(one.figures)), None)
 
     def operands(self) -> list[str]:
-        """Operands whose outermost memory has requests, the output first."""
+        """Operands whose outermost memory has requests; the output comes first."""
         memory = self.memory()
         return [] if memory is None else [o for o in self.layer.operands if self.links[o] in memory.operands]
 
@@ -66,7 +66,7 @@ class PlainWaiting:
         return found
 
     def elements(self, operand: str, last: int) -> int:
-        """Different elements of an operand in a tile, counted."""
+        """Number of different elements of an operand in a tile, counted one by one."""
         sizes, count = self.sizes(last), 1
         relations = {one.data_dimension: one for one in self.layer.relations}
         for name in dict(self.layer.operand_dimensions)[operand]:
@@ -91,16 +91,16 @@ class PlainWaiting:
         return self.layer.bits_of["O_final" if operand == self.layer.operands[0] else operand]
 
     def calls(self) -> int:
-        """Loops of a call."""
+        """Number of loops in a call."""
         return min((n for n in self.below.values() if n >= 0), default=len(self.order))
 
     def first(self, operand: str) -> int:
-        """Loops of a load."""
+        """Number of innermost loops that run between two loads of an operand."""
         has_calls = "call_cycles" in self.numbers or "calls_in_flight" in self.numbers
         return self.calls() if has_calls else self.resident[operand]
 
     def latency(self, operand: str) -> Fraction:
-        """Average over all loads, each traced back to the one before it of the same data."""
+        """Average latency over all loads; each load is traced back to the previous one of the same data."""
         memory, first = self.memory(), self.first(operand)
         is_output = operand == self.layer.operands[0]
         if not memory.caches:
@@ -130,7 +130,9 @@ class PlainWaiting:
         return total / loads
 
     def place(self, operand: str, first: int, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Data that a load fetches, as values of the loops that change them. A row counts as the number of its line."""
+        """The data that a load fetches, as values of the loops that change them. A row counts as the number of its
+        line.
+        """
         outer, line = self.order[first:], int(self.number("line_bits"))
         _, row, _ = self.row(operand)
         name = self.row_dimension(operand)
@@ -143,12 +145,14 @@ class PlainWaiting:
         return (*place, position * row // line if line else position)
 
     def row_dimension(self, operand: str) -> str | None:
-        """Dimension along which elements of an operand are adjacent; None if it is unknown."""
+        """Dimension along which neighbouring elements of an operand are adjacent in memory; None if it is unknown."""
         own = dict(self.layer.operand_dimensions)[operand]
         return next((d for d in self.memory().row_dimensions if d in own and d in self.layer.size_of), None)
 
     def lines_are_whole(self) -> bool:
-        """True if loops over rows fill whole lines, one after the other. The kernel counts an average otherwise."""
+        """True if loops over rows fill whole lines, one after the other. In other cases, the kernel counts an
+        average.
+        """
         line = int(self.number("line_bits"))
         for operand in self.operands() if line else ():
             _, row, _ = self.row(operand)
@@ -172,7 +176,7 @@ class PlainWaiting:
 
     @staticmethod
     def words(row: int, whole: int, width: int) -> Fraction:
-        """Aligned words that rows touch on average, each row laid out at every address that occurs."""
+        """Average number of aligned words that a row touches, over all addresses that occur."""
         step = math.gcd(row, whole)
         starts = {(step * i) % width for i in range(width // math.gcd(step, width))}
         return Fraction(sum(-(-(start + row) // width) for start in starts), len(starts))
@@ -208,7 +212,7 @@ class PlainWaiting:
         return max(answered + self.number("word_cycles") * port, port) + pages, most, sent
 
     def commands(self) -> tuple[Fraction, Fraction, Fraction]:
-        """(cycles of the array, cycles of commands in flight, commands) of a call, command by command."""
+        """(cycles of the array, cycles of commands in flight, commands) of all calls, counted command by command."""
         inner = self.order[: self.calls()]
         total = Fraction(math.prod(size for _, size in inner) * self.phases)
         longest = int(self.number("command_iterations"))
@@ -258,7 +262,7 @@ class PlainWaiting:
         return limits[term] + extra, term
 
     def added(self, latency: float) -> dict[str, Fraction]:
-        """Cycles that each term adds to the latency of the other terms, not yet rounded up."""
+        """Cycles that each term adds to the latency of the other terms, before rounding up."""
         limit, term = self.limit()
         found = {name: max(Fraction(0), limit - Fraction(latency)) if name == term else Fraction(0) for name in TERMS}
         found["call_waiting"] += math.ceil(self.number("start_cycles"))

@@ -1,4 +1,4 @@
-"""Random problems as the three YAML files that a person writes: hardware, mapping, workload."""
+"""Random problems as the three YAML files that a user writes: hardware, mapping and workload."""
 
 import random
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tests.plain.model import Links
 from tests.plain.problems import random_core, random_layer, random_problem, random_unrolling
 
 WITH_TWO_INPUTS = ("convolution", "pointwise", "grouped", "depthwise", "pooling", "gemm", "batched", "two inputs")
-"""Kinds of layers that a workload file can have: an equation there has two inputs."""
+"""Kinds of layers that a workload file can have, as its equations have two inputs."""
 NAMES = ("one", "two", "three")
 MIRROR_BITS = (("W", 8), ("I", 8), ("O", 8), ("O_final", 8))
 MIRROR_OPERANDS = (("O", ("D", "K")), ("I", ("D", "C")), ("W", ("C", "K")))
@@ -23,11 +23,14 @@ MIRROR_LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 
 
 class WrittenProblem:
-    """Random layers on a random core: with equal layers among them, with ports that tie, or with generated lanes."""
+    """Random layers on a random core; some layers are equal, some ports tie, or the search generates lanes."""
 
     def __init__(self, rng: random.Random, kind: str) -> None:
-        """`kind`: `any`, `narrow` (all ports equally wide), `mirror` (both inputs of a product have like ports), or
-        `tiny` (few cycles, of which some ports save as many as others)."""
+        """`kind` is `any`, `narrow`, `mirror` or `tiny`.
+
+        `narrow`: all ports are equally wide. `mirror`: both inputs of a product have equal ports. `tiny`: few cycles,
+        so that several ports save equally many.
+        """
         if kind == "mirror":
             self.layers, self.core, self.links, unrollings, self.model = _mirror(rng)
         else:
@@ -48,7 +51,7 @@ class WrittenProblem:
         self.unrollings = [() if rng.random() < 0.2 else one for one in unrollings]
 
     def write(self, folder: Path) -> tuple[Path, Path, Path]:
-        """Files of hardware, mapping and workload."""
+        """Write the files of hardware, mapping and workload, and return their paths."""
         files = folder / "core.yaml", folder / "mapping.yaml", folder / "net.yaml"
         layers = [layer_entry(number, layer) for number, layer in enumerate(self.layers)]
         entries = [mapping_entry(NAMES[n], one, self.links) for n, one in enumerate(self.unrollings)]
@@ -59,7 +62,7 @@ class WrittenProblem:
 
 
 def _mirror(rng: random.Random) -> tuple[list[Layer], Core, Links, list[Unrolling], str]:
-    """A matrix product with a memory and a port for each operand, those of the inputs equally wide."""
+    """A matrix product with a memory and a port for each operand; the ports of both inputs are equally wide."""
     side = rng.choice((1, 1, 2, 4))
     sizes = (("D", side), ("K", side), ("C", rng.choice((3, 4, 6, 8, 12))))
     layer = Layer("gemm", "Gemm", MIRROR_OPERANDS, sizes, (), MIRROR_BITS)
@@ -91,7 +94,7 @@ def core_for_matrices(rng: random.Random) -> Core:
 
 
 def hardware_file(core: Core) -> dict[str, Any]:
-    """Content of a hardware file."""
+    """Content of the hardware file of a core."""
     array = core.operational_array
     return {
         "name": core.name,
@@ -129,7 +132,7 @@ def _memory_entry(memory: Memory) -> dict[str, Any]:
 
 
 def mapping_entry(name: str, unrolling: Unrolling, links: Links) -> dict[str, Any]:
-    """Entry of a mapping file; without lanes the search generates them."""
+    """Entry of a mapping file; without lanes, the search generates them."""
     lanes = {side: [f"{dimension}, {factor}" for dimension, factor in factors] for side, factors in unrolling}
     return {"name": name, **({"spatial_mapping": lanes} if lanes else {}), "memory_operand_links": dict(links)}
 

@@ -1,4 +1,4 @@
-"""Random problems with shares of zeros, and with keys of the hardware file that read them."""
+"""Random problems with shares of zeros, and with keys in the hardware file that use these shares."""
 
 import random
 from dataclasses import replace
@@ -15,14 +15,14 @@ from tests.plain.zeros import elements_a_pair, exactly
 def problem_with_zeros(
     seed: int, loops: tuple[int, int] = (0, 8), switches: tuple[str, ...] = SWITCHES, kind: str | None = None
 ) -> Problem:
-    """A random problem of a seed, with zeros."""
+    """A random problem of a seed with shares of zeros."""
     problem = random_problem(seed, loops, switches, kind)
     layer, core = with_random_zeros(random.Random(seed + 77), problem.layer, problem.core)
     return replace(problem, layer=layer, core=core)
 
 
 def with_random_zeros(rng: random.Random, layer: Layer, core: Core) -> tuple[Layer, Core]:
-    """The layer with shares of zeros, and the core with keys for zeros: each at random."""
+    """The layer with random shares of zeros, and the core with random keys for zeros."""
     names = [key for key, _ in layer.precision_bits if key != "O"]
     zeros = tuple((key, rng.choice((0.0, 0.125, 0.25, 0.5, 0.75, 1.0))) for key in names if rng.random() < 0.8)
     most = max(bits for _, bits in layer.precision_bits)
@@ -39,7 +39,7 @@ def with_random_zeros(rng: random.Random, layer: Layer, core: Core) -> tuple[Lay
 
 
 def _moves_a_bit(memory: Memory, layer: Layer) -> bool:
-    """True if all ports of a memory move a bit of plain data per cycle, whichever operand each has."""
+    """True if every port of a memory moves at least a bit of uncompressed data in a cycle, for each operand."""
     code, zeros = memory.run_length, dict(layer.zeros)
     sizes = [
         Fraction(code.word_bits, code.pairs * bits) / elements_a_pair(code.run_bits, exactly(zeros[key]))

@@ -1,6 +1,7 @@
-"""Zero gating and run-length compression a second time, from docs/model.md#zeros, in exact fractions.
+"""A second implementation of zero gating and run-length compression (docs/model/zeros.md), in exact fractions.
 
-The expected size of a code is added up over all runs that a pair can hold, so nothing is shared with the package.
+The expected size of compressed data is summed over all runs of zeros that a pair can hold. No code of the package is
+used.
 """
 
 import math
@@ -11,17 +12,19 @@ from tilewright.hardware.core import Core
 from tilewright.workload.layer import Layer
 
 NOISE = Fraction(1, 10**12)
-"""Part of a bit that does not count: a run of 32 zeros can make data longer by less than this."""
+"""Part of a bit that is ignored: a run of 32 zeros can make data longer by less than this."""
 
 
 def exactly(share: float) -> Fraction:
-    """A share as it was written: 0.45 is 9/20."""
+    """A share as an exact fraction of its decimal form: 0.45 is 9/20."""
     return Fraction(str(share))
 
 
 def elements_a_pair(run_bits: int, zeros: Fraction) -> Fraction:
-    """Expected number of elements that one pair stands for: k zeros and an element, or as many zeros as fit and one
-    element more, whatever it is."""
+    """Expected number of elements for which one pair stands.
+
+    A pair is k zeros and an element, or the most zeros that fit and one more element of any value.
+    """
     longest = 2**run_bits - 1
     ended = sum((zeros**k * (1 - zeros) * (k + 1) for k in range(longest)), start=Fraction(0))
     return ended + zeros**longest * (longest + 1)
@@ -36,12 +39,12 @@ class PlainZeros:
     link: dict[str, str]
 
     def share(self, operand: str) -> Fraction | None:
-        """Share of zeros of an operand; of the output, of its final elements. None if it is not given."""
+        """Share of zeros of an operand, and for the output, of its final elements. None if it is not given."""
         key = "O_final" if operand == "O" else operand
         return exactly(dict(self.layer.zeros)[key]) if key in dict(self.layer.zeros) else None
 
     def size(self, operand: str, memory: int) -> Fraction:
-        """Size of an operand in a memory, compressed if it is, over its plain size."""
+        """Size of an operand in a memory, divided by its uncompressed size."""
         code, zeros = self.core.memories[memory].run_length, self.share(operand)
         bits = self.layer.bits_of["O_final" if operand == "O" else operand]
         if code is None or zeros is None or self.link[operand] not in code.operands or bits == 0:
@@ -49,16 +52,18 @@ class PlainZeros:
         return Fraction(code.word_bits, code.pairs * bits) / elements_a_pair(code.run_bits, zeros)
 
     def width(self, operand: str, memory: int, direction: str, bits: int) -> int:
-        """Plain bits that a port of so many bits moves a cycle; partial sums that come back are plain."""
+        """Uncompressed bits that a port of this width moves in a cycle; partial sums that come back are
+        uncompressed.
+        """
         comes_back = operand == "O" and direction in ("tl", "fh")
         return bits if comes_back or bits == 0 else max(1, math.floor(bits / self.size(operand, memory) * (1 + NOISE)))
 
     def sum_bits(self, memory: int, bits: int) -> int:
-        """Bits with which a partial sum counts on the way up to or from a memory."""
+        """Bits of a partial sum in transfers between a memory and its neighbour below or above."""
         return math.ceil(bits / self.size("O", memory) * (1 - NOISE))
 
     def stopping(self) -> dict[str, Fraction]:
-        """Shares of zeros of the inputs that stop operations."""
+        """Input -> share of its zeros, for inputs whose zeros stop operations."""
         gating = self.core.operational_array.zero_gating
         if gating is None or self.layer.operator_type not in ("Conv", "Gemm") or len(self.layer.operands) < 3:
             return {}
@@ -66,12 +71,15 @@ class PlainZeros:
         return {o: share for o, share in shares.items() if share is not None}
 
     def active(self) -> Fraction:
-        """Share of the operations in which no input that stops them is zero."""
+        """Share of the operations in which no stopping input is zero."""
         return math.prod((1 - share for share in self.stopping().values()), start=Fraction(1))
 
     def taken(self, operand: str, lanes: tuple[tuple[str, Fraction], ...], cycles: int) -> Fraction:
-        """Share of the reads of an operand from its innermost memory that take place, if each read serves so many lanes
-        for so many operations. A read is left out if, in every operation, some input stops every lane."""
+        """Share of an operand's reads from its innermost memory that take place.
+
+        Each read serves these lanes for `cycles` operations. It is left out if, in each operation, some input stops
+        every lane.
+        """
         gating = self.core.operational_array.zero_gating
         if gating is None or operand == "O" or self.link[operand] not in gating.reads_of:
             return Fraction(1)

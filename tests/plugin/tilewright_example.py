@@ -1,4 +1,4 @@
-"""Extensions of tilewright, one of each kind but the array."""
+"""Extensions of tilewright, one of each kind except the array."""
 
 from tilewright.base.objectives import Powers
 from tilewright.cost.energy_terms import TermCost
@@ -16,7 +16,7 @@ ED2P = Powers(energy=1, latency=2)
 
 
 class STAR:
-    """A star: all cores linked with the first one."""
+    """A star: all cores are linked with the first one."""
 
     keys, is_bus = (), False
     fault = staticmethod(lambda sizes, core_count: None)
@@ -25,7 +25,7 @@ class STAR:
 
 
 class SETUP:
-    """A nanojoule a layer, whatever its mapping."""
+    """An energy of a nanojoule for each layer, whatever its mapping."""
 
     concerns = staticmethod(lambda core: True)
     cost = staticmethod(lambda layer, core, unrolling: TermCost(fixed_pj=1000.0))
@@ -33,22 +33,22 @@ class SETUP:
 
 
 class COMMAND:
-    """A hundred cycles a layer, for a command to the core."""
+    """A hundred cycles for each layer, for a command to the core."""
 
     concerns = staticmethod(lambda core: True)
     cycles = staticmethod(lambda layer, core, unrolling: 100)
 
 
 class LeastPower(Reduction):
-    """Keeps the mapping of least mean power."""
+    """Keeps the mapping with the least average power."""
 
     def rank(self, costs):
-        """Energy over latency."""
+        """Ranks by energy divided by latency."""
         return [costs.energy_pj / costs.latency_cycles]
 
 
 class GRANTS:
-    """Two picojoules a transfer."""
+    """An energy of two picojoules for each transfer."""
 
     concerns = staticmethod(lambda problem: True)
     energy_pj = staticmethod(lambda problem, schedule: 2.0 * len(schedule.transfers))
@@ -56,5 +56,5 @@ class GRANTS:
 
 @lowers("Doubled", domain="org.example", shapes=like_first_input)
 def lower_doubled(op):
-    """One operation for every element."""
+    """Lowers the operator to one operation for every element."""
     elementwise(op, op.output(), [op.input()])

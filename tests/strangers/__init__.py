@@ -1,1 +1,1 @@
-"""Files of strangers: shipped files with one thing changed that a person gets wrong, and what becomes of it."""
+"""Files of strangers: shipped files with one typical mistake, and the outcome of reading them."""

@@ -1,4 +1,4 @@
-"""One mistake in a document, chosen by a seed: a word misspelt, a key moved or repeated, or a key of another tool."""
+"""One mistake in a document, chosen by a seed: a misspelt word, a moved or repeated key, or a key of another tool."""
 
 import random
 import re
@@ -17,23 +17,23 @@ OF_OTHER_TOOLS = {
     "timeloop mapping": ("target", "factors", "permutation", "bypass", "keep", "constraints", "version"),
     "accelforge": ("nodes", "leak_power", "total_latency", "tensors", "actions", "rank_sizes", "einsums", "spatial"),
 }
-"""Tool -> keys of its files, some of which we have elsewhere."""
+"""Tool -> keys of its files; tilewright has some of these keys elsewhere."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz_"
 Path = tuple[str | int, ...]
 _OF_ALL = ("bandwidth", "energy_per_bit")
-"""Keys of a link that may as well stand at the top of an accelerator, for all links."""
+"""Keys of a link that may also stand at the top of an accelerator, for all links."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """What was done to a document."""
+    """A mistake in a document."""
 
     what: str
-    """misspelt key, misspelt name, moved, repeated, or the tool that a key is of."""
+    """Kind of mistake: misspelt key, misspelt name, moved, repeated, or the tool to which a key belongs."""
     words: tuple[str, ...]
-    """Words of which one is in whatever is said of it."""
+    """Words of which a message on the mistake has at least one."""
     text: str | bytes
-    """The document with the mistake; bytes of an ONNX file."""
+    """The document with the mistake; for an ONNX file, its bytes."""
 
     def is_named_in(self, line: str) -> bool:
         """Whether a line has one of the words."""
@@ -57,7 +57,7 @@ def at(value: Any, path: Path) -> Any:
 
 
 def misspelt(word: str, chance: random.Random) -> str:
-    """A word with one letter left out, doubled, changed, or two exchanged."""
+    """The word with one letter left out, doubled, changed, or exchanged with the next."""
     place = chance.randrange(len(word))
     other = chance.choice(LETTERS)
     made = chance.choice(
@@ -77,7 +77,7 @@ def _bare(word: str) -> str:
 
 
 def mistake(data: Any, seed: int) -> Mistake:
-    """The mistake of a seed in a document, which is left as it is."""
+    """The mistake of a seed in a document; the document itself is not changed."""
     chance = random.Random(seed)
     made = yaml.safe_load(yaml.safe_dump(data, sort_keys=False))
     # A sweep is called as one likes.
@@ -124,7 +124,7 @@ _MARK = "a-key-that-is-given-twice"
 
 
 def repeated(made: Any, path: Path, chance: random.Random) -> str:
-    """The document in which a key is given twice, the first time with another value that does not count."""
+    """The document with a key given twice; the first time, its value differs and has no effect."""
     table, key = at(made, path[:-1]), path[-1]
     first = {_MARK: chance.choice((1, 77, "x", [3])), **table}
     table.clear()

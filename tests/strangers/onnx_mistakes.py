@@ -1,4 +1,4 @@
-"""One mistake in an ONNX file, chosen by a seed: something is misspelt, repeated, or of another domain or tool."""
+"""One mistake in an ONNX file, chosen by a seed: a misspelt, repeated or foreign name."""
 
 import random
 
@@ -7,11 +7,11 @@ import onnx
 from tests.strangers.mistakes import misspelt
 
 OF_OTHER_TOOLS = ("target_core", "tile_size", "quant_bits", "xnnpack", "layout")
-"""Attributes that tools of ours and of others might add."""
+"""Attributes that other tools, and some of tilewright's, might add."""
 
 
 def onnx_mistake(content: bytes, seed: int) -> tuple[str, tuple[str, ...], bytes]:
-    """What was done to a model, words of which one is in whatever is said of it, and the model with the mistake."""
+    """(kind of mistake, words of which a message has at least one, the model with the mistake)."""
     chance = random.Random(seed)
     model = onnx.load_model_from_string(content)
     node = chance.choice(list(model.graph.node))

@@ -1,4 +1,4 @@
-"""What became of a file with a mistake."""
+"""The outcome of a file with a mistake."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ REFUSED, CHANGED, TOLD, FREE, SILENT, CRASHED = "refused", "changed", "told", "f
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of it."""
+    """The outcome of a mistake."""
 
     file: str
     mistake: Mistake
     outcome: str
     said: str
-    """What was said of it."""
+    """The message on the mistake."""
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it was dropped in silence, ended in a fault of ours, or was refused without a word or a place."""
+        """Whether the mistake was ignored silently, caused a crash, or was refused without naming it or a place."""
         if self.outcome == REFUSED:
             return not (any(word in self.said for word in self.mistake.words) or ":" in self.said)
         return self.outcome in (SILENT, CRASHED)

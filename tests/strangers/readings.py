@@ -1,4 +1,4 @@
-"""What a shipped file means, read on its own or with the files that it is used with, and what is told of it."""
+"""The meaning of a shipped file, alone or with the files it is used with, and the notices on it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -30,21 +30,21 @@ from benchmarks.shipped import shipped as shipped_file
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 ANY_NETWORK = ("resnet18.onnx", "mobilenetv2.onnx", "bert_tiny.onnx")
-"""Networks of which some have layers for the entries that are for any network."""
+"""Networks for mapping entries that apply to any network; each entry finds layers in at least one of them."""
 Reading = Callable[[Path, list[str]], Any]
-"""The meaning of a file, as a value that is compared; notices are appended."""
+"""Function that returns the meaning of a file as a comparable value, and appends notices."""
 
 
 @dataclass(frozen=True)
 class Shipped:
-    """A file of config/ and how it is read."""
+    """A file of config/ and the function that reads it."""
 
     path: Path
     read: Reading
 
     @property
     def data(self) -> Any:
-        """The document."""
+        """The document in the file."""
         return yaml.safe_load(self.path.read_text("utf-8"))
 
 
@@ -55,17 +55,17 @@ def network(name: str, model: str) -> Workload:
 
 
 def hardware(file: Path, notices: list[str]) -> Any:
-    """The accelerator, of one core or of several."""
+    """The accelerator in a file, of one core or of several."""
     return encode(parse_accelerator(file, notices))
 
 
 def core_of(system: str) -> Reading:
-    """A core file, read with the accelerator that names it."""
+    """Reading of a core file together with the accelerator that names it."""
     return lambda file, notices: hardware(file.parents[1] / f"{system}.yaml", notices)
 
 
 def core_files() -> Iterator[tuple[Path, str]]:
-    """Core files with the first accelerator that names each."""
+    """Core files, each with the first accelerator that names it."""
     found: dict[Path, str] = {}
     for file in sorted((CONFIG / "hardware" / "multi").glob("*.yaml")):
         for _, name in core_files_of(yaml.safe_load(file.read_text("utf-8"))).values():
@@ -74,7 +74,7 @@ def core_files() -> Iterator[tuple[Path, str]]:
 
 
 def layers(file: Path, notices: list[str]) -> Any:
-    """The network of a workload file."""
+    """The network in a workload file."""
     return encode(read_workload_yaml(file, notices))
 
 
@@ -85,7 +85,7 @@ def language_model(file: Path, notices: list[str]) -> Any:
 
 
 def configuration(file: Path, notices: list[str]) -> Any:
-    """The plan of a configuration."""
+    """The plan of a configuration file."""
     document = load_yaml(file, notices)
     plan = plan_of(document.data, [document])
     notices += plan.unused
@@ -94,13 +94,13 @@ def configuration(file: Path, notices: list[str]) -> Any:
 
 
 def space(file: Path, notices: list[str]) -> Any:
-    """A design space."""
+    """The design space in a file."""
     read = space_of(load_yaml(file, notices), notices)
     return repr({name: value for name, value in vars(read).items() if name != "document"})
 
 
 def mapping_with(core: str, *workloads: str) -> Reading:
-    """A mapping file on a core, for networks: what each layer has of it."""
+    """Reading of a mapping file on a core for networks: its settings for each layer."""
 
     def read(file: Path, notices: list[str]) -> Any:
         found = []
@@ -116,7 +116,7 @@ def mapping_with(core: str, *workloads: str) -> Reading:
 
 
 def mapping_on_cores(system: str, workload: str) -> Reading:
-    """A mapping file on several cores, for a network: what each layer has of it."""
+    """Reading of a mapping file on several cores for a network: its settings for each layer."""
 
     def read(file: Path, notices: list[str]) -> Any:
         given = Descriptions(CONFIG / "hardware" / "multi" / f"{system}.yaml", network(workload, "corrected"), file)
@@ -134,13 +134,13 @@ def mapping_on_cores(system: str, workload: str) -> Reading:
 
 
 def meanings(mapping: Mapping, workload: Workload, sides: list[str]) -> list[Any]:
-    """What each layer has of a mapping: loops that it does not have, and sides that no core has, say nothing."""
+    """The mapping's settings for each layer, without loops that the layer lacks and sides that no core has."""
     found = (node.layer for node in workload.nodes if node.layer is not None)
     return [meaning(mapping.constraints_for(layer), layer, sides) for layer in found]
 
 
 def meaning(entry: MappingConstraints, layer: Layer, sides: list[str]) -> Any:
-    """The same of one layer."""
+    """The mapping's settings for one layer."""
     fixed = {side: tuple((d, n) for d, n in loops if d in layer.size_of) for side, loops in entry.spatial_mapping}
     hints = {
         side: tuple(d for d in loops if d in layer.size_of)
@@ -153,7 +153,7 @@ def meaning(entry: MappingConstraints, layer: Layer, sides: list[str]) -> Any:
 
 
 def shipped() -> Iterator[Shipped]:
-    """The files, in the order of their names."""
+    """The shipped files, in the order of their names."""
     for file in sorted((CONFIG / "hardware").rglob("*.yaml")):
         if "cores" not in file.parts:
             yield Shipped(file, hardware)

@@ -1,4 +1,4 @@
-"""Makes files of strangers and says which were dropped in silence: `python -m tests.strangers.run --count 500`."""
+"""Makes files with mistakes and reports ignored ones: `python -m tests.strangers.run --count 500`."""
 
 import argparse
 import collections
@@ -22,7 +22,7 @@ from tests.strangers.verbs import outcomes_of_calls
 
 @cache
 def untouched(file: Shipped) -> tuple[Any, frozenset[str]]:
-    """Meaning and notices of the file as it is shipped."""
+    """Meaning and notices of the unchanged file."""
     notices: list[str] = []
     return file.read(file.path, notices), frozenset(_without_place(notice, file.path) for notice in notices)
 
@@ -32,7 +32,7 @@ def _without_place(notice: str, file: Path) -> str:
 
 
 def outcome_of(file: Shipped, seed: int, folder: Path) -> Outcome:
-    """What becomes of a file with the mistake of a seed, in a copy of config/."""
+    """The outcome of a file with the mistake of a seed, in a copy of config/."""
     made = mistake(file.data, seed)
     before, known = untouched(file)
     # Paths in a file go from its folder on.
@@ -58,7 +58,7 @@ def outcome_of(file: Shipped, seed: int, folder: Path) -> Outcome:
 
 
 def outcomes(count: int, seed: int) -> Iterator[Outcome]:
-    """So many files with a mistake each, the shipped ones in turn."""
+    """Outcomes of this many files with a mistake each; the shipped files are taken in turn."""
     files = list(shipped())
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "config"
@@ -68,7 +68,7 @@ def outcomes(count: int, seed: int) -> Iterator[Outcome]:
 
 
 def main() -> int:
-    """Print counts, and each file that was dropped in silence with what was done to it."""
+    """Print counts, and each ignored mistake with its file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""A mistake in a file changes what it means, is refused, or is told: it is never dropped in silence."""
+"""A mistake in a file changes its meaning, is refused, or is reported; it is never ignored silently."""
 
 from collections import Counter
 
@@ -16,7 +16,7 @@ COUNT, CALLS, SEED = members(120, 60), 22, 7
 
 
 def test_nothing_is_dropped_in_silence() -> None:
-    """Files of hardware, mappings, workloads, language models, configurations and spaces, each some times."""
+    """No mistake is ignored in files of hardware, mappings, workloads, language models, configurations and spaces."""
     found = list(outcomes(COUNT, SEED))
     assert [one for one in found if one.is_wrong] == []
     counts = Counter(one.outcome for one in found)
@@ -25,14 +25,17 @@ def test_nothing_is_dropped_in_silence() -> None:
 
 @pytest.mark.slow
 def test_verbs_say_it() -> None:
-    """Files of several cores, networks in ONNX, points and the others, given to each of the verbs that read them."""
+    """A mistake in the files or options of a verb is reported, is refused or changes the result.
+
+    Cases include ONNX networks and systems of several cores.
+    """
     found = list(outcomes_of_calls(CALLS, SEED))
     assert [one for one in found if one.is_wrong] == []
     assert {one.outcome for one in found} >= {TOLD, REFUSED, CHANGED}
 
 
 def test_each_mistake_is_one() -> None:
-    """The same for the same seed, and another document than the one that it is made in."""
+    """Equal seeds give equal mistakes, and each mistake changes the document."""
     for file in list(shipped())[::5]:
         made = [mistake(file.data, seed) for seed in range(2)]
         assert made == [mistake(file.data, seed) for seed in range(2)]

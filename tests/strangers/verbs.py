@@ -1,4 +1,4 @@
-"""Small cases of the verbs that read what people wrote: files, arguments, and what a run of one says and finds."""
+"""Small cases of verbs that read users' files: files, arguments, and the messages and results of a call."""
 
 import contextlib
 import io
@@ -27,7 +27,7 @@ TINY, TINY_MULTI = TESTS / "workflow" / "tiny", TESTS / "workflow" / "tiny_multi
 _FLAGS = frozenset({"--json", "--no-store", "--no-prompts"})
 """Options without a value."""
 NOT_FOUND = frozenset({"unused", "notices", "elapsed_s"})
-"""Keys of results that tell what was written, or how long something took."""
+"""Keys of results that repeat messages or give times."""
 MODEL = {
     "model_type": "llama",
     "hidden_size": 8,
@@ -57,12 +57,12 @@ class Case:
 
     verb: str
     options: str
-    """As a shell takes them; names of files are in the folder."""
+    """Options in the form of a shell; names of files are those in the folder."""
     files: tuple[str, ...]
-    """Those that a stranger may have written."""
+    """Files in which a user can make mistakes."""
 
     def arguments(self, folder: Path) -> list[str]:
-        """The command line."""
+        """The command line of the call."""
         known = {path.name for path in folder.iterdir()}
         return [self.verb, *(str(folder / word) if word in known else word for word in self.options.split())]
 
@@ -131,7 +131,7 @@ CASES = (
 
 
 def write_files(folder: Path) -> None:
-    """The files of all cases."""
+    """Write the files of all cases."""
     shutil.copyfile(TINY / "hardware" / "narrow.yaml", folder / "narrow.yaml")
     shutil.copyfile(TINY / "workload" / "two_layers.yaml", folder / "layers.yaml")
     shutil.copyfile(TINY / "mapping" / "free.yaml", folder / "free.yaml")
@@ -149,17 +149,17 @@ def write_files(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Said:
-    """What a call of a verb came to."""
+    """The outcome of a call."""
 
     code: int
     found: str
-    """Numbers, without the folder in which they were found."""
+    """Numbers of the result, without the name of the folder."""
     told: tuple[str, ...]
     """Lines on standard error."""
 
 
 def called(case: Case, folder: Path, more: tuple[str, ...] = (), given: Sequence[str] = ()) -> Said:
-    """The call, in this process, with `more` options, or as it is `given`."""
+    """Outcome of a call in this process, with `more` options, or with the command line `given`."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([*(given or case.arguments(folder)), *more])
@@ -169,7 +169,7 @@ def called(case: Case, folder: Path, more: tuple[str, ...] = (), given: Sequence
 
 
 def _numbers(text: str) -> str:
-    """JSON values, one a line, without what is only told."""
+    """JSON values, one on each line, without messages and times."""
     return "\n".join(json.dumps(_without(json.loads(line))) for line in text.splitlines() if line.strip())
 
 
@@ -180,7 +180,7 @@ def _without(value: Any) -> Any:
 
 
 def meaning_of(file: Path) -> str:
-    """What a file says to its reader, as a text; '' of one that the verbs alone read."""
+    """The meaning of a file as text; '' for a file that only verbs read."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
 
@@ -200,12 +200,12 @@ def meaning_of(file: Path) -> str:
 
 @cache
 def untouched(case: Case, folder: Path) -> Said:
-    """What the call comes to with the files as they are; called before any of them is changed."""
+    """The outcome of the call with unchanged files; must be called before any file is changed."""
     return called(case, folder)
 
 
 def mistake_in(file: Path, seed: int) -> Mistake:
-    """The mistake of a seed in a file of any kind, which is left as it is."""
+    """The mistake of a seed in a file of any kind; the file itself is not changed."""
     content = file.read_bytes()
     if file.suffix == ".onnx":
         return Mistake(*onnx_mistake(content, seed))
@@ -220,7 +220,7 @@ def mistake_in(file: Path, seed: int) -> Mistake:
 
 
 def mistake_in_options(arguments: Sequence[str], seed: int) -> tuple[str, tuple[str, ...], list[str]]:
-    """What was done to a command line, words of which one is in whatever is said of it, and the line."""
+    """(kind of mistake, words of which a message has at least one, the command line with the mistake)."""
     chance = random.Random(seed)
     places = [place for place, word in enumerate(arguments) if word.startswith("--") and word not in _FLAGS]
     kind = chance.choice(("misspelt option", "repeated option", "option of another verb"))
@@ -236,14 +236,14 @@ def mistake_in_options(arguments: Sequence[str], seed: int) -> tuple[str, tuple[
 
 
 def outcome_of_line(case: Case, seed: int, folder: Path) -> Outcome:
-    """What becomes of a call with the mistake of a seed in its options."""
+    """The outcome of a call with the mistake of a seed in its options."""
     what, words, line = mistake_in_options(case.arguments(folder), seed)
     made = Mistake(what, words, " ".join(line))
     return Outcome(case.verb, made, *_judged(made, untouched(case, folder), called(case, folder, (), line), bool))
 
 
 def outcome_of_call(case: Case, name: str, seed: int, folder: Path) -> Outcome:
-    """What becomes of a call with the mistake of a seed in one of its files."""
+    """The outcome of a call with the mistake of a seed in one of its files."""
     before, file = untouched(case, folder), folder / name
     content, meant = file.read_bytes(), meaning_of(file)
     made = mistake_in(file, seed)
@@ -259,7 +259,7 @@ def outcome_of_call(case: Case, name: str, seed: int, folder: Path) -> Outcome:
 
 
 def _judged(made: Mistake, before: Said, after: Said, means_else: Callable[[], bool]) -> tuple[str, str]:
-    """What became of it, and what was said of it."""
+    """(outcome, message) of a call with a mistake, compared with the call without it."""
     fresh = [line for line in after.told if line not in before.told]
     said = "\n".join(line for line in fresh if made.is_named_in(line))
     if after.code not in (0, 2):
@@ -272,7 +272,7 @@ def _judged(made: Mistake, before: Said, after: Said, means_else: Callable[[], b
 
 
 def outcomes_of_calls(count: int, seed: int) -> Iterator[Outcome]:
-    """So many calls with a mistake in one of their files or in their options, the cases in turn."""
+    """Outcomes of this many calls with a mistake in a file or in the options; the cases are taken in turn."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write_files(folder)

@@ -1,8 +1,8 @@
-"""What LLMServingSim makes of its profiles, written from its sources: which keys it looks up, and what a step takes.
+"""The way in which LLMServingSim reads its profiles, from its sources: the keys it looks up, and the time of a step.
 
 Releases 0.2.1 (`inference_serving/generate_trace.py` at 89f312f), 1.0.0 (`inference_serving/trace_generator.py` at
 9e3f0ec) and 1.1.0 (`serving/core/trace_generator.py` at 88e3e3f); one chip, nothing offloaded. Steps are lists of
-requests (new tokens, cached tokens): a request is an answer where it has cached tokens and one new one.
+requests (new tokens, cached tokens). A request with cached tokens and one new token is an answer.
 """
 
 import csv
@@ -18,7 +18,7 @@ DENSE = ("gate_proj", "up_proj", "act_fn", "down_proj")
 
 
 def rows_of(text: str, required: set[str]) -> list[dict[str, str]]:
-    """The rows of a file; KeyError where a column is not there, as in the simulator."""
+    """Return the rows of a file; raise KeyError for a missing column, as in the simulator."""
     rows = list(csv.DictReader(io.StringIO(text)))
     if missing := required - set(rows[0]):
         raise KeyError(missing)
@@ -26,12 +26,12 @@ def rows_of(text: str, required: set[str]) -> list[dict[str, str]]:
 
 
 def is_answer(request: tuple[int, int]) -> bool:
-    """Whether a request gets one more token."""
+    """Return whether a request gets one more token."""
     return request[0] == 1 and request[1] > 0
 
 
 class Flat:
-    """Release 0.2.1: a table of all models on a hardware; rows by hardware, model, layer, tokens and keys."""
+    """Release 0.2.1: a table of all models on a hardware, with rows by hardware, model, layer, tokens and keys."""
 
     def __init__(self, files: dict[str, str], hardware: str, model: str) -> None:
         rows = rows_of(
@@ -45,7 +45,7 @@ class Flat:
         }
 
     def step_ns(self, requests: Requests, layers: int) -> int:
-        """The time of a step, attention request by request; the head sees all tokens."""
+        """Return the time of a step, with attention request by request; the head sees all tokens."""
         total = sum(tokens for tokens, _ in requests)
         block = sum(self.time[name, total, 0] for name in ("input_layernorm", "q_proj", "k_proj", "v_proj"))
         block += sum(self.time[name, total, 0] for name in (*BEHIND_ATTENTION, *DENSE))
@@ -59,7 +59,7 @@ class Flat:
 
 
 class Predictions:
-    """Release 1.0.0: layers by tokens, attention of prompts and of answers by rounded numbers."""
+    """Release 1.0.0: layers by tokens, and attention of prompts and of answers by rounded numbers."""
 
     def __init__(self, files: dict[str, str], hardware: str, model: str) -> None:
         folder = f"perf_models/{hardware}/{model}/tp1"
@@ -81,11 +81,11 @@ class Predictions:
         self.answers = {(int(row["batch_size"]), int(row["kv_cache_size"])): int(row["prediction"]) for row in rows}
 
     def row(self, name: str, tokens: int) -> int:
-        """The time of a layer that sees each token by itself."""
+        """Return the time of a layer that sees each token alone."""
         return self.time[name, tokens, 0, 1]
 
     def attention_ns(self, requests: Requests) -> int:
-        """Of one block."""
+        """Return the time of attention in one block."""
         answers = [cached + 1 for tokens, cached in requests if is_answer((tokens, cached))]
         found = 0
         if len(answers) < len(requests):
@@ -96,7 +96,7 @@ class Predictions:
         return found
 
     def step_ns(self, requests: Requests, layers: int, experts: Sequence[int] = ()) -> int:
-        """The time of a step; `experts` are the tokens of each expert of a block."""
+        """Return the time of a step; `experts` are the tokens of each expert of a block."""
         total = sum(tokens for tokens, _ in requests)
         block = sum(self.row(name, total) for name in (*BEFORE_ATTENTION, *BEHIND_ATTENTION))
         block += self.attention_ns(requests)
@@ -112,7 +112,7 @@ class Predictions:
 
 
 class Bundle:
-    """Release 1.1.0: tables that are interpolated, linearly along each axis."""
+    """Release 1.1.0: tables that are interpolated linearly along each axis."""
 
     def __init__(self, files: dict[str, str], hardware: str, model: str, variant: str) -> None:
         folder = f"perf/{hardware}/{model}/{variant}/tp1"
@@ -129,14 +129,14 @@ class Bundle:
 
     @staticmethod
     def by_layer(text: str, axis: str) -> dict[str, dict[int, int]]:
-        """Layer -> number -> time."""
+        """Return layer -> number -> time."""
         found: dict[str, dict[int, int]] = {}
         for row in rows_of(text, {"layer", axis, "time_us"}):
             found.setdefault(row["layer"], {})[int(row[axis])] = nanoseconds(row)
         return found
 
     def step_ns(self, requests: Requests, layers: int, used_experts: int = 0) -> int:
-        """The time of a step; `used_experts` are those of a block that have tokens."""
+        """Return the time of a step; `used_experts` is the number of experts of a block that have tokens."""
         total = sum(tokens for tokens, _ in requests)
         block = 2 * self.row("layernorm", total) + self.attention_ns(requests)
         block += sum(self.row(name, total) for name in ("qkv_proj", "rotary_emb", "o_proj"))
@@ -149,18 +149,22 @@ class Bundle:
         return layers * block + ends + max(1, int(along(self.sequences["lm_head"], len(requests))))
 
     def row(self, name: str, tokens: int) -> int:
-        """The time of a layer that sees each token by itself."""
+        """Return the time of a layer that sees each token alone."""
         return max(1, int(along(self.dense[name], tokens)))
 
     def attention_ns(self, requests: Requests) -> int:
-        """Of one block: new and cached tokens of prompts, answers and the mean of their cached tokens."""
+        """Return the time of attention in one block.
+
+        The table is indexed by the new tokens of all prompts, the number of answers, the cached tokens of all prompts,
+        and the mean number of cached tokens of an answer.
+        """
         prompts = [one for one in requests if not is_answer(one)]
         cached = [one[1] for one in requests if is_answer(one)]
         point = (sum(one[0] for one in prompts), len(cached), sum(one[1] for one in prompts))
         return max(1, int(self.blend((*point, sum(cached) // len(cached) if cached else 0), ())))
 
     def blend(self, point: tuple[int, ...], known: tuple[int, ...]) -> float:
-        """The time at a point whose first indices are on the grid."""
+        """Return the time at a point whose first indices are on the grid."""
         if len(known) == len(point):
             return self.attention[known]
         place = len(known)
@@ -170,12 +174,12 @@ class Bundle:
 
 
 def nanoseconds(row: dict[str, str]) -> int:
-    """Of a row in microseconds; at least 1."""
+    """Return the time of a row with microseconds, at least 1 ns."""
     return max(1, round(float(row["time_us"]) * 1000))
 
 
 def neighbours(values: list[int], at: int) -> list[int]:
-    """The values around a number; the first below all, the last two above all."""
+    """Return the values around a number: the first value if all are above, the last two if all are below."""
     if len(values) == 1 or at <= values[0]:
         return values[:1]
     place = min(bisect_right(values, at), len(values) - 1)
@@ -183,7 +187,7 @@ def neighbours(values: list[int], at: int) -> list[int]:
 
 
 def along(table: dict[int, int] | dict[int, float], at: int) -> float:
-    """Between neighbours on a line, and on that of the last two beyond them."""
+    """Interpolate between neighbours, and extrapolate beyond the last two."""
     around = neighbours(sorted(table), at)
     if len(around) == 1:
         return table[around[0]]

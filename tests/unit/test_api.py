@@ -25,7 +25,7 @@ WORKLOAD = [
 
 
 def test_validate_returns_all_problems(tmp_path: Path) -> None:
-    """A good file has none; a file with two mistakes has two, by line."""
+    """`validate` returns no problem for a correct file and two problems with lines for two mistakes."""
     assert tilewright.validate(HARDWARE) == ()
     text = Path(HARDWARE).read_text().replace("unit_energy:", "unit_energi:").replace("sizes:", "sizess:")
     (tmp_path / "wrong.yaml").write_text(text)
@@ -35,7 +35,7 @@ def test_validate_returns_all_problems(tmp_path: Path) -> None:
 
 
 def test_map_evaluate_export_agree(tmp_path: Path) -> None:
-    """What `map_workload` finds costs the same in `evaluate`, and again after export and a second search."""
+    """The mapping of `map_workload` costs the same in `evaluate`, and again after an export and a second search."""
     mapped = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, exploit_data_locality=False)
     (record,) = mapped.records
     layer = tilewright.parse_workload(WORKLOAD).layers_in_order[0].layer
@@ -51,7 +51,7 @@ def test_map_evaluate_export_agree(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_from_python(tmp_path: Path) -> None:
-    """Stages as names, classes or objects; what they write lies where it is told to."""
+    """A pipeline takes stages as names, classes or objects, and writes into the given folder."""
     plain = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, preset="zigzag")
     pipeline = [{"replace": "Loma", "stage": Loma(lpf_limit=6)}, {"insert": SimpleSave, "before": "Sum"}]
     staged = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, pipeline=pipeline, exports=tmp_path)
@@ -64,7 +64,7 @@ def test_a_pipeline_from_python(tmp_path: Path) -> None:
 
 
 def test_options_by_name() -> None:
-    """The same as in a `SearchOptions`; what is wrong with them, or with those of the network, is told."""
+    """Options by name equal a `SearchOptions`, and wrong options are reported."""
     options = tilewright.SearchOptions(objective="latency", lpf_limit=3)
     by_name = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, options, objective="energy")
     energy = tilewright.SearchOptions(objective="energy", lpf_limit=3)
@@ -77,6 +77,6 @@ def test_options_by_name() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    """A misspelt function is told by its name, as in any module."""
+    """A misspelt function is an AttributeError with its name."""
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = tilewright.evalute

@@ -1,4 +1,4 @@
-"""The Python interface of the multi-core flow."""
+"""The Python interface of the flow for several cores."""
 
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,18 @@ from tests.unit.pipeline.stages.multi.multi_cases import GA, LAYERS
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions one after the other."""
+    """Write three convolutions in a row."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
 @pytest.fixture(scope="module")
 def costed(network: Path) -> Any:
-    """Its CNs with their costs."""
+    """Return the computation nodes of the network with their costs."""
     return tilewright.cost(tilewright.cns(network, HARDWARE, MAPPING, stack_cutoffs=[2]), lpf_limit=4)
 
 
 def test_step_by_step_is_the_whole(network: Path, costed: Any, tmp_path: Path) -> None:
-    """One call, or four; the mapping file of the result, and the result itself, give the same schedule."""
+    """One call, four calls, and a run with the result's mapping file give the same schedule."""
     settings: dict[str, Any] = {**GA, "operands_to_prefetch": ["W"]}
     result = tilewright.allocate(costed, **settings)
     whole = tilewright.run_multi_core(network, HARDWARE, MAPPING, lpf_limit=4, stack_cutoffs=[2], **settings)
@@ -45,7 +45,7 @@ def test_step_by_step_is_the_whole(network: Path, costed: Any, tmp_path: Path) -
 
 
 def test_cores_by_name(costed: Any) -> None:
-    """Every layer on a core, by id; the best of all eight allocations is what an exhaustive search finds."""
+    """Layers are allocated to cores by name and id; an exhaustive search finds the best of all eight allocations."""
     found = [
         tilewright.schedule(costed, dict(zip("abc", (a, b, c), strict=True))).latency_cycles
         for a in (0, 1)
@@ -59,7 +59,7 @@ def test_cores_by_name(costed: Any) -> None:
 
 
 def test_the_exact_engine_proves_the_best(costed: Any) -> None:
-    """Of all eight allocations, by name of the engine; nothing is proven of schedules of another model."""
+    """The exact engine proves the best of all eight allocations, and refuses another schedule model."""
     found = tilewright.allocate(costed, **{**GA, "nb_ga_generations": 0}, allocation_engine="exact", objective="EDP")
     assert found.edp == tilewright.allocate(costed, objective="EDP", exhaustive_nodes=10**6).edp
     search = found.document["search"]
@@ -70,7 +70,7 @@ def test_the_exact_engine_proves_the_best(costed: Any) -> None:
 
 
 def test_all_forms_of_descriptions(network: Path) -> None:
-    """Paths, a model in memory, a list of layers, a list of entries, and what was parsed of them."""
+    """Descriptions can be paths, a model in memory, lists of layers and entries, or parsed objects."""
     expected = tilewright.run_multi_core(network, HARDWARE, MAPPING, **GA).latency_cycles
     accelerator: Any = tilewright.parse_accelerator(HARDWARE)
     assert isinstance(accelerator, MultiCoreAccelerator)
@@ -83,13 +83,13 @@ def test_all_forms_of_descriptions(network: Path) -> None:
 
 
 def test_costs_are_a_table(costed: Any) -> None:
-    """A row for each core and class of CNs."""
+    """The cost table has a row for each core and class of computation nodes."""
     table = tilewright.cost_table(costed)
     assert len(table) == sum(len(rows) for rows in costed.costs.values())
 
 
 def test_a_pipeline_from_python(network: Path, tmp_path: Path) -> None:
-    """Stages as classes or objects, or a pipeline that is built; figures lie where they are told to."""
+    """A pipeline takes stages as classes or objects, or is built before; figures are written into the given folder."""
     pipeline = [{"replace": "InterCoreMapping", "stage": InterCoreMapping(plot_hof=True, nb_ga_generations=1)}]
     result = tilewright.run_multi_core(network, HARDWARE, MAPPING, pipeline=pipeline, exports=tmp_path)
     assert sorted(tmp_path.glob("hall_of_fame_*.png"))
@@ -114,7 +114,7 @@ def test_a_pipeline_from_python(network: Path, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_wrong_settings_are_told(settings: dict[str, Any], parts: list[str], network: Path) -> None:
-    """By their names, several at once."""
+    """Several wrong settings are reported together by name."""
     with pytest.raises(tilewright.InputError) as caught:
         tilewright.run_multi_core(network, HARDWARE, MAPPING, **settings)
     for part in parts:
@@ -122,7 +122,7 @@ def test_wrong_settings_are_told(settings: dict[str, Any], parts: list[str], net
 
 
 def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
-    """A misspelt parameter, an unknown layer, cores that are missing or not there, work that is not costed."""
+    """Wrong parameters, unknown layers and missing or unknown cores are refused."""
     with pytest.raises(tilewright.InputError, match="stack_cutofs: no such setting"):
         tilewright.cns(network, HARDWARE, MAPPING, stack_cutofs=[2])
     with pytest.raises(tilewright.InputError) as caught:
@@ -137,6 +137,6 @@ def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
 
 
 def test_splitting_layers(network: Path) -> None:
-    """Layers with weights that are too large become several."""
+    """A layer with too large weights becomes several layers."""
     result = tilewright.run_multi_core(network, HARDWARE, MAPPING, split_layers=True, split_W_percentage=0.02, **GA)
     assert len(result.names.layer_names) == 6

@@ -1,4 +1,4 @@
-"""The verbs of the command line as functions: the same names, the same results."""
+"""The verbs of the command line as functions: same names, same results."""
 
 import inspect
 import json
@@ -25,18 +25,21 @@ PROJECT = Path(__file__).resolve().parents[2]
 TINY = PROJECT / "tests" / "workflow" / "tiny"
 HARDWARE_FILE = TINY / "hardware" / "wide.yaml"
 OF_COMMANDS = {"verbose", "as_json", "help", "no_store", "plan"}
-"""Options that say what is printed; a function has no store unless it is given one, and of a plan it is given
-`plan.stacks` and `schedule_settings`."""
+"""Options without a keyword in Python.
+
+They concern printing, the store and plans: a function has a store only if it is given one, and takes `plan.stacks` and
+`schedule_settings` in place of a plan.
+"""
 
 
 def function_name(verb: str) -> str:
-    """As Python writes it."""
+    """Return the name of a verb in Python."""
     return verb.replace("-", "_")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run on one core."""
+    """Make a run on one core."""
     folder = tmp_path_factory.mktemp("run")
     given = ["--workload", TINY / "workload" / "two_layers.yaml", "--mapping", TINY / "mapping" / "free.yaml"]
     arguments = [
@@ -58,7 +61,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def schedule(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run on two cores."""
+    """Make a run on two cores."""
     folder = tmp_path_factory.mktemp("schedule")
     network = write_network(folder)
     cut_and_cost(network, folder)
@@ -70,7 +73,7 @@ def schedule(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_a_documented_function(verb: str) -> None:
-    """Of the same name, also once the packages `cost` and `report` are imported."""
+    """Each verb is a documented function of its name, also after the packages `cost` and `report` are imported."""
     function = getattr(tilewright, function_name(verb))
     assert inspect.isfunction(function)
     assert function.__doc__
@@ -78,7 +81,7 @@ def test_every_verb_is_a_documented_function(verb: str) -> None:
 
 
 def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:
-    """Each verb with its command and its function; each kind of `parse`, each action of `store`."""
+    """Yield each verb with its command and function, each kind of `parse` and each action of `store`."""
     for verb in VERBS:
         command = command_of(VERBS[verb][0])
         function = getattr(tilewright, function_name(verb))
@@ -88,7 +91,7 @@ def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:
 
 @pytest.mark.parametrize(("command", "function"), [pytest.param(*rest, id=verb) for verb, *rest in commands()])
 def test_every_option_is_a_keyword(command: click.Command, function: Callable[..., Any]) -> None:
-    """By the name that it has on the command line, and where a class declares it with the default from there."""
+    """Each option is a keyword of the same name, with the default of the class that declares it."""
     known = inspect.signature(function).parameters
     for option in command.params:
         names = {str(option.name)} | {text.lstrip("-").replace("-", "_") for text in option.opts}
@@ -101,7 +104,7 @@ def test_every_option_is_a_keyword(command: click.Command, function: Callable[..
 
 
 def test_descriptions_are_parsed_by_their_kind(tmp_path: Path) -> None:
-    """The same artifacts as the command writes; an unknown kind or option is told."""
+    """`parse` writes the same artifacts as the command and refuses an unknown kind or option."""
     core = tilewright.parse("hardware", HARDWARE, tmp_path / "left.json", core="left")
     assert core == tilewright.parse_accelerator(HARDWARE).distinct_cores["left"]
     assert main(["parse", "hardware", HARDWARE, "--core", "left", "-o", str(tmp_path / "same.json")]) == 0
@@ -116,7 +119,7 @@ def test_descriptions_are_parsed_by_their_kind(tmp_path: Path) -> None:
 
 
 def test_files_are_looked_after(tmp_path: Path) -> None:
-    """Artifacts are verified, damaged ones deleted if asked for; several files are validated in one call."""
+    """`store` verifies artifacts and deletes damaged ones on request; `validate` takes several files."""
     folder = tmp_path / "single" / "one"
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text("no artifact")
@@ -135,7 +138,7 @@ def test_files_are_looked_after(tmp_path: Path) -> None:
 
 
 def test_packages_of_the_names_of_verbs_are_importable() -> None:
-    """Whatever is imported first."""
+    """Packages with names of verbs can be imported in any order."""
     code = (
         "import tilewright.cost.record, tilewright.results.tables; from tilewright.results import figures;"
         "from tilewright.cost import record; import tilewright;"
@@ -146,7 +149,7 @@ def test_packages_of_the_names_of_verbs_are_importable() -> None:
 
 
 def test_check_report_and_export_of_a_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the commands write and print."""
+    """`check`, `report` and `export` return and write the same as the commands."""
     checks = tilewright.check(run, HARDWARE_FILE, output=tmp_path / "checks.json")
     assert all(one.passed for one in checks)
     assert main(["check", str(run), "--hardware", str(HARDWARE_FILE), "-o", str(tmp_path / "same.json")]) == 0
@@ -163,7 +166,7 @@ def test_check_report_and_export_of_a_run(run: Path, tmp_path: Path, capsys: pyt
 
 
 def test_tables_of_runs(run: Path, schedule: Path, tmp_path: Path) -> None:
-    """A row for each run, of one core and of several."""
+    """`summarize` and `pareto` have a row for each run on one core or on several."""
     table = tilewright.summarize([run, schedule], csv=tmp_path / "summary.csv")
     assert sorted(table["flow"]) == ["multi", "single"]
     assert (tmp_path / "summary.csv").is_file()
@@ -173,7 +176,7 @@ def test_tables_of_runs(run: Path, schedule: Path, tmp_path: Path) -> None:
 
 
 def test_check_of_several_cores(schedule: Path) -> None:
-    """With the descriptions, which the run keeps, the problem is made again."""
+    """Without given files, `check` reads the descriptions in the run; its checks equal those with given files."""
     found = tilewright.check(schedule)
     assert found[-1].name == "problem"
     assert all(one.passed for one in found)
@@ -181,7 +184,7 @@ def test_check_of_several_cores(schedule: Path) -> None:
 
 
 def test_hardware_is_drawn_and_varied(tmp_path: Path) -> None:
-    """Figures of a core, and files of variants."""
+    """`draw` writes figures of a core, and `vary` writes valid variants."""
     assert {path.suffix for path in tilewright.draw(HARDWARE_FILE, tmp_path / "core.svg")} == {".svg", ".png"}
     files = tilewright.vary(PROJECT / "config" / "hardware" / "systolic" / "variants.yml", tmp_path)
     assert files
@@ -189,7 +192,7 @@ def test_hardware_is_drawn_and_varied(tmp_path: Path) -> None:
 
 
 def test_split_is_that_of_the_verb(schedule: Path, tmp_path: Path) -> None:
-    """Layers with weights that are too large become several."""
+    """`split` gives the same file as the command."""
     settings: dict[str, Any] = {"split_W_percentage": 0.02}
     found = tilewright.split(schedule / "net.onnx", HARDWARE, MAPPING, tmp_path / "split.onnx", **settings)
     assert [len(one.parts) for one in found.splits] == [2, 2, 2]
@@ -201,7 +204,7 @@ def test_split_is_that_of_the_verb(schedule: Path, tmp_path: Path) -> None:
 
 
 def test_cost_of_one_core(schedule: Path) -> None:
-    """One core file, or all of them."""
+    """`cost` makes the cost table of one core file, or of all of them."""
     cns = tilewright.cns(schedule / "net.onnx", HARDWARE, MAPPING)
     assert list(tilewright.cost(cns, lpf_limit=3, core="left").costs) == ["left"]
     assert list(tilewright.cost(cns, lpf_limit=3).costs) == list(CORES)
@@ -213,7 +216,7 @@ def test_cost_of_one_core(schedule: Path) -> None:
 
 
 def assert_same_files(written: Path, expected: Path) -> None:
-    """Every file of a folder has the bytes of that of the same name in another one."""
+    """Assert that each file of a folder has the bytes of the file of the same name in another folder."""
     files = [file for file in written.rglob("*") if file.is_file()]
     assert files
     for file in files:
@@ -225,7 +228,7 @@ def assert_same_files(written: Path, expected: Path) -> None:
 
 
 def test_map_writes_what_the_command_writes(run: Path, tmp_path: Path) -> None:
-    """From files, and from what was parsed of them; the store of earlier results may be a folder."""
+    """`map` writes the same as the command, from files and from parsed objects, with a folder as store."""
     files = (TINY / "workload" / "two_layers.yaml", HARDWARE_FILE, TINY / "mapping" / "free.yaml")
     mapped = tilewright.map(*files, preset="zigzag", lpf_limit=3, output=tmp_path / "files", store=tmp_path / "store")
     assert_same_files(tmp_path / "files", run)
@@ -240,7 +243,7 @@ def test_map_writes_what_the_command_writes(run: Path, tmp_path: Path) -> None:
 
 
 def test_steps_in_memory_write_what_the_commands_write(schedule: Path, tmp_path: Path) -> None:
-    """Each function is given what the one before gives."""
+    """Functions that get the results of earlier ones in memory write the same as the commands."""
     cns = tilewright.cns(schedule / "net.onnx", HARDWARE, MAPPING, output=tmp_path)
     costs = tilewright.cost(cns, output=tmp_path / "cost")
     found = tilewright.allocate(costs, nb_ga_individuals=4, nb_ga_generations=2, exhaustive_nodes=0, output=tmp_path)
@@ -250,7 +253,7 @@ def test_steps_in_memory_write_what_the_commands_write(schedule: Path, tmp_path:
 
 
 def test_steps_in_folders_write_what_the_commands_write(schedule: Path, tmp_path: Path) -> None:
-    """Each function is given the folder that the one before wrote; a baseline, and CNs in memory beside a folder."""
+    """Functions that get the folders of earlier steps write the same as the commands, also with a baseline."""
     given: dict[str, Any] = {"hardware": HARDWARE, "workload": schedule / "net.onnx", "mapping": MAPPING}
     cns = tilewright.cns(**given, output=tmp_path)
     for core in CORES:
@@ -268,7 +271,7 @@ def test_steps_in_folders_write_what_the_commands_write(schedule: Path, tmp_path
 
 
 def test_a_pipeline_is_that_of_the_command(schedule: Path, tmp_path: Path) -> None:
-    """As a list, or as JSON text; of each verb its part."""
+    """A pipeline as a list or as JSON text gives the same as on the command line."""
     given: dict[str, Any] = {"hardware": HARDWARE, "workload": schedule / "net.onnx", "mapping": MAPPING}
     pipeline = [{"set": "IntraCoreMapping", "parameters": {"lpf_limit": 2}}]
     text = json.dumps(pipeline)
@@ -284,7 +287,7 @@ def test_a_pipeline_is_that_of_the_command(schedule: Path, tmp_path: Path) -> No
 
 
 def test_evaluate_writes_what_the_command_writes(run: Path, tmp_path: Path) -> None:
-    """The mappings of a file, points of a list or of a file, also those that do not fit; one mapping in memory."""
+    """`evaluate` writes the same bytes as the command, whether mappings come from files, lists or a single object."""
     given: dict[str, Any] = {"hardware": HARDWARE_FILE, "workload": TINY / "workload" / "two_layers.yaml"}
     described = [str(part) for name, value in given.items() for part in (f"--{name}", value)]
     (tmp_path / "found.yaml").write_text(tilewright.export(run, hardware=HARDWARE_FILE))
@@ -330,7 +333,7 @@ def test_evaluate_writes_what_the_command_writes(run: Path, tmp_path: Path) -> N
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_arguments_is_told(call: Callable[[Any], Any], told: list[str], schedule: Path) -> None:
-    """By their names, with the nearest one."""
+    """Wrong arguments are reported by name, with the nearest one."""
     with pytest.raises(tilewright.InputError) as caught:
         call(tilewright.cns(schedule / "net.onnx", HARDWARE, MAPPING))
     for text in told:

@@ -17,29 +17,29 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def locked(name: str = "requirements.lock") -> dict[str, str]:
-    """Package -> version of a lock file."""
+    """Return package -> version of a lock file."""
     text = (PROJECT / "lib" / name).read_text()
     return dict(re.findall(r"^([\w.-]+)==(\S+)(?: \\)?$", text, re.MULTILINE))
 
 
 def direct() -> list[str]:
-    """Names of the direct dependencies, those for tests too."""
+    """Return the names of the direct dependencies, including those for tests."""
     project = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())["project"]
     return names([*project["dependencies"], *project["optional-dependencies"]["dev"]])
 
 
 def names(wanted: list[str]) -> list[str]:
-    """The packages of requirements."""
+    """Return the names of the required packages."""
     return [re.match(r"[\w-]+", text).group().lower() for text in wanted]  # type: ignore[union-attr]
 
 
 def test_lock_pins_every_direct_dependency() -> None:
-    """Whatever pyproject.toml asks for has an exact version in the lock."""
+    """The lock pins each direct dependency to an exact version."""
     assert set(direct()) <= set(locked())
 
 
 def test_lock_of_the_site_pins_what_it_adds() -> None:
-    """The packages for the site have exact versions, in a file of their own, and none is locked twice."""
+    """A separate lock pins the packages for the site, and no package is in both locks."""
     project = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())["project"]
     lock = locked("requirements-docs.lock")
     assert set(names(project["optional-dependencies"]["docs"])) <= set(lock)
@@ -47,11 +47,11 @@ def test_lock_of_the_site_pins_what_it_adds() -> None:
 
 
 HEADING_OF_BUILD_TOOLS = "\n# The following packages are considered to be unsafe in a requirements file:\n"
-"""Line by which pip-compile parts build tools from the other packages."""
+"""Line by which pip-compile separates build tools from the other packages."""
 
 
 def test_locks_have_hashes_and_no_places() -> None:
-    """Every package has hashes, several where there are wheels of several platforms, and nothing else stands there."""
+    """Each package in a lock has hashes, with those of wheels for several platforms, and no other text."""
     line = r"(?:[\w.-]+==[\w.+!-]+ \\|    --hash=sha256:[0-9a-f]{64}(?: \\)?)"
     for name in ("requirements.lock", "requirements-docs.lock"):
         text = (PROJECT / "lib" / name).read_text()
@@ -74,7 +74,7 @@ def test_conda_environment_equals_the_lock() -> None:
 
 
 def test_version_is_said_once() -> None:
-    """The metadata takes it from the package, and who cites names the same one."""
+    """The package alone states the version; the metadata and CITATION.cff agree."""
     about = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())
     assert about["project"]["dynamic"] == ["version"]
     assert about["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "tilewright.__version__"}
@@ -91,12 +91,12 @@ def test_modules_stay_small() -> None:
 
 
 def test_snakefile_stays_small() -> None:
-    """The Snakefile is a table of contents."""
+    """The Snakefile has at most 40 lines."""
     assert len((PROJECT / "workflow" / "Snakefile").read_text().splitlines()) <= 40
 
 
 def test_types_are_those_of_the_code() -> None:
-    """`__init__.pyi` is what `python -m tools.type_stub` writes: each option of a function with its values."""
+    """`__init__.pyi` is up to date with `python -m tools.type_stub`, and has each option with its values."""
     assert STUB.read_text() == stub(), AGAIN
     tree = ast.parse(stub())
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -109,7 +109,7 @@ def test_types_are_those_of_the_code() -> None:
 
 
 def test_no_source_is_ignored() -> None:
-    """A room with the name of a folder that is left out, as of results, would be seen by neither git nor checks."""
+    """No source file is ignored by git."""
     sources = [
         path for place in ("lib", "tests", "docs", "tools", "benchmarks") for path in (PROJECT / place).rglob("*.py")
     ]

@@ -1,4 +1,4 @@
-"""The rooms of the package: a core of data types and algorithms, wings above it, rules and command line on top."""
+"""The rooms of the package: data types and algorithms below, wings above them, rules and command line on top."""
 
 import ast
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 EVIDENCE = "tilewright_evidence"
-"""The package beside it that compares with other tools and chips; nothing in the library imports it."""
+"""The package that compares with other tools and chips; the library does not import it."""
 MODULES = {
     path.relative_to(PACKAGE.parent).as_posix().removeprefix("tilewright/"): path
     for package in (PACKAGE, PACKAGE.with_name(EVIDENCE))
     for path in sorted(package.rglob("*.py"))
 }
-"""Module by its place in the package, one of the evidence with the name of that package -> its file."""
+"""Maps a module, by its place in the package, to its file."""
 WINGS = ("designs", "tiles", "plans", "tokens", "main_stage")
 LEVELS = (
     ("base",),
@@ -34,7 +34,7 @@ LEVELS = (
     ("cli",),
     ("__main__", "loading"),
 )
-"""Rooms from the bottom up; a room may import those on lower levels. `__init__` only names others."""
+"""Packages from the bottom up; a package may import packages on lower levels. `__init__` only names others."""
 LEVELS_WITHIN = {
     "base": (
         ("harmless", "hashes", "json_values", "measures", "report_files"),
@@ -52,7 +52,7 @@ LEVELS_WITHIN = {
     "pipeline": (("configuration",), ("sources",), ("stages", "argument_kinds")),
     "tiles": (("depth_first",), ("attention",)),
 }
-"""Rooms inside of a room, from the bottom up."""
+"""Packages inside a package, from the bottom up."""
 LEVEL_OF: dict[str, tuple[int, ...]] = {
     **{room: (level,) for level, rooms in enumerate(LEVELS) for room in rooms},
     **{
@@ -64,25 +64,25 @@ LEVEL_OF: dict[str, tuple[int, ...]] = {
     },
 }
 WITH_FACE = ("cost", "search", "multicore", "results", "pipeline")
-"""Rooms of which wings import only what their `FACE` names; rooms of data, below, are open."""
+"""Rooms from which wings import only the modules in their `FACE`; the rooms below are open."""
 ROOMS = tuple(
     room
     for rooms in LEVELS
     for outer in rooms
     for room in (outer, *(f"{outer}.{inner}" for level in LEVELS_WITHIN.get(outer, ()) for inner in level))
 )
-"""All rooms from the bottom up, those inside of one after it."""
+"""All packages from the bottom up, each followed by its inner packages."""
 
 
 @cache
 def module_names() -> frozenset[str]:
-    """All modules of the package, by their names below it: `cost.kernel`, `cost`."""
+    """Return all modules of the package by their names below it: `cost.kernel`, `cost`."""
     files = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py"))
     return frozenset(".".join(file.parts).removesuffix(".__init__") for file in files)
 
 
 def imported_names(node: ast.AST) -> Iterator[str]:
-    """Modules of the package, by their names below it, that a statement imports."""
+    """Return the modules of the package that a statement imports, by their names below the package."""
     names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
     if isinstance(node, ast.ImportFrom):
         inside = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -92,12 +92,12 @@ def imported_names(node: ast.AST) -> Iterator[str]:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """The syntax tree of a module, for all tests of the shape of the code."""
+    """Return the syntax tree of a module, for all tests of the shape of the code."""
     return ast.parse(path.read_text("utf-8"))
 
 
 def statements_in(statement: ast.AST) -> Iterator[ast.AST]:
-    """A statement and all statements inside it. Expressions, which are most of a tree, hold no imports."""
+    """Yield a statement and all statements inside it; expressions hold no imports."""
     yield statement
     for part in ("body", "orelse", "finalbody", "handlers", "cases"):
         for inner in getattr(statement, part, ()):
@@ -106,7 +106,7 @@ def statements_in(statement: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def imports(for_types: bool = True) -> tuple[tuple[str, str], ...]:
-    """(module, imported module) of every import inside the package, those for types only if asked for."""
+    """Return (module, imported module) of every import inside the package, with those for types on request."""
     found: list[tuple[str, str]] = []
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
@@ -117,7 +117,7 @@ def imports(for_types: bool = True) -> tuple[tuple[str, str], ...]:
 
 
 def test_every_room_has_a_level() -> None:
-    """A new folder or module must be given its place."""
+    """Each folder and module of the package has a level."""
     assert _names_in(PACKAGE) == {room for level in LEVELS for room in level}
     for outer, levels in LEVELS_WITHIN.items():
         assert _names_in(PACKAGE / outer) == {room for level in levels for room in level}, outer
@@ -128,20 +128,20 @@ def _names_in(folder: Path) -> set[str]:
 
 
 def room_of(module: str) -> str:
-    """The room that a module is in; where that is inside of another room, both."""
+    """Return the room of a module, with the outer room for an inner one."""
     outer, _, rest = module.partition(".")
     return f"{outer}.{rest.partition('.')[0]}" if rest and outer in LEVELS_WITHIN else outer
 
 
 def _may_import(room: str, other: str) -> bool:
-    """Whether a room may import another one: it lies on a lower level, or holds the room and only names it."""
+    """Return whether a package may import another: itself, a lower one, or the one that contains it."""
     return room == other or LEVEL_OF[other] < LEVEL_OF[room] or room.startswith(f"{other}.")
 
 
 def test_imports_point_down() -> None:
-    """No module imports from another room on its own level or above, not even inside a function or for types.
+    """No module imports from another room on its own level or above, even inside a function or for types.
 
-    So no wing imports another, and nothing below imports a wing.
+    So no wing imports another, and no lower room imports a wing.
     """
     upward = {
         f"{module} imports {imported}"
@@ -152,7 +152,7 @@ def test_imports_point_down() -> None:
 
 
 def test_levels_tell_up_from_down() -> None:
-    """Of two rooms, of rooms inside one, and of wings."""
+    """A package may import from packages on lower levels, but not from higher ones or from others on its own level."""
     assert _may_import("search", "cost")
     assert not _may_import("cost", "search")
     assert _may_import("multicore.scheduling", "multicore.nodes")
@@ -165,7 +165,7 @@ def test_levels_tell_up_from_down() -> None:
 
 
 def test_wings_go_through_faces() -> None:
-    """A wing imports of a room of algorithms only modules of its `FACE`, and all that a face names is used by one."""
+    """Wings import only modules in the `FACE` of a room of algorithms, and use each of them."""
     used: dict[str, set[str]] = {room: set() for room in WITH_FACE}
     for module, imported in imports():
         room, _, inside = imported.partition(".")
@@ -175,7 +175,7 @@ def test_wings_go_through_faces() -> None:
 
 
 def test_the_library_does_not_import_the_evidence() -> None:
-    """Only the table of verbs and that of public names say its modules, as texts."""
+    """The library never imports the evidence package."""
     importing = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
@@ -186,7 +186,7 @@ def test_the_library_does_not_import_the_evidence() -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    """No module imports, over any number of others, one that imports it; what is for types only does not count."""
+    """No modules import each other, directly or indirectly; imports for types do not count."""
     graph = networkx.DiGraph(pair for pair in imports(for_types=False) if pair[0] != pair[1])
     circles = [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
     assert circles == []

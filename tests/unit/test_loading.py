@@ -1,4 +1,4 @@
-"""`tilewright.load` and the tables of results: what was written comes back, and tables are those of the files."""
+"""`tilewright.load` and the tables of results: loaded results equal the written ones, and tables equal the files."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ ONE_CORE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def single(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """The folder of a run on one core with its bottlenecks, and what the function returned."""
+    """Make a run on one core with its bottlenecks, and return its folder and result."""
     folder = tmp_path_factory.mktemp("single")
     mapped = tilewright.map(
         **ONE_CORE, mapping=TINY / "mapping" / "free.yaml", preset="zigzag", lpf_limit=3, output=folder
@@ -39,7 +39,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 
 @pytest.fixture(scope="module")
 def multi(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run on two cores, with what was parsed for it."""
+    """Make a run on two cores, with its parsed descriptions."""
     folder = tmp_path_factory.mktemp("multi")
     network = write_network(folder)
     cut_and_cost(network, folder)
@@ -54,7 +54,7 @@ def multi(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_on_one_core_comes_back(single: tuple[Path, Any]) -> None:
-    """The folder is what the function returned; its files are the parts."""
+    """A loaded run on one core equals the result of the function, and its files equal the parts."""
     folder, mapped = single
     assert tilewright.load(folder) == mapped
     assert tilewright.load(str(folder / "layers.jsonl")) == mapped.records
@@ -64,7 +64,7 @@ def test_a_run_on_one_core_comes_back(single: tuple[Path, Any]) -> None:
 
 
 def test_tables_of_one_core_are_those_of_the_files(single: tuple[Path, Any], tmp_path: Path) -> None:
-    """The same columns and numbers, whichever way they are asked for; parts add up to totals."""
+    """Tables of one core equal the files in columns and numbers, and parts add up to totals."""
     folder, mapped = single
     tilewright.report(folder, tmp_path)
     assert_frame_equal(tilewright.load(tmp_path / "layers.csv"), mapped.layers, check_dtype=False)
@@ -80,7 +80,7 @@ def test_tables_of_one_core_are_those_of_the_files(single: tuple[Path, Any], tmp
 
 
 def test_bottlenecks_have_tables(single: tuple[Path, Any]) -> None:
-    """With the hardware at hand, what a wider port would change is in the table."""
+    """The tables of energy and ports that `explain` returns equal the tables of the run and of its report."""
     folder, mapped = single
     found = tilewright.explain(folder, **ONE_CORE)
     assert_frame_equal(found.energy, mapped.energy)
@@ -90,7 +90,7 @@ def test_bottlenecks_have_tables(single: tuple[Path, Any]) -> None:
 
 
 def test_a_run_on_several_cores_comes_back(multi: Path) -> None:
-    """With the tables that the function's result has."""
+    """A loaded run on several cores has the summary and the tables of the function's result."""
     given: dict[str, Any] = {"hardware": HARDWARE, "workload": multi / "net.onnx", "mapping": MAPPING, "cns": multi}
     made = tilewright.schedule(multi / "cost", multi / "allocation.json", **given)
     loaded = tilewright.load(multi)
@@ -105,7 +105,7 @@ def test_a_run_on_several_cores_comes_back(multi: Path) -> None:
 
 
 def test_tables_of_several_cores_are_those_of_the_files(multi: Path, tmp_path: Path) -> None:
-    """Of layers and of cores."""
+    """The tables of layers and cores equal the files."""
     tilewright.report(multi, tmp_path)
     loaded = tilewright.load(multi)
     for name in ("layers", "cores"):
@@ -114,7 +114,7 @@ def test_tables_of_several_cores_are_those_of_the_files(multi: Path, tmp_path: P
 
 
 def test_results_are_one_line(single: tuple[Path, Any], multi: Path) -> None:
-    """Whatever they hold: what they are of, counts and totals."""
+    """Each result is printed as one short line with counts and totals."""
     given: dict[str, Any] = {"hardware": HARDWARE, "workload": multi / "net.onnx", "mapping": MAPPING}
     cns = tilewright.cns(**given)
     assert repr(cns.graph) == "<net: 24 nodes of 3 layers in 1 stack, 65 edges>"
@@ -128,7 +128,7 @@ def test_results_are_one_line(single: tuple[Path, Any], multi: Path) -> None:
 
 
 def test_without_cost_tables_energy_is_one_term_of_each_layer(multi: Path, tmp_path: Path) -> None:
-    """And still all of it."""
+    """Energy without cost tables is one term of each layer, and the total is complete."""
     for name in ("schedule.npz", "summary.json"):
         (tmp_path / name).write_bytes((multi / name).read_bytes())
     found = tilewright.load(tmp_path).energy
@@ -137,7 +137,7 @@ def test_without_cost_tables_energy_is_one_term_of_each_layer(multi: Path, tmp_p
 
 
 def test_every_kind_of_file_is_read_back(single: tuple[Path, Any], multi: Path, tmp_path: Path) -> None:
-    """Descriptions and their artifacts are equal; all schemas are met but those of other flows."""
+    """Each kind of file is read back, and descriptions equal their artifacts."""
     assert tilewright.load(multi / "accelerator.json") == tilewright.load(HARDWARE)
     assert tilewright.load(multi / "mapping.json") == tilewright.load(MAPPING)
     assert tilewright.load(multi / "core" / "left.json").name
@@ -160,7 +160,7 @@ def test_every_kind_of_file_is_read_back(single: tuple[Path, Any], multi: Path, 
 
 
 def test_the_catalogue_is_known() -> None:
-    """Readers are of schemas that exist; every file of a step has an ending that is read, or is for eyes."""
+    """Each reader is for an existing schema, and each file of a step has a suffix that is read or only viewed."""
     assert {f"tilewright/{name}" for name in _BY_SCHEMA} <= set(SCHEMA_VERSIONS)
     for_eyes = {".svg", ".pdf", ".html", ".md"}
     read = {".json", ".jsonl", ".npz", ".csv", ".parquet", ".txt", ".yaml", ".onnx"}
@@ -168,7 +168,7 @@ def test_the_catalogue_is_known() -> None:
 
 
 def test_rows_of_evaluate_are_records(single: tuple[Path, Any], tmp_path: Path) -> None:
-    """JSON lines without the frame of an artifact."""
+    """The rows of `evaluate` are read as records, although they are no artifact."""
     (tmp_path / "found.yaml").write_text(tilewright.export(single[0], hardware=ONE_CORE["hardware"]))
     given = {**ONE_CORE, "mapping": tmp_path / "found.yaml", "output": tmp_path / "found.jsonl"}
     records = tilewright.evaluate(**given)
@@ -176,7 +176,7 @@ def test_rows_of_evaluate_are_records(single: tuple[Path, Any], tmp_path: Path) 
 
 
 def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -> None:
-    """One sentence: what there is, what would do, the nearest name."""
+    """A file or folder that cannot be read is refused with the existing files or the nearest name."""
     folder, _ = single
     with pytest.raises(tilewright.InputError, match=r": no such file or folder.*summary\.json"):
         tilewright.load(folder / "sumary.json")
@@ -197,7 +197,7 @@ def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -
 
 
 def test_results_load_no_tables_until_they_are_asked_for() -> None:
-    """Commands that make results must not start later for it."""
+    """Results do not import libraries for tables until a table is used."""
     code = "import sys, tilewright.pipeline.stages.run, tilewright.pipeline.stages.multi.result; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())

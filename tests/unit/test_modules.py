@@ -1,4 +1,4 @@
-"""Modules: each has one title that names the thing, and hangs together."""
+"""Modules of the package: each has one title that names its subject, and its parts belong together."""
 
 import ast
 import re
@@ -11,11 +11,11 @@ from tests.plain.code_lines import docstring_lines
 from tests.unit.test_import_direction import MODULES, tree_of
 
 PARAPHRASES = NAMES_NOTHING | {"what", "which", "how", "where", "whether", "who", "he"}
-"""Words that name nothing: a title does not begin with them."""
+"""Words that name no subject and cannot begin a title."""
 TITLE = re.compile(r'(?:#![^\n]*\n)?r?"""(.*?)"""', re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 PART_LINES = 36
-"""Parts of a module that are smaller need no module of their own."""
+"""Number of lines from which a part of a module counts as large."""
 NOT_ONE = {
     "cost/reuse_kernel.py": "a kernel: tiles, then movement, as the model reads",
     "multicore/scheduling/candidate_kernel.py": "a kernel: the queue of events and the choice that it feeds",
@@ -27,11 +27,11 @@ NOT_ONE = {
     "multicore/scheduling/check/movement.py": "data and transfers of one log",
     "workload/onnx/resolution/outputs.py": "outputs, and the inner tensors that tell them",
 }
-"""Modules of several parts that do not name each other, with the reason why they stand together."""
+"""Maps a module of several large parts to the reason why they stand together."""
 
 
 def faults_of_title(text: str) -> list[str]:
-    """Faults of the title of a docstring."""
+    """Return the faults of the title of a docstring."""
     title = text.split("\n\n")[0]
     faults = {
         "several sentences": len(SENTENCE.split(" ".join(title.split()))) > 1,
@@ -44,14 +44,14 @@ def faults_of_title(text: str) -> list[str]:
 
 
 def test_a_module_has_one_title() -> None:
-    """One sentence of at most two lines, whose first word names the thing or says what the module does."""
+    """Each module has one sentence of at most two lines as a title, which begins with its subject or a verb."""
     texts = {module: TITLE.match(path.read_text("utf-8")) for module, path in MODULES.items()}
     assert [module for module, text in texts.items() if text is None] == []
     assert {module: faults for module, text in texts.items() if text and (faults := faults_of_title(text[1]))} == {}
 
 
 def test_a_bad_title_is_found() -> None:
-    """Each fault by its name."""
+    """Each fault of a title is found by name."""
     assert faults_of_title("What it does. And more") == [
         "several sentences",
         "no end",
@@ -61,7 +61,7 @@ def test_a_bad_title_is_found() -> None:
 
 
 def parts(tree: ast.Module) -> Iterator[int]:
-    """Lines of the parts of a module: top-level definitions, joined where one names the other."""
+    """Yield the lines of each part of a module: top-level definitions, joined if one names the other."""
     graph: networkx.Graph = networkx.Graph()
     lines: dict[str, int] = {}
     named: dict[str, set[str]] = {}
@@ -84,7 +84,7 @@ def parts(tree: ast.Module) -> Iterator[int]:
 
 
 def _words_of_hints(node: ast.AST) -> Iterator[str]:
-    """Words of type hints that are written as texts; docstrings and other texts join nothing."""
+    """Yield words of type hints that are written as text."""
     for one in ast.walk(node):
         for hint in (getattr(one, "annotation", None), getattr(one, "returns", None)):
             for text in ast.walk(hint) if isinstance(hint, ast.AST) else ():
@@ -93,7 +93,7 @@ def _words_of_hints(node: ast.AST) -> Iterator[str]:
 
 
 def test_parts_are_found() -> None:
-    """Two functions that do not name each other are two parts; a hint that is a text joins, a docstring does not."""
+    """Two functions that do not name each other are two parts; a hint in text joins them, a docstring does not."""
     body = "\n".join(f"    x{i} = {i}" for i in range(3))
     assert sorted(parts(ast.parse(f"A = 1\ndef f():\n{body}\ndef g():\n    return A\n"))) == [3, 4]
     assert sorted(parts(ast.parse(f'def f():\n    """Not g."""\ndef g():\n{body}\n'))) == [1, 4]
@@ -101,7 +101,7 @@ def test_parts_are_found() -> None:
 
 
 def test_a_module_hangs_together() -> None:
-    """Modules have one part of at least PART_LINES lines of code; exceptions say why, and there are at most ten."""
+    """Each module has one part of at least PART_LINES lines; exceptions have a reason, and there are at most ten."""
     assert len(NOT_ONE) <= 10
     found = set()
     for module, path in MODULES.items():

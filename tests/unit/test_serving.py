@@ -1,4 +1,4 @@
-"""`tilewright serving`: what LLMServingSim reads of a profile is what `map` says of the same step."""
+"""`tilewright serving`: profiles give LLMServingSim the times of `map` for the same step."""
 
 from functools import cache
 from pathlib import Path
@@ -36,19 +36,19 @@ Step = list[tuple[int, int]]
 
 
 def core() -> dict[str, Any]:
-    """The core with the clock of TPU v1 (Jouppi et al., ISCA 2017)."""
+    """Return the core with the clock of TPU v1 (Jouppi et al., ISCA 2017)."""
     described: dict[str, Any] = yaml.safe_load(Path(HARDWARE).read_text())
     return described | {"clock_frequency": "700 MHz"}
 
 
 def step_of(fields: dict[str, Any]) -> dict[str, Any]:
-    """A workload of the model; its requests play no part."""
+    """Return a workload of the model; its requests have no effect."""
     return {"language_model": fields, "phase": "decode", "context": 1}
 
 
 @cache
 def profile(form: str, kind: str, tokens: int, requests: int, context: int) -> ServingProfile:
-    """A profile of a tiny model."""
+    """Return a profile of a tiny model."""
     fields = {"llama": TINY, "mixtral": MIXTURE, "qwen3": HEAD_NORMS}[kind]
     return tilewright.serving(  # type: ignore[no-any-return]
         step_of(fields),
@@ -66,7 +66,7 @@ def profile(form: str, kind: str, tokens: int, requests: int, context: int) -> S
 
 
 def mapped_ns(fields: dict[str, Any], step: Step, **more: Any) -> float:
-    """The time that `map` says for one step."""
+    """Return the time of `map` for one step."""
     requests = [{"count": 1, "tokens": tokens, "context": cached} for tokens, cached in step]
     merged = [one | {"count": requests.count(one)} for place, one in enumerate(requests) if one not in requests[:place]]
     workload = {"language_model": fields, "requests": merged, "key_block": KEY_BLOCK, **more}
@@ -75,20 +75,23 @@ def mapped_ns(fields: dict[str, Any], step: Step, **more: Any) -> float:
 
 
 def rounding(layers: int) -> float:
-    """What a step differs by at most: half a nanosecond for each of 16 layers of a block and the three others, and one
-    for the embedding, which takes no time here."""
+    """Return the largest rounding error of a step in ns.
+
+    Each of the 16 layers of a block, and each of three other layers, is wrong by at most 0.5 ns. The embedding, which
+    takes no time here, is wrong by at most 1 ns.
+    """
     return 0.5 * (16 * layers + 3) + 1
 
 
 @pytest.mark.parametrize("step", [[(32, 0)], [(1, 63)] * 3, [(1, 127)], [(32, 0), (1, 63)]])
 def test_release_1_0_reads_what_map_says(step: Step) -> None:
-    """A prompt, answers, and both in one step: all numbers that it looks up are there."""
+    """Release 1.0 reads the time of `map` for a prompt, for answers, and for both in one step."""
     found = Predictions(profile(PREDICTIONS, "llama", 33, 3, 128).files, "npu", "tiny/llama")
     assert found.step_ns(step, 3) == pytest.approx(mapped_ns(TINY, step), abs=rounding(3))
 
 
 def test_release_1_0_finds_every_step_within_the_limits() -> None:
-    """Prompts of any length beside answers of any context: no key is missing."""
+    """Release 1.0 finds each key for prompts of any length beside answers of any context."""
     found = Predictions(profile(PREDICTIONS, "llama", 33, 3, 128).files, "npu", "tiny/llama")
     for tokens in range(1, 33):
         for cached in range(1, 128, 7):
@@ -96,7 +99,11 @@ def test_release_1_0_finds_every_step_within_the_limits() -> None:
 
 
 def test_release_1_0_reads_experts() -> None:
-    """Three tokens of two experts each, on 3, 2, 1 and 0: one without any is left out, since there it costs a token."""
+    """Release 1.0 reads the time of `map` for three tokens with two experts each.
+
+    Four experts get 3, 2, 1 and 0 tokens. The last expert is not passed to the reader, which would count one token for
+    it.
+    """
     found = Predictions(profile(PREDICTIONS, "mixtral", 3, 3, 64).files, "npu", "tiny/llama")
     step = [(1, 63)] * 3
     assert found.step_ns(step, 3, (3, 2, 1)) == pytest.approx(
@@ -106,7 +113,7 @@ def test_release_1_0_reads_experts() -> None:
 
 @pytest.mark.parametrize("step", [[(5, 0)], [(1, 5)], [(1, 9)]])
 def test_release_0_2_reads_what_map_says(step: Step) -> None:
-    """Of one request; its head sees all tokens, ours the last of each request."""
+    """Release 0.2 reads the time of `map` for one request whose head sees all tokens."""
     found = Flat(profile(FLAT, "llama", 5, 1, 10).files, "npu", "tiny/llama")
     expected = mapped_ns(TINY, step, logits="all")
     assert found.step_ns(step, 3) == pytest.approx(expected, abs=rounding(3))
@@ -115,14 +122,14 @@ def test_release_0_2_reads_what_map_says(step: Step) -> None:
 @pytest.mark.parametrize("step", [[(4, 0)], [(2, 16)], [(1, 16)] * 2, [(2, 16), (1, 16), (1, 16)]])
 @pytest.mark.parametrize("kind", ["llama", "qwen3"])
 def test_release_1_1_reads_what_map_says(kind: str, step: Step) -> None:
-    """At points of the grid, where it interpolates nothing."""
+    """Release 1.1 reads the time of `map` at points of the grid, where it interpolates nothing."""
     found = Bundle(profile(BUNDLE, kind, 4, 2, 16).files, "npu", "tiny/llama", "int8")
     fields = TINY if kind == "llama" else HEAD_NORMS
     assert found.step_ns(step, 3) == pytest.approx(mapped_ns(fields, step), abs=rounding(3))
 
 
 def test_release_1_1_reads_experts() -> None:
-    """Four tokens of two experts each, evenly on all four, and one token on its two."""
+    """Release 1.1 reads the time of `map` for four tokens on all four experts, and for one token on two."""
     found = Bundle(profile(BUNDLE, "mixtral", 4, 2, 16).files, "npu", "tiny/llama", "int8")
     for step, experts in (([(4, 0)], 4), ([(1, 16)], 2)):
         expected = mapped_ns(MIXTURE, step, experts="balanced")
@@ -130,7 +137,7 @@ def test_release_1_1_reads_experts() -> None:
 
 
 def test_release_1_1_has_what_it_reads_beside_the_tables() -> None:
-    """The limits that it warns of, and that nothing was fitted; also what our numbers were made with."""
+    """A profile for release 1.1 states its limits, that nothing is fitted, and the settings behind its numbers."""
     files = profile(BUNDLE, "llama", 4, 2, 16).files
     about = yaml.safe_load(files["perf/npu/tiny/llama/int8/meta.yaml"])
     assert about["engine_effective"] == {"max_num_batched_tokens": 4, "max_num_seqs": 2}
@@ -139,7 +146,7 @@ def test_release_1_1_has_what_it_reads_beside_the_tables() -> None:
 
 
 def test_points_are_those_that_a_release_looks_up() -> None:
-    """Every number of tokens before 1.1, multiples of 64 keys; doubling axes with both ends from 1.1 on."""
+    """Points of release 1.0 have every number of tokens and multiples of 64 keys; in release 1.1, values double."""
     points = points_of(PREDICTIONS, ProfileLimits(40, 2, 100), None)
     assert points.rows == tuple(range(1, 41))
     assert points.prompts == ((32, 0), (64, 0))
@@ -152,7 +159,7 @@ def test_points_are_those_that_a_release_looks_up() -> None:
 
 
 def test_a_core_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Cycles are no nanoseconds."""
+    """A core without a clock is refused, because its cycles have no time."""
     unclocked = tmp_path / "core.yaml"
     unclocked.write_text(yaml.safe_dump({key: one for key, one in core().items() if key != "clock_frequency"}))
     workload = "config/workload/llama_3.1_8b_decode.yaml"
@@ -186,13 +193,13 @@ def test_a_core_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str], t
     ],
 )
 def test_what_the_simulator_would_get_wrong_is_refused(fields: dict[str, Any], more: dict[str, Any], told: str) -> None:
-    """Models that it has no layers for, and names that it reads as something else."""
+    """Models with unknown layers, and ambiguous names, are refused."""
     with pytest.raises(InputError, match=told):
         tilewright.serving(step_of(fields), core(), MAPPING, options=OPTIONS, **more)
 
 
 def test_work_that_a_core_does_not_run_is_named() -> None:
-    """As by `map`: norms and softmax cost nothing on a core that runs products alone."""
+    """Notes name the work that a core does not run, such as softmax."""
     described = core()
     del described["operator_types"]
     found = tilewright.serving(
@@ -204,7 +211,7 @@ def test_work_that_a_core_does_not_run_is_named() -> None:
 
 
 def test_files_are_written_where_the_simulator_looks(tmp_path: Path) -> None:
-    """Below the folder of its profiler."""
+    """Files are written into the folder of the simulator's profiler."""
     tilewright.serving(
         step_of(TINY),
         core(),
@@ -225,7 +232,7 @@ def test_files_are_written_where_the_simulator_looks(tmp_path: Path) -> None:
 
 
 def test_every_layer_has_an_operator() -> None:
-    """One that nobody thought of is our bug, not time that is lost."""
+    """A layer without an operator raises a ValueError."""
     with pytest.raises(ValueError, match="belongs to no operator"):
         operator_of("layers/feedforward/new_part")
 
@@ -234,5 +241,5 @@ def test_every_layer_has_an_operator() -> None:
     ("weights", "cache", "name"), [(8, 8, "int8"), (16, 16, "bf16"), (4, 8, "int4-kvint8"), (6, 6, "6bit")]
 )
 def test_the_variant_is_named_by_bits(weights: int, cache: int, name: str) -> None:
-    """Of weights, and of the cache where that is another."""
+    """A variant is named by the bits of weights, and of the cache if these differ."""
     assert variant_of(Precision(weights=weights, cache=cache)) == name

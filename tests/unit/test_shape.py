@@ -1,6 +1,6 @@
 """The shape of the code: one meaning a name, columns named in one place, sizes, and cycles of types.
 
-Each check has a list or a number of what is left, which may only shrink: whoever mends one takes it from there.
+Each check has a list or a number of remaining exceptions, which may only shrink.
 """
 
 import ast
@@ -16,11 +16,11 @@ from tests.unit.test_import_direction import MODULES, PACKAGE, imports, tree_of
 
 SOURCES = {module: path.read_text("utf-8") for module, path in MODULES.items()}
 NAMES_OF_OTHERS = "main_stage/"
-"""Classes there have the names that scripts for zigzag-dse and Stream use."""
+"""Folder of classes with the names that scripts for zigzag-dse and Stream use."""
 SEVERAL_MEANINGS = {
     "Workload": "the stage that maps a network has the name that ZigZag gives it",
 }
-"""Public class name that stands in several modules -> why; at most ten."""
+"""Maps each class name that several modules define to the reason; at most ten names are allowed."""
 ALSO_NAMED_IN = {
     "search/loma_kernel.py": "a field of a record that kernels share",
     "peers/defines/accesses_kernel.py": "a field of a record that kernels share",
@@ -29,13 +29,13 @@ ALSO_NAMED_IN = {
     "designs/evaluate.py": "a number of a memory",
     "designs/families.py": "a number of a memory",
 }
-"""Module, or room, beside `base/measures.py` in which the name of a measure stands as a text -> what it means there."""
+"""Maps a module or folder to another meaning that the name of a measure has in its texts."""
 PRODUCTS_OF_ENERGY_AND_LATENCY = {
     "designs/certify.py": 2,
     "results/checks.py": 2,
     "results/multi/checks.py": 1,
 }
-"""Module -> products of an energy and a latency in it: those check what `energy_delay_product` made."""
+"""Maps a module to the number of its products of an energy and a latency; they check `energy_delay_product`."""
 LARGE_CLASSES = {
     "cli/auditing/several_cores.py SeveralCoresRun",
     "cli/config.py _Reader",
@@ -62,15 +62,15 @@ MANY_PARAMETERS = {
     "workload/onnx/lowering.py nest",
     "workload/onnx/operators/normalization.py _normalise",
 }
-"""Functions of more than 8 parameters, but for verbs and kernels."""
+"""Functions of more than 8 parameters, except verbs and kernels."""
 UNTYPED_TABLES = 144
-"""Parameters and results of functions that are a `dict[str, Any]`."""
+"""Number of parameters and results of functions with the type `dict[str, Any]`."""
 ROOT_ENTRIES = 22
-"""Files and folders at the top of the package."""
+"""Number of files and folders at the top of the package."""
 
 
 def definitions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """Classes and functions, also those inside others."""
+    """Yield classes and functions, including inner ones."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node
@@ -80,7 +80,7 @@ def definitions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.ClassDef]:
 
 @cache
 def defined() -> tuple[tuple[str, ast.FunctionDef | ast.ClassDef, bool], ...]:
-    """(file, definition, whether it stands at the top of its module) of all modules."""
+    """Return (file, definition, whether it is at the top of its module) of all modules."""
     return tuple(
         (file, node, node in tree.body)
         for file, path in MODULES.items()
@@ -90,7 +90,7 @@ def defined() -> tuple[tuple[str, ast.FunctionDef | ast.ClassDef, bool], ...]:
 
 
 def test_a_public_class_name_means_one_thing() -> None:
-    """Once in the package, but for names of others."""
+    """A public class name is defined once in the package, except names of other tools and listed ones."""
     count = Counter(
         node.name
         for file, node, is_top in defined()
@@ -102,7 +102,7 @@ def test_a_public_class_name_means_one_thing() -> None:
 
 
 def test_measures_are_named_in_one_place() -> None:
-    """As texts: all others import the name, or ask an attribute of a typed record."""
+    """Names of measures are texts in one module; other modules import the name."""
     quoted = [f"{quote}{name}{quote}" for name in MEASURES for quote in "'\""]
     found = {file for file, source in SOURCES.items() if any(text in source for text in quoted)}
     rooms = {next((one for one in ALSO_NAMED_IN if file.startswith(one)), file) for file in found}
@@ -111,9 +111,7 @@ def test_measures_are_named_in_one_place() -> None:
 
 
 def quantity_of(node: ast.expr) -> str:
-    """Last name of an operand: `energy_pj` of `run.energy_pj`, `run["energy_pj"]`, `run[ENERGY_PJ]`, `energy_pj[0]` and
-    `energy_pj()`.
-    """
+    """Return the last name of an operand, for example `energy_pj` of `run.energy_pj` or `run["energy_pj"]`."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
@@ -125,7 +123,7 @@ def quantity_of(node: ast.expr) -> str:
 
 
 def factors_of(node: ast.expr) -> Iterator[ast.expr]:
-    """Factors of a product, those of products inside it included."""
+    """Yield the factors of a product, including those of inner products."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             yield from factors_of(left)
@@ -135,7 +133,7 @@ def factors_of(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def products_of_energy_and_latency(tree: ast.AST) -> int:
-    """Number of multiplications of an energy by a latency, in either order."""
+    """Return the number of multiplications of an energy by a latency, in either order."""
     products = 0
     for node in ast.walk(tree):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
@@ -150,13 +148,13 @@ def products_of_energy_and_latency(tree: ast.AST) -> int:
 
 
 def test_energy_is_multiplied_by_latency_in_few_places() -> None:
-    """Products seen by the names of their factors; columns of arrays without such names are not seen."""
+    """Products of an energy and a latency are only in the listed modules, as seen by the names of the factors."""
     found = {file: products_of_energy_and_latency(tree_of(path)) for file, path in MODULES.items()}
     assert {file: count for file, count in found.items() if count} == PRODUCTS_OF_ENERGY_AND_LATENCY
 
 
 def test_products_of_energy_and_latency_are_seen() -> None:
-    """In each way they are written, and nothing else is taken for one."""
+    """Each form of a product of energy and latency is found, and no other expression."""
     for product in (
         "e.energy_pj * e.latency_cycles",
         'r["latency_cycles"] * r["energy_pj"]',
@@ -169,12 +167,15 @@ def test_products_of_energy_and_latency_are_seen() -> None:
 
 
 def parameters_of(node: ast.FunctionDef) -> list[ast.arg]:
-    """Parameters of a function."""
+    """Return the parameters of a function."""
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
 
 
 def test_definitions_are_as_long_as_a_reader_can_hold() -> None:
-    """Classes of at most 190 lines of code, functions of at most 60, at most 8 parameters outside verbs and kernels."""
+    """Classes have at most 190 lines of code, and functions 60; a function has at most 8 parameters.
+
+    Verbs and kernels may have more parameters.
+    """
     classes, functions, many = set(), set(), set()
     for file, node, _ in defined():
         name = f"{file} {node.name}"
@@ -188,7 +189,7 @@ def test_definitions_are_as_long_as_a_reader_can_hold() -> None:
 
 
 def test_tables_in_signatures_have_types() -> None:
-    """A `dict[str, Any]` says nothing of what it holds."""
+    """The number of `dict[str, Any]` in signatures equals the listed number."""
     found = 0
     for _, node, _ in defined():
         if isinstance(node, ast.FunctionDef):
@@ -198,12 +199,12 @@ def test_tables_in_signatures_have_types() -> None:
 
 
 def test_types_need_no_cycles_of_modules() -> None:
-    """Imports for types included."""
+    """Modules have no import cycles, even for types."""
     graph = networkx.DiGraph(pair for pair in imports() if pair[0] != pair[1])
     cycles = [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
     assert not cycles, cycles
 
 
 def test_the_top_of_the_package_is_short() -> None:
-    """Rooms and few modules."""
+    """The top of the package has only the listed number of files and folders."""
     assert len([path for path in PACKAGE.iterdir() if path.name != "__pycache__"]) == ROOT_ENTRIES <= 23

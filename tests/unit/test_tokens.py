@@ -1,4 +1,4 @@
-"""`tilewright tokens`: curves are sums of layers that are searched once, and equal what `map` says at every point."""
+"""`tilewright tokens`: curves are sums of layers that are searched once, and equal `map` at each point."""
 
 import copy
 import json
@@ -57,7 +57,7 @@ EXACT: dict[str, Any] = {"temporal_mapping_search_engine": "exact"}
 
 
 def step_of(fields: dict[str, Any]) -> dict[str, Any]:
-    """A workload of the model; its requests play no part."""
+    """Return a workload of the model; its requests have no effect."""
     return {"language_model": fields, "phase": "decode", "context": 1}
 
 
@@ -68,16 +68,16 @@ FIGURES = LayerFigures(
     Control(),
     with_limits=False,
 )
-"""Of all models here: what a layer costs does not depend on the others."""
+"""Costs of layers for all models, since they do not depend on the model."""
 
 
 def curves_of(fields: dict[str, Any], figures: LayerFigures | None = None) -> TokenCurves:
-    """With blocks of 8 keys and chunks of 8 tokens."""
+    """Return curves with blocks of 8 keys and chunks of 8 tokens."""
     return TokenCurves(describe_language_model(document_of(step_of(fields)), "tiny"), figures or FIGURES, 8, 8)
 
 
 def mapped(fields: dict[str, Any], **requests: Any) -> dict[str, Any]:
-    """The summary of `map` for one step with the same blocks."""
+    """Return the summary of `map` for one step with the same blocks."""
     workload = {"language_model": fields, "key_block": 8, **requests}
     found = tilewright.map(workload=workload, hardware=HARDWARE, mapping=MAPPING, options=OPTIONS)
     summary: dict[str, Any] = found.summary
@@ -86,7 +86,7 @@ def mapped(fields: dict[str, Any], **requests: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_token_costs_what_map_says(name: str) -> None:
-    """At contexts of whole blocks and others, within a window and behind it."""
+    """A token costs the same as in `map`, for contexts of whole blocks and others, within a window and beyond it."""
     curves = curves_of(MODELS[name])
     for batch, context in ((1, 5), (3, 40)):
         found = curves.next_token(batch, context)
@@ -98,7 +98,7 @@ def test_a_token_costs_what_map_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_prompt_is_the_sum_of_its_chunks(name: str) -> None:
-    """Chunks that were not looked at included: the polynomial is exact there, in every figure."""
+    """Every figure of a prompt is the sum over its chunks, even over chunks whose figures come from the polynomial."""
     curves = curves_of(MODELS[name])
     for tokens in (8, 75):
         whole, rest = divmod(tokens, 8)
@@ -109,7 +109,7 @@ def test_a_prompt_is_the_sum_of_its_chunks(name: str) -> None:
 
 
 def test_a_chunk_costs_what_map_says() -> None:
-    """Behind three others."""
+    """A chunk behind three others costs the same as in `map`."""
     curves = curves_of(MODELS["latent"])
     summary = mapped(MODELS["latent"], phase="prefill", tokens=8, context=24)
     assert curves._chunk(3)[LATENCY] == summary["latency_cycles"]
@@ -118,7 +118,8 @@ def test_a_chunk_costs_what_map_says() -> None:
 
 @pytest.mark.parametrize(("name", "context"), [("mixed", 8), ("mixed", 32), ("narrow", 0), ("narrow", 32)])
 def test_a_chunk_of_windows_costs_what_map_says(name: str, context: int) -> None:
-    """Before and behind the chunk from which on windows cut the same of each."""
+    """A chunk with windows costs the same as in `map`, before and beyond the context from which windows limit all
+    chunks."""
     found = curves_of(MODELS[name])._chunk(context // 8)
     summary = mapped(MODELS[name], phase="prefill", tokens=8, context=context)
     assert found[LATENCY] == summary["latency_cycles"]
@@ -127,7 +128,7 @@ def test_a_chunk_of_windows_costs_what_map_says(name: str, context: int) -> None
 
 
 def test_many_contexts_need_no_more_searches_than_few() -> None:
-    """Their layers are the same but for how often they repeat."""
+    """Many contexts need hardly more searches than one, because they repeat the same layers in other numbers."""
     curves = curves_of(MODELS["llama"], replace(FIGURES, _figures={}, _kinds={}))
     curves.search([64], [1], [64])
     few = curves.figures.searched
@@ -136,7 +137,7 @@ def test_many_contexts_need_no_more_searches_than_few() -> None:
 
 
 def test_the_table_says_what_fits_and_what_limits(tmp_path: Path) -> None:
-    """Weights and caches in the memory, the port of twice the width, and tokens a joule from energies."""
+    """The table says which weights and caches fit, which port limits, and how many tokens a joule gives."""
     found = tilewright.tokens(
         step_of(MODELS["llama"]),
         HARDWARE,
@@ -170,7 +171,7 @@ def test_the_table_says_what_fits_and_what_limits(tmp_path: Path) -> None:
 
 
 def test_twice_the_room_is_what_a_core_with_it_takes() -> None:
-    """Beside a hardware file with the number doubled; no layer takes longer with more."""
+    """Twice the size of a memory takes the cycles of a hardware file with this size, and never more than before."""
     described = describe_language_model(document_of(step_of(MODELS["llama"] | {"hidden_size": 64})), "tiny")
     core = yaml.safe_load(HARDWARE.read_text())
     core["memories"]["sram_2MB"]["size"] = 32768  # so that there is something to gain
@@ -193,9 +194,9 @@ def test_twice_the_room_is_what_a_core_with_it_takes() -> None:
 
 
 def test_the_note_says_how_far_the_mappings_are_from_the_best_at_most() -> None:
-    """No layer that the engine exact maps is better by more than its gap; the printed share is that of the worst.
+    """The note has the largest gap of a layer; mappings of the engine `exact` are better by at most this gap.
 
-    With spatial mappings that the file fixes: among others, exact finds better ones, which the note does not cover.
+    Both engines use the spatial mapping of the file. The note does not cover other spatial mappings.
     """
     curves = {}
     sides = {"D1": ["K, 8"], "D2": ["C, 8"]}
@@ -220,13 +221,13 @@ def test_the_note_says_how_far_the_mappings_are_from_the_best_at_most() -> None:
 
 
 def test_without_bounds_the_note_says_that_the_distance_is_not_known() -> None:
-    """The engine is named."""
+    """A run without bounds has a note that the gap of the named engine is unknown."""
     FIGURES.search([curves_of(MODELS["llama"]).decode_step(16, 2)])
     assert "found by loma; it was not computed how much better the best mappings are" in FIGURES.notes(0)[-1]
 
 
 def test_contexts_are_spread_over_whole_blocks() -> None:
-    """Both ends included."""
+    """Contexts are spread over whole blocks, with both ends."""
     found = spread(1024, 1 << 20, 64, 1024)
     assert (found[0], found[-1]) == (1024, 1 << 20)
     assert all(context % 1024 == 0 for context in found)
@@ -247,7 +248,7 @@ def test_contexts_are_spread_over_whole_blocks() -> None:
     ],
 )
 def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """By option, with what is allowed."""
+    """Wrong options are refused by name with the allowed values."""
     given = [
         "--hardware",
         str(HARDWARE),
@@ -261,7 +262,7 @@ def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.Cap
 
 
 def test_a_load_of_experts_holds_for_one_step_alone() -> None:
-    """Not for a curve."""
+    """A load of experts is refused for a curve, because it holds for one step only."""
     fields = TINY | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
     step = step_of(fields) | {"experts": [1, 1, 0, 0]}
     with pytest.raises(InputError, match="not for a curve"):
@@ -269,7 +270,7 @@ def test_a_load_of_experts_holds_for_one_step_alone() -> None:
 
 
 def test_requests_of_the_file_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are not used, and a workload needs them; a block of keys in the file is not used either."""
+    """Requests and a block of keys in the file are reported as unused."""
     (tmp_path / "model.json").write_text(json.dumps(MODELS["llama"]))
     file = tmp_path / "step.yaml"
     file.write_text("language_model: model.json\nphase: decode\ncontext: 9\nbatch: 7\n")

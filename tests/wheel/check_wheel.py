@@ -1,11 +1,11 @@
-"""Check of the wheel: built from lib/, installed in an empty environment, it maps and fuses files outside the checkout.
+"""Check of the wheel: built from lib/ and installed in an empty environment, it maps and fuses files elsewhere.
 
     python tests/wheel/check_wheel.py
 
-The environment has the packages that tilewright needs and nothing of the checkout; nothing comes from a network. The
-command that the wheel installs runs `map` and `fuse` in a folder with copies of shipped files. Latency and energy must
-be those of the checkout, no file of the installed package may change, and the second run of a verb must find the
-kernels that the first one compiled. Exits with 1, and says why, where one of these does not hold.
+The environment has only the packages that tilewright needs. It has nothing of the checkout and nothing from a network.
+The installed command runs `map` and `fuse` in a folder with copies of shipped files. Latency and energy must be those
+of the checkout. No file of the installed package may change. The second run of a verb must find the kernels that the
+first one compiled. If a condition does not hold, the check prints it and exits with 1.
 """
 
 import hashlib
@@ -23,15 +23,15 @@ COMMANDS = {
     "map": ("summary.json", "--hardware", "accelerator.yaml", "--mapping", "mapping.yaml"),
     "fuse": ("fusion.json", "--hardware", "quad_core.yaml", "--nb-plans", "16", "--fusion-time-budget-s", "3000"),
 }
-"""Verb -> file that tells what the verb found, then the options besides the network and the folder."""
+"""Verb -> file with the verb's result, then the options besides network and folder."""
 
 
 class WheelError(Exception):
-    """Something that does not hold of the wheel."""
+    """Raised if a condition on the wheel does not hold."""
 
 
 def run(command: list[str], folder: Path) -> None:
-    """Run a command in a folder, without the search path of this process. Raises WheelError with what it said."""
+    """Run a command in a folder, without this process's search path. Raises WheelError with its output if it fails."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -39,7 +39,7 @@ def run(command: list[str], folder: Path) -> None:
 
 
 def built_wheel(folder: Path) -> Path:
-    """The wheel of a copy of lib/: building writes beside the sources."""
+    """The wheel, built from a copy of lib/ because building writes beside the sources."""
     sources = shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("__pycache__"))
     options = ["--no-build-isolation", "--no-deps", "--no-index", "--quiet"]
     run([sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(folder), str(sources)], folder)
@@ -48,7 +48,7 @@ def built_wheel(folder: Path) -> Path:
 
 
 def environment_with(wheel: Path, folder: Path) -> tuple[Path, Path]:
-    """Command and folder of the package in a new environment that holds the wheel and finds what the wheel needs."""
+    """Command and folder of the package in a new environment that has the wheel and the packages it needs."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     options = ["--no-deps", "--no-index", "--no-compile", "--quiet"]
@@ -60,13 +60,13 @@ def environment_with(wheel: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """File of a folder -> digest of its content, bytecode apart."""
+    """File of a folder -> digest of its content; bytecode is left out."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc")
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def results_of(command: list[str], folder: Path) -> dict[str, tuple[float, float]]:
-    """Verb -> energy in pJ and latency in cycles that a command line finds for the files of a folder."""
+    """Verb -> (energy in pJ, latency in cycles) that the command finds for the files of a folder."""
     found = {}
     for verb, (told, *options) in COMMANDS.items():
         output = folder / f"{verb}-{len(command)}"
@@ -77,7 +77,7 @@ def results_of(command: list[str], folder: Path) -> dict[str, tuple[float, float
 
 
 def check(folder: Path) -> None:
-    """Build, install and run the wheel. Raises WheelError."""
+    """Build, install and run the wheel. Raises WheelError if a condition does not hold."""
     command, package = environment_with(built_wheel(folder), folder / "environment")
     own = folder / "own"
     shutil.copytree(ROOT / "config" / "hardware" / "multi", own)
@@ -99,7 +99,7 @@ def check(folder: Path) -> None:
 
 
 def main() -> int:
-    """Exit code: 0 where all holds."""
+    """Run the check. Returns the exit code: 0 if all conditions hold, else 1."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             check(Path(folder))

@@ -1,4 +1,4 @@
-"""A tiny project, built once, and copies of it to change; Snakemake runs in this process."""
+"""A tiny project, built once, and copies of it to change. Snakemake runs in this process."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).resolve().parent / "tiny"
 REPORT_OF_SNAKEMAKE = {"report.html", ".manifest/report.json"}
 ON_REQUEST = {"figures", "paper"}
-"""Steps of a run that the configurations here do not ask for."""
+"""Steps of a run that the configurations here do not request."""
 SINGLE_RULES = [
     f"{name}_single" for name, step in STEPS.items() if step.folder == f"{SINGLE}/{{run}}" and name not in ON_REQUEST
 ]
@@ -41,16 +41,16 @@ class Project:
     """A copy of the project's workflow with the tiny configuration."""
 
     programs = Path(sys.executable).parent
-    """Folder of the Python of its jobs."""
+    """Folder of the Python program that runs the jobs."""
     server: psutil.Process | None = None
-    """Process whose children run the programs of that folder."""
+    """Server process whose children run the programs of the folder `programs`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @classmethod
     def create(cls, root: Path, config: Path = TINY) -> "Project":
-        """A project that has not run yet. Its library is ours, so that compiled kernels are found."""
+        """A project that has not run yet. It uses the library of the checkout, so that compiled kernels are found."""
         root.mkdir(parents=True, exist_ok=True)
         for name in ("Snakefile", "environment.yml"):
             shutil.copy2(PROJECT / name, root)
@@ -60,23 +60,23 @@ class Project:
         return cls(root)
 
     def copy(self, root: Path) -> "Project":
-        """The same project with its results elsewhere."""
+        """A copy of the project with its own results."""
         shutil.copytree(self.root, root, symlinks=True)
         return Project(root)
 
     def own_library(self) -> Path:
-        """Replace the link to our library by a copy to edit; returns the package."""
+        """Replace the link to the checkout's library by a copy to edit; returns the package."""
         (self.root / "lib").unlink()
         ignored = shutil.ignore_patterns("__pycache__", ".*")
         shutil.copytree(PROJECT / "lib" / "tilewright", self.root / "lib" / "tilewright", ignore=ignored)
         return self.root / "lib" / "tilewright"
 
     def would_run(self) -> list[str]:
-        """Rules, with the name they are about, that a run would execute now; sorted."""
+        """The rules that a run would execute now, each with its subject; sorted."""
         return self._snakemake(dryrun=True)
 
     def run(self, *targets: str, cores: int = 2) -> None:
-        """Run it. Raises what Snakemake raises when a job fails."""
+        """Run the project. Raises Snakemake's error if a job fails."""
         self._snakemake(*targets, cores=cores)
 
     def _snakemake(self, *targets: str, dryrun: bool = False, cores: int = 2) -> list[str]:
@@ -109,8 +109,11 @@ class Project:
             sys.path[:] = paths  # to which the Snakefile adds the library of the project, here perhaps an edited copy
 
     def artifacts(self) -> dict[str, bytes]:
-        """Every result file with its bytes, manifests included, without the store, the note whose results these are,
-        orders, which are of this machine, and Snakemake's report, which has the time of the run in it."""
+        """Every result file with its bytes, manifests included.
+
+        The store and the note on the owner of the results are left out. So are the orders, which belong to this
+        machine, and Snakemake's report, which has the time of the run.
+        """
         results, others = self.root / "results", {".store", MARK}
         found = (path for path in sorted(results.rglob("*")) if path.is_file() and not others & set(path.parts))
         files = {path.relative_to(results).as_posix(): path for path in found if path.suffix != ".due"}
@@ -119,7 +122,7 @@ class Project:
 
 @contextmanager
 def jobs_run_by(python: Path) -> Iterator[None]:
-    """Snakemake in this process starts its jobs with this Python."""
+    """Lets Snakemake in this process start its jobs with the Python at `python`."""
     own, sys.executable = sys.executable, str(python)
     try:
         yield
@@ -129,8 +132,10 @@ def jobs_run_by(python: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Processes of projects begin with the library and the packages of others loaded, which is most of their time.
-    Their PNG files are not painted: tests of figures are in tests/unit."""
+    """Lets processes of projects begin with libraries already imported, which saves most of their time.
+
+    Their PNG files are not painted, because tests of figures are in tests/unit.
+    """
     folder = tmp_path_factory.mktemp("forked") / "python"
     with ForkedPython(folder, dict(os.environ), PROJECT / "lib", is_painted=False) as forked:
         Project.programs, Project.server = forked.programs, psutil.Process(forked.process.pid)
@@ -138,7 +143,7 @@ def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def job_name(job: Any) -> str:
-    """The rule of a Snakemake job and what it is about."""
+    """The rule of a Snakemake job, and its subject."""
     wildcards = job.wildcards_dict
     about = [str(wildcards[name]) for name in ("run", "hardware", "workload", "mapping", "core") if name in wildcards]
     return " ".join([job.rule.name, *about])
@@ -146,7 +151,7 @@ def job_name(job: Any) -> str:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The tiny project after its first run; never change it, take a `project`."""
+    """The tiny project after its first run. Never change it; use `project`."""
     project = Project.create(tmp_path_factory.mktemp("built") / "project")
     project.run()
     return project
@@ -160,7 +165,7 @@ def project(built: Project, tmp_path: Path) -> Project:
 
 @pytest.fixture(scope="session")
 def built_multi(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The tiny project of two cores after its first run; never change it, take a `multi`."""
+    """The tiny project of two cores after its first run. Never change it; use `multi`."""
     from tests.workflow.multi_projects import create_multi
 
     project = create_multi(tmp_path_factory.mktemp("multi") / "project")
@@ -170,13 +175,13 @@ def built_multi(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def multi(built_multi: Project, tmp_path: Path) -> Project:
-    """A copy of it to change."""
+    """A copy of the tiny project of two cores to change."""
     return built_multi.copy(tmp_path / "project")
 
 
 @pytest.fixture
 def edit() -> Callable[[Path, str, str], None]:
-    """Replaces text in a file, which has to be there."""
+    """Function that replaces a text in a file, which must contain it."""
 
     def replace(path: Path, old: str, new: str) -> None:
         text = path.read_text()

@@ -1,4 +1,4 @@
-"""`make run` in processes of its own, which tests kill."""
+"""`make run` in separate processes that tests can kill."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ LONGEST_WAIT_S = 900
 
 @contextmanager
 def running(project: Project) -> Iterator[subprocess.Popen[bytes]]:
-    """`make run` in processes of its own, killed at the end if they still run."""
+    """`make run` in separate processes, which are killed at the end if they still run."""
     path = os.pathsep.join((str(project.programs), str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(project.root / "lib")}
     with (project.root / "said.txt").open("wb") as said:
@@ -39,7 +39,7 @@ def running(project: Project) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """kill -9 of a process and of all that it started, the first ones first: nobody can tidy up."""
+    """Send signal 9 to a process and to all its descendants, parents first, so that none can tidy up."""
     members = _started_by(process)
     for member in members:
         with suppress(psutil.NoSuchProcess):
@@ -50,7 +50,7 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
 
 
 def _started_by(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """A process and all that it started, which includes the programs that run in children of the server."""
+    """A process and all that it started, also programs that run in children of the server."""
     found = []
     for root in (process.pid, *([] if Project.server is None else [Project.server.pid])):
         with suppress(psutil.NoSuchProcess):
@@ -59,14 +59,14 @@ def _started_by(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def _is_at_work(process: psutil.Process) -> bool:
-    """Whether a process has not ended; one that nobody has waited for yet has."""
+    """Whether a process has not ended; a zombie counts as ended."""
     with suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE
     return False
 
 
 def wait_for_verb(process: subprocess.Popen[bytes], verb: str) -> psutil.Process:
-    """The first process that runs a verb of tilewright, once it does."""
+    """Wait for the first process that runs a verb of tilewright, and return it."""
     deadline = time.monotonic() + LONGEST_WAIT_S
     while time.monotonic() < deadline:
         assert process.poll() is None, f"ended before {verb}"
@@ -82,7 +82,7 @@ def wait_for_verb(process: subprocess.Popen[bytes], verb: str) -> psutil.Process
 
 
 def _verbs(words: list[str]) -> list[str]:
-    """Words of a command line where the verb of tilewright stands; jobs have an order before their verb."""
+    """First and third word after `-m tilewright`: a command's verb is the first, and a job's verb is the third."""
     for place in range(len(words) - 1):
         if words[place : place + 2] == ["-m", "tilewright"]:
             return [*words[place + 2 : place + 3], *words[place + 4 : place + 5]]
@@ -90,7 +90,7 @@ def _verbs(words: list[str]) -> list[str]:
 
 
 def finish(project: Project) -> str:
-    """Run to the end; what was said."""
+    """Run the project to its end, and return the output."""
     with running(project) as process:
         process.wait(LONGEST_WAIT_S)
     said = (project.root / "said.txt").read_text()
@@ -99,7 +99,7 @@ def finish(project: Project) -> str:
 
 
 def check_whole(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every artifact that is there is whole."""
+    """Check that no artifact in the results is damaged."""
     if (project.root / "results").is_dir():
         monkeypatch.chdir(project.root)
         assert main(["store", "verify", "results"]) == 0

@@ -1,4 +1,4 @@
-"""`tilewright audit` of what the workflow made: inputs are found by its manifests."""
+"""`tilewright audit` of the workflow's results, whose inputs are found by manifests."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_runs_on_one_core(built: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of a configuration without naming any file, from the results alone; nothing is written."""
+    """All runs of a configuration are audited from the results alone, and nothing is written."""
     before = built.artifacts()
     monkeypatch.chdir(built.root / "results")
     found = tilewright.audit(built.root / "results", "100%")
@@ -28,7 +28,7 @@ def test_runs_on_one_core(built: Project, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_runs_on_several_cores(built_multi: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the run layer by layer beside each."""
+    """Runs on several cores are audited, together with the layer-by-layer run beside each."""
     monkeypatch.chdir(built_multi.root / "results")
     found = tilewright.audit(Path(), "100%")
     assert found["total"] == 20
@@ -37,7 +37,7 @@ def test_runs_on_several_cores(built_multi: Project, monkeypatch: pytest.MonkeyP
 
 
 def seal_again(results: Path, unit: str, name: str) -> None:
-    """Have the manifest of a unit say what a file is now."""
+    """Update a unit's manifest to a file's present content."""
     file = manifest_file(results, unit)
     content = json.loads(file.read_bytes())
     content["payload"]["files"][name] = files_digest(results / name)
@@ -47,8 +47,10 @@ def seal_again(results: Path, unit: str, name: str) -> None:
 
 
 def test_changes_under_new_seals(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number that was changed with its seals and manifests is found; so is a description, with which nothing is
-    compared."""
+    """A changed number with updated seals and manifests is found.
+
+    A run whose description has changed is not compared, and the reason is given.
+    """
     results = project.root / "results"
     monkeypatch.chdir(project.root)
     wide, narrow = "single/two_layers-wide", "hardware/narrow/accelerator.json"

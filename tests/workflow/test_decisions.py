@@ -27,17 +27,17 @@ FOR_PAPER = (
 
 
 def configure(project: Project, *lines: str) -> None:
-    """A configuration of the space, with more keys at the top."""
+    """Write a configuration of the space, with more keys at the top."""
     (project.root / "config" / "config.yaml").write_text("\n".join(("spaces: [lanes]", *lines)) + "\n")
 
 
 def rules(project: Project) -> list[str]:
-    """Names of the rules that would run."""
+    """The names of the rules that would run."""
     return [job.split()[0] for job in project.would_run()]
 
 
 def test_a_decision_follows_its_designs(explored: Project, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """Decisions have the bytes of the command; another objective is one job, another constraint two."""
+    """The decision has the bytes of the command. Another objective reruns one job; another constraint reruns two."""
     configure(explored, "decide: energy")
     explored.run()
     folder = explored.root / FOLDER
@@ -61,7 +61,7 @@ def test_a_decision_follows_its_designs(explored: Project, monkeypatch: pytest.M
 
 
 def test_paper_reaches_spaces_fronts_and_decisions(explored: Project) -> None:  # noqa: F811
-    """The shards stay; without the key, nothing for a paper is left."""
+    """`paper` adds files to spaces, fronts and decisions without new shards; without the key, they are removed."""
     configure(explored, "fronts: [lanes]", "decide: EDP")
     explored.run()
     folder, front = explored.root / FOLDER, explored.root / "results" / "front" / "lanes"
@@ -84,7 +84,7 @@ def test_paper_reaches_spaces_fronts_and_decisions(explored: Project) -> None:  
 
 
 def test_a_decision_is_of_all_designs(explored: Project) -> None:  # noqa: F811
-    """Decisions from before a failed shard are said to be that; files for a paper are of the present designs."""
+    """A decision from before a failed shard is reported as such; files for a paper have only present designs."""
     configure(explored, "decide: energy", "paper: column")
     done = run_script(explored)
     assert done.returncode == 0, done.stderr
@@ -113,7 +113,7 @@ def test_a_decision_is_of_all_designs(explored: Project) -> None:  # noqa: F811
 
 
 def test_wrong_keys_are_told(explored: Project, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """Objectives and widths that are unknown are told at once; a key without an effect is a notice."""
+    """Unknown objectives and widths are all reported at once; a key without effect is a notice."""
     monkeypatch.chdir(explored.root)
 
     def read(*lines: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The workflow in a folder that `snakedeploy` made of a local repository."""
+"""The workflow in a folder that `snakedeploy` made from a local repository."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ SNAKEDEPLOY = shutil.which("snakedeploy")
 
 
 def snakemake(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Snakemake in a folder that knows nothing of this project."""
+    """Run Snakemake in a folder outside of this project."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [sys.executable, "-m", "snakemake", *options]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -22,7 +22,9 @@ def snakemake(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.skipif(SNAKEDEPLOY is None, reason="no snakedeploy on PATH (pip install snakedeploy)")
 def test_a_deployed_workflow_runs(tmp_path: Path) -> None:
-    """With configuration and profiles of ours to edit: the examples are planned, and a small configuration is run."""
+    """A deployed workflow, with configuration and profiles to edit, plans the examples and runs a small
+    configuration.
+    """
     clone, deployed = tmp_path / "tilewright", tmp_path / "deployed"
     subprocess.run(["git", "clone", "--quiet", str(PROJECT), str(clone)], check=True, capture_output=True)
     deploy = [str(SNAKEDEPLOY), "deploy-workflow", str(clone), str(deployed), "--branch", "main"]

@@ -1,4 +1,4 @@
-"""Design spaces in the workflow: a job for each shard, and what runs again."""
+"""Design spaces in the workflow: the job of each shard, and the jobs that run again."""
 
 from pathlib import Path
 
@@ -31,14 +31,14 @@ def explored(tmp_path: Path) -> Project:
 
 
 def write(project: Project, lanes: str = "2, 4", most: int = 100000) -> None:
-    """The space with these numbers of lanes."""
+    """Write the space with these numbers of lanes."""
     folder = project.root / "config" / "space"
     folder.mkdir(exist_ok=True)
     (folder / "lanes.yaml").write_text(SPACE.format(lanes=lanes, most=most))
 
 
 def test_shards_are_jobs_and_only_what_changed_runs_again(explored: Project) -> None:
-    """A design more is a shard more, a constraint on results is an answer more, a comment nothing."""
+    """Another design reruns one shard, a constraint on results reruns the answer, and a comment reruns nothing."""
     explored.run()
     folder = explored.root / "results" / "space" / "lanes"
     shards = {path.name: path.read_bytes() for path in (folder / "shards").iterdir()}
@@ -61,7 +61,7 @@ def test_shards_are_jobs_and_only_what_changed_runs_again(explored: Project) -> 
 
 
 def test_the_workflow_makes_what_the_command_makes(explored: Project, tmp_path: Path) -> None:
-    """The same bytes, whatever the size of shards."""
+    """The workflow's files have the bytes of the command, for any size of shards."""
     import tilewright
 
     explored.run()
@@ -84,7 +84,7 @@ shard_designs: 2
 
 @pytest.mark.slow
 def test_spaces_of_several_cores_have_jobs_too(tmp_path: Path) -> None:
-    """What is edited in a core file makes shards again; a comment in it does not."""
+    """Edits of a core file rerun the shards of a space of several cores; a comment does not."""
     project = create_multi(tmp_path / "project")
     (project.root / "config" / "config.yaml").write_text("spaces: [systems]\n")
     base = project.root / "config" / "hardware" / "duo.yaml"
@@ -116,7 +116,9 @@ shard_designs: 1
 
 @pytest.mark.slow
 def test_fusion_is_searched_in_jobs(tmp_path: Path) -> None:
-    """A job for each block; the same bytes as by hand with another size of shards and two processes."""
+    """Each block of a fusion search is a job, and the bytes are those of the command with other shards and two
+    processes.
+    """
     import tilewright
 
     project = create_multi(tmp_path / "project")
@@ -140,7 +142,10 @@ def test_fusion_is_searched_in_jobs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_complete_fronts_are_made_by_the_workflow_too(explored: Project, tmp_path: Path) -> None:
-    """A job for the costs and one for the fronts; the same bytes as by hand, and nothing twice."""
+    """A complete front has one job for costs and one for the front; its files have the bytes of `tilewright front`.
+
+    A change that affects only the front runs only the second job again.
+    """
     import tilewright
 
     (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\n")

@@ -1,4 +1,4 @@
-"""Design spaces of which a shard fails or is killed: the answer is of what there is, and says so."""
+"""Design spaces with a failed or killed shard: the answer covers the finished designs and says so."""
 
 import shutil
 from pathlib import Path
@@ -18,8 +18,10 @@ MISSING = "Not evaluated yet: 2 designs. This answer covers only the evaluated d
 
 
 def failing(project: Project, log: str) -> Path:
-    """Make the job with this log fail, which cannot write it. Returns the folder that is in the way; it is not empty,
-    because Snakemake removes empty ones before a job."""
+    """Make the job with this log fail, because a folder is in the place of the log; returns the folder.
+
+    The folder is not empty, because Snakemake removes empty ones before a job.
+    """
     blocking = project.root / "logs" / log
     blocking.unlink()
     blocking.mkdir()
@@ -28,8 +30,11 @@ def failing(project: Project, log: str) -> Path:
 
 
 def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F811
-    """The answer is of the designs that are evaluated, as the space says now; page, tables and terminal say that others
-    are missing, and a result of before the change stands in none. Then all are there."""
+    """If a shard fails, the answer covers the evaluated designs of the present space.
+
+    Page, tables and terminal say that others are missing, and no result from before the change is shown. After a
+    further run, all designs are there.
+    """
     assert run_script(explored).returncode == 0
     folder = explored.root / FOLDER
     before = pandas.read_csv(folder / "space.csv")
@@ -55,8 +60,10 @@ def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F
 
 
 def test_a_complete_front_is_of_all_designs(explored: Project) -> None:  # noqa: F811
-    """The page is named after a run, and is in the report, which is made again with it; where its costs fail, that of
-    before stays and is said to be that."""
+    """The terminal names the page of a complete front after a run, and the report includes it.
+
+    If the costs of the front fail, the page from before stays and is reported as such.
+    """
     page = "complete front: results/front/lanes/front.html"
     (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\n")
     done = run_script(explored)
@@ -78,7 +85,7 @@ def test_a_complete_front_is_of_all_designs(explored: Project) -> None:  # noqa:
 
 
 def test_two_configurations_have_answers_of_their_own(explored: Project) -> None:  # noqa: F811
-    """Of spaces of one name, too."""
+    """Two configurations have their own answers, even for spaces with equal names."""
     (explored.root / "other").mkdir()
     space = (explored.root / "config" / "space" / "lanes.yaml").read_text()
     other = space.replace("../", "../config/").replace("[30, 50]", "[70]")
@@ -95,7 +102,7 @@ def test_two_configurations_have_answers_of_their_own(explored: Project) -> None
 
 
 def test_a_killed_run_goes_on(explored: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """Killed in a shard and in the answer, it ends with the bytes of a run that nobody disturbed."""
+    """A run that is killed twice during `explore` and then finished has the bytes of an undisturbed run."""
     undisturbed = explored.copy(tmp_path / "undisturbed")
     undisturbed.run()
     (explored.root / "profiles").symlink_to("workflow/profiles")

@@ -1,4 +1,4 @@
-"""A small share of the fault benchmarks: histories that end as a fresh clone, and flipped bits."""
+"""A small part of the fault benchmarks: histories of edits must end like a fresh clone; flipped bits are noticed."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ from tests.workflow.conftest import Project
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
-    """Of a tiny project that was run once."""
+    """Histories of a tiny project that has run once."""
     folder = tmp_path_factory.mktemp("histories")
     with ForkedPython(folder / "forked", Clone(PROJECT).environment()) as forked:
         yield Histories(folder / "clones", forked, has_foreign=False)
@@ -38,7 +38,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
     [(1, (edit_module_unseen, make_run, checkout_older)), (2, (flip_bit, cut_file, set_clock_back, delete_snakemake))],
 )
 def test_a_history_ends_as_a_fresh_clone(histories: Histories, seed: int, steps: tuple[Step, ...]) -> None:
-    """`benchmarks/faults.py histories` draws hundreds."""
+    """A history of edits ends like a fresh clone; `benchmarks/faults.py histories` draws hundreds."""
     outcome = histories.run(seed, steps)
     assert outcome.steps == tuple(step.__name__ for step in steps)
     assert not outcome.refusal
@@ -47,7 +47,7 @@ def test_a_history_ends_as_a_fresh_clone(histories: Histories, seed: int, steps:
 
 @pytest.mark.slow
 def test_flipped_bits_are_noticed(project: Project, tmp_path: Path) -> None:
-    """`benchmarks/faults.py flips` flips 2,000, also in compiled code."""
+    """Flipped bits are noticed; `benchmarks/faults.py flips` flips 2,000, also in compiled code."""
     caches = tmp_path / "caches"
     for file in sorted((PROJECT / ".cache" / "kernels").glob("*/*.o"))[:2]:
         copy = caches / file.relative_to(PROJECT / ".cache")

@@ -1,4 +1,4 @@
-"""Verbs on folders of runs that the pipeline made need no further option, wherever the results lie."""
+"""Verbs on the pipeline's folders of runs need no further option, wherever the results lie."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def assert_folder_is_enough(run: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a run, for every verb that takes it; nothing is left unchecked."""
+    """Check that each verb that takes a run needs only its folder, and that nothing is left unchecked."""
     for verb in ("explain", "advise", "check", "report"):
         capsys.readouterr()
         options = ["--no-search"] if verb == "advise" else ["-o", "report"] if verb == "report" else []
@@ -25,7 +25,7 @@ def assert_folder_is_enough(run: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def moved(project: Project, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results alone, elsewhere, with the working folder above them."""
+    """Copy the results elsewhere, and make the folder above them the working folder."""
     shutil.copytree(project.root / "results", place / "results")
     monkeypatch.chdir(place)
 
@@ -33,7 +33,7 @@ def moved(project: Project, place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_runs_on_one_core(
     built: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Their descriptions lie in the results."""
+    """Runs on one core have their descriptions in the results."""
     moved(built, tmp_path, monkeypatch)
     assert_folder_is_enough("results/single/two_layers-narrow", capsys)
 
@@ -41,7 +41,7 @@ def test_runs_on_one_core(
 def test_runs_on_several_cores(
     built_multi: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And what they are compared with."""
+    """The results of a run on several cores are enough to explain, check and report the run and its companion."""
     moved(built_multi, tmp_path, monkeypatch)
     for run in (RUN, COMPANION):
         assert_folder_is_enough(f"results/multi/{run}", capsys)
@@ -53,7 +53,7 @@ def test_runs_on_several_cores(
 def test_plans_and_split_layers(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The mapping file of a plan and the network with its layers split lie in the folder of the run."""
+    """The folder of a run has the mapping file of its plan, and the network with split layers."""
     project = create_multi(tmp_path / "project")
     (project.root / "config/mapping/multi").mkdir()
     (project.root / "config/mapping/multi/open.yaml").write_text("- name: default\n")

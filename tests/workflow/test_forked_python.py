@@ -1,4 +1,4 @@
-"""Programs of a server that has imported the library: they run the code that a new process would run."""
+"""Programs of a server that has imported the library run the same code as new processes."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ KEPT, ANEW = "True", "False"
 
 
 def write_library(folder: Path, value: int) -> Path:
-    """A library of one module with a value."""
+    """Write a library of one module with a value."""
     (folder / "tilewright").mkdir(parents=True)
     (folder / "tilewright" / "__init__.py").touch()
     (folder / "tilewright" / "value.py").write_text(f"VALUE = {value}\n")
@@ -37,14 +37,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def forked(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedPython]:
-    """The server."""
+    """The running server."""
     folder = tmp_path_factory.mktemp("server")
     with ForkedPython(folder / "python", {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, library) as forked:
         yield forked
 
 
 def said(forked: ForkedPython, folder: Path, path: str) -> list[str]:
-    """Whether the program kept the imported modules, and the value that it read."""
+    """["kept" or "anew", value]: whether a program kept the imported modules, and the value that it read."""
     folder.mkdir(exist_ok=True)
     (folder / "probe.py").write_text(PROBE)
     command = [str(forked.programs / "python"), "-m", "probe"]
@@ -54,14 +54,14 @@ def said(forked: ForkedPython, folder: Path, path: str) -> list[str]:
 
 
 def test_the_same_files_are_not_imported_again(forked: ForkedPython, library: Path, tmp_path: Path) -> None:
-    """Libraries are recognised by their own path, and through a link to their folder."""
+    """A library is kept if it is asked for again, by its path or by a link to its folder."""
     (tmp_path / "link").symlink_to(library)
     assert said(forked, tmp_path / "a", str(library)) == [KEPT, "1"]
     assert said(forked, tmp_path / "a", str(tmp_path / "link")) == [KEPT, "1"]
 
 
 def test_other_libraries_are_imported_anew(forked: ForkedPython, library: Path, tmp_path: Path) -> None:
-    """A copy, a copy that was edited, a package in the working folder, and a path that can have plug-ins."""
+    """A copy, an edited copy, a package in the working folder, and a path that may have plug-ins are imported anew."""
     copy = Path(shutil.copytree(library, tmp_path / "copy"))
     assert said(forked, tmp_path / "a", str(copy)) == [ANEW, "1"]
     (copy / "tilewright" / "value.py").write_text("VALUE = 2\n")
@@ -72,7 +72,7 @@ def test_other_libraries_are_imported_anew(forked: ForkedPython, library: Path, 
 
 
 def test_a_file_that_changed_is_read_again(forked: ForkedPython, library: Path, tmp_path: Path) -> None:
-    """Any change of a file or of the set of files; after it is taken back, too."""
+    """Any change of a file or of the set of files makes programs import anew, until it is undone."""
     file = library / "tilewright" / "value.py"
     known = file.stat()
     file.write_text("VALUE = 4\n")

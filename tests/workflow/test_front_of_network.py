@@ -18,7 +18,7 @@ runs:
 
 
 def test_keys_of_a_configuration_choose_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chosen runs have the totals of their point, tables have the ends and the knee, and audit finds all equal."""
+    """Chosen runs have the totals of their point, tables have the ends and the knee, and audit finds no difference."""
     project = Project.create(tmp_path / "project")
     (project.root / "config/config.yaml").write_text(CONFIG)
     project.run()

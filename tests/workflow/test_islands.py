@@ -1,4 +1,4 @@
-"""`islands` of a run: each round of each island is a job, and the jobs make the search of one process."""
+"""`islands` of a run: each round of each island is a job, and all jobs together equal the search of one process."""
 
 import signal
 from collections.abc import Callable
@@ -20,15 +20,18 @@ FILES = ("fusion.json", "fusion.csv", "fusion.html", "mapping.yaml")
 
 
 def with_islands(root: Path, edit: Callable[[Path, str, str], None]) -> Project:
-    """The tiny project of two cores, whose plan is searched by two islands, before its first run."""
+    """The tiny project of two cores, whose plan two islands search, before its first run."""
     project = searching(root, edit)
     edit(root / "config/config.yaml", "nb_plans: 14", f"nb_plans: 70\n{ISLANDS}")
     return project
 
 
 def test_a_killed_island_comes_back(tmp_path: Path, edit: Callable[[Path, str, str], None]) -> None:
-    """Islands come back without the opening, which is kept. One job at a time, and one process without
-    parts, make the same bytes; a lost state is made again, alone and with the same bytes."""
+    """After a kill, only the islands run again: the finished opening of the search is kept.
+
+    The results have the same bytes from one job at a time, and from one `fuse` process without jobs. If the file of one
+    island is lost, only this file is made again, with the same bytes.
+    """
     killed = with_islands(tmp_path / "killed", edit)
     (killed.root / "profiles").symlink_to("workflow/profiles")
     opening = killed.root / PLAN / "islands/opening.json"

@@ -1,4 +1,4 @@
-"""`make run` and who else wants the same results, and Ctrl-C: with a workflow that would go on for half a minute."""
+"""`make run` with locked results and with Ctrl-C, for a workflow that would run for half a minute."""
 
 import json
 import os
@@ -19,17 +19,17 @@ trap "" INT TERM
 echo started
 sleep 30 & sleep 30
 """
-"""In place of snakemake: does not end when it is asked."""
+"""Replacement of snakemake that does not end when it is asked to."""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A project that has not run."""
+    """A project that has not run yet."""
     return Project.create(tmp_path / "a", TINY)
 
 
 def run(project: Project) -> subprocess.Popen[str]:
-    """`make run` in a group of processes of its own, as a terminal starts it."""
+    """`make run` in its own process group, as a terminal starts it."""
     programs = project.root.parent / "programs"
     programs.mkdir(exist_ok=True)
     (programs / "snakemake").write_text(DEAF)
@@ -44,12 +44,15 @@ def run(project: Project) -> subprocess.Popen[str]:
 
 
 def _heed_ctrl_c() -> None:
-    """Also where the tests run in the background of a shell, which has its jobs ignore it."""
+    """Make the process react to Ctrl-C, also if a shell started the tests in its background with Ctrl-C ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_two_checkouts_with_one_folder_of_results(project: Project) -> None:
-    """The second is refused, with who is at work; Ctrl-C ends the first soon with one line, and the lock is free."""
+    """A second run with the same results is refused and names the first.
+
+    Ctrl-C ends the first run soon, with one line, and frees the lock.
+    """
     first = run(project)
     assert first.stdout is not None
     assert first.stdout.readline() == "started\n"
@@ -73,7 +76,7 @@ def test_two_checkouts_with_one_folder_of_results(project: Project) -> None:
 
 
 def test_the_lock_of_a_killed_run_is_taken_over(project: Project) -> None:
-    """By the next one on the same machine, without a question."""
+    """The next run on the same machine takes over the lock of a killed run without asking."""
     first = run(project)
     assert first.stdout is not None
     assert first.stdout.readline() == "started\n"

@@ -1,4 +1,4 @@
-"""The workflow as a module of another one, in a folder that has nothing of this project."""
+"""The workflow as a module of another workflow, in a folder without this project."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ tilewright:
 
 
 def test_another_workflow_uses_ours(tmp_path: Path) -> None:
-    """Its rules make our artifacts, and go on with them."""
+    """Another workflow uses the rules of this one and continues with its artifacts."""
     (tmp_path / "Snakefile").write_text(IMPORTING.format(snakefile=str(PROJECT / "workflow" / "Snakefile")))
     (tmp_path / "mine.yaml").write_text(CONFIG.format(tiny=TINY))
     command = [sys.executable, "-m", "snakemake", "--configfile", "mine.yaml", "--cores", "2", "--quiet", "all"]
@@ -43,7 +43,7 @@ def test_another_workflow_uses_ours(tmp_path: Path) -> None:
 
 
 def test_both_places_of_the_snakefile_are_one_workflow() -> None:
-    """The one in the root only names the other one."""
+    """The Snakefile in the root only includes workflow/Snakefile."""
     statements = [
         line for line in (PROJECT / "Snakefile").read_text().splitlines() if line and not line.startswith("#")
     ]

@@ -1,5 +1,7 @@
-"""kill -9 of jobs and of Snakemake itself, at given steps and at random moments: started again, the run ends with the
-same bytes as one that nobody disturbed."""
+"""Jobs, or all of Snakemake, are killed with signal 9, at given steps and at random moments.
+
+The restarted run ends with the bytes of an undisturbed one.
+"""
 
 import os
 import random
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 JOB, EVERYTHING = "job", "everything"
 STEPS = [("cost", EVERYTHING), ("schedule", JOB), ("report", EVERYTHING)]
-"""Verb at whose first process something is killed, one after the other; and what: that process, or the whole run."""
+"""(verb, what is killed when its first process runs): this job or the whole run."""
 RANDOM_KILLS, SEED = 1, 5
 
 
@@ -34,7 +36,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def assert_same(project: Project, built_multi: Project) -> None:
-    """The same results, byte for byte, and nothing else."""
+    """Check that both projects have the same artifacts with the same bytes."""
     made, expected = project.artifacts(), built_multi.artifacts()
     assert sorted(made) == sorted(expected)
     assert [name for name in made if made[name] != expected[name]] == []
@@ -43,7 +45,7 @@ def assert_same(project: Project, built_multi: Project) -> None:
 def test_kill_in_one_step_after_the_other(
     project: Project, built_multi: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job is killed, or everything, as soon as a step begins; the last run goes through."""
+    """A job, or the whole run, is killed when a step begins, one step after the other; the last run completes."""
     for verb, what in STEPS:
         with running(project) as process:
             job = wait_for_verb(process, verb)
@@ -59,7 +61,7 @@ def test_kill_in_one_step_after_the_other(
 
 
 def test_kill_at_random_moments(project: Project, built_multi: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is killed at random moments of the run."""
+    """The whole run is killed at random moments, and the last run completes."""
     moments = random.Random(SEED)
     for _ in range(RANDOM_KILLS):
         with running(project) as process:
@@ -71,7 +73,7 @@ def test_kill_at_random_moments(project: Project, built_multi: Project, monkeypa
 
 
 def test_two_runs_in_one_folder(project: Project) -> None:
-    """A second run beside a running one says so and changes nothing."""
+    """A second run beside a running one is refused and changes nothing."""
     if shutil.which("flock") is None:
         pytest.skip("no flock on this system: Snakemake's own lock is all there is")
     with running(project) as process:
@@ -90,7 +92,9 @@ def test_two_runs_in_one_folder(project: Project) -> None:
 def test_a_bad_mapping_is_told_at_once_and_keeps_results(
     built_multi: Project, tmp_path: Path, edit: Callable[[Path, str, str], None]
 ) -> None:
-    """Unknown core, a core that cannot run it, and a wrong tile: all problems with their lines, nothing lost."""
+    """An unknown core, a core that cannot run the layer, and a wrong tile are reported with lines, and results are
+    kept.
+    """
     project = built_multi.copy(tmp_path / "copy")
     (project.root / "profiles").symlink_to("workflow/profiles")
     before = project.artifacts()

@@ -1,4 +1,4 @@
-"""The multi-core flow: what reruns after which change, and what does not."""
+"""Jobs of the multi-core flow that rerun after a change, and jobs that do not."""
 
 import csv
 import json
@@ -57,18 +57,20 @@ EDITS: dict[str, tuple[str, str, str, list[str]]] = {
     "comments on the mapping": ("mapping/duo.yaml", '["OY, all"]', "['OY, all'] # words", []),
     "comments on the runs": ("config.yaml", "flow: multi", "flow: multi # words", []),
 }
-"""What is edited -> file, old text, new text, the jobs that follow."""
+"""Kind of edit -> file, old text, new text, the jobs that follow."""
 CODE_EDITS = {
     "cost/__init__.py": [*COSTS, *LATER],
     "multicore/scheduling/result.py": LATER,
     "results/multi/page.py": [f"report_multi {RUN}"],
     "results/multi/baselines_figure.py": [f"figures_multi {RUN}"],
 }
-"""File of the library -> the jobs that follow from its change; of cost tables only what comes after is left out."""
+"""File of the library -> jobs that follow from its change."""
 
 
 def test_the_first_run_makes_everything(built_multi: Project) -> None:
-    """Tables, allocation, schedule, checks, figures and a row in the summary; a second run does nothing."""
+    """The first run makes tables, allocation, schedule, checks, figures and a row in the summary; a second run makes
+    nothing.
+    """
     results = built_multi.root / "results"
     made = {path.relative_to(results).as_posix() for path in results.rglob("*") if path.is_file()}
     for run in (RUN, COMPANION):
@@ -90,7 +92,7 @@ def test_the_first_run_makes_everything(built_multi: Project) -> None:
 
 @pytest.mark.parametrize("what", EDITS)
 def test_an_edit_reruns_what_depends_on_it(what: str, multi: Project, edit: Edit) -> None:
-    """Exactly the jobs that follow from an edit, by rule, run and core."""
+    """Exactly the jobs that follow from an edit run again, by rule, run and core."""
     file, old, new, expected = EDITS[what]
     edit(multi.root / "config" / file, old, new)
     assert multi.would_run() == sorted(expected)
@@ -98,7 +100,7 @@ def test_an_edit_reruns_what_depends_on_it(what: str, multi: Project, edit: Edit
 
 @pytest.mark.parametrize("file", CODE_EDITS)
 def test_edited_code_reruns_the_rules_that_run_it(file: str, multi: Project) -> None:
-    """A change of the code of a step reruns that step and what depends on it."""
+    """A change of a step's code reruns this step and all that depends on it."""
     package = multi.own_library()
     assert multi.would_run() == []
     with (package / file).open("a") as stream:
@@ -109,7 +111,7 @@ def test_edited_code_reruns_the_rules_that_run_it(file: str, multi: Project) -> 
 
 
 def test_an_added_run_leaves_the_others(multi: Project, edit: Edit) -> None:
-    """A run of one core beside those of several runs alone, with what compares runs; the network is read already."""
+    """A new single-core run makes only its own jobs and the comparisons of runs; its network is already parsed."""
     new = "runs:\n  alone: {workload: net, hardware: config/hardware/cores/left.yaml, mapping: duo}\n"
     edit(multi.root / "config" / "config.yaml", "runs:\n", new)
     jobs = [f"{rule} alone" for rule in SINGLE_RULES]
@@ -118,7 +120,9 @@ def test_an_added_run_leaves_the_others(multi: Project, edit: Edit) -> None:
 
 
 def test_damaged_artifacts_are_found_and_made_again(multi: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that was cut off and a graph with another byte; removed, they and what depends on them are made again."""
+    """A truncated table and a graph with a changed byte are found; when removed, they and all that depends on them are
+    made again.
+    """
     folder = multi.root / "results" / "multi" / RUN
     graph, table = folder / "cn_graph.npz", folder / "cost" / "left.jsonl"
     table.write_bytes(table.read_bytes()[:-40])
@@ -136,7 +140,7 @@ def test_damaged_artifacts_are_found_and_made_again(multi: Project, monkeypatch:
 
 
 def test_split_layers(multi: Project, edit: Edit) -> None:
-    """The network is split where weights exceed the memory of a core; the companion shares what was split."""
+    """The network is split if weights exceed a core's memory, and the companion run uses the same split network."""
     edit(multi.root / "config" / "hardware" / "cores" / "left.yaml", "size: 4 KiB", "size: 200 B")
     edit(multi.root / "config" / "config.yaml", "hardware: duo", "hardware: duo\n    split_layers: true")
     jobs = multi.would_run()
@@ -150,7 +154,7 @@ def test_split_layers(multi: Project, edit: Edit) -> None:
 
 @pytest.mark.slow
 def test_a_stage_of_ones_own_takes_part(multi: Project, edit: Edit) -> None:
-    """It makes the allocations of its run, which runs again when its file changes."""
+    """A user's stage makes the allocations of its run, which runs again when the stage's file changes."""
     stages = multi.root / "config" / "stages"
     stages.mkdir()
     shutil.copy2(PROJECT / "config" / "stages" / "round_robin.py", stages)
@@ -169,8 +173,10 @@ def test_a_stage_of_ones_own_takes_part(multi: Project, edit: Edit) -> None:
 def test_incremental_runs_equal_fresh_ones(
     multi: Project, tmp_path: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After edits of a core and of a link, on two cores: the bytes of a run from nothing, on one, with another hash
-    seed. Figures are made of these bytes alone."""
+    """An incremental run on two cores, after edits of a core and of a link, has the bytes of a new run.
+
+    The new run uses one core and another hash seed. Figures depend on these bytes only, so they are not compared.
+    """
     edit(multi.root / "config" / "hardware" / "cores" / "left.yaml", "r_cost: 50", "r_cost: 5")
     edit(multi.root / "config" / "hardware" / "duo.yaml", "bandwidth: 32", "bandwidth: 16")
     checks = [f"results/multi/{run}/checks.json" for run in (RUN, COMPANION)]

@@ -1,4 +1,4 @@
-"""A network of more than convolutions on a core that runs nothing else, and on the same core once it does."""
+"""A network with operators besides convolutions, on a core that runs convolutions only, and on an extended core."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ CHECKS = "results/single/whole/checks.json"
 
 
 def write_network(path: Path) -> None:
-    """Conv -> Relu -> GlobalAveragePool -> Softmax."""
+    """Write a network of Conv -> Relu -> GlobalAveragePool -> Softmax."""
     info = helper.make_tensor_value_info
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
@@ -38,7 +38,7 @@ def write_network(path: Path) -> None:
 
 
 def test_a_core_runs_what_it_says(project: Project, edit: Callable[[Path, str, str], None]) -> None:
-    """Strict stops the run with the reason while operators are left out; the edited core costs all of them."""
+    """`strict` stops the run with a reason while operators are left out; the edited core costs all of them."""
     write_network(project.root / "config" / "workload" / "small.onnx")
     config = project.root / "config" / "config.yaml"
     config.write_text(config.read_text() + RUN)

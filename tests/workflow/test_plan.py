@@ -1,4 +1,4 @@
-"""`fusion: search`: the plan of a run is searched by count, and the run follows it."""
+"""`fusion: search`: the plan of a run is searched up to a count of plans, and the run follows it."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ PLAN = f"results/multi/{RUN}/plan"
 
 
 def searching(root: Path, edit: Callable[[Path, str, str], None]) -> Project:
-    """The tiny project of two cores, with nothing fixed, before its first run."""
+    """The tiny project of two cores, without fixed choices, before its first run."""
     project = create_multi(root)
     (root / "config/mapping/multi").mkdir()
     (root / "config/mapping/multi/open.yaml").write_text("- name: default\n")
@@ -28,12 +28,12 @@ def searching(root: Path, edit: Callable[[Path, str, str], None]) -> Project:
 
 @pytest.fixture
 def project(tmp_path: Path, edit: Callable[[Path, str, str], None]) -> Project:
-    """It, before its first run."""
+    """The project with a search for plans, before its first run."""
     return searching(tmp_path / "project", edit)
 
 
 def payload(file: Path) -> dict[str, Any]:
-    """What an artifact says."""
+    """The payload of an artifact."""
     found: dict[str, Any] = json.loads(file.read_text())["payload"]
     return found
 
@@ -41,8 +41,11 @@ def payload(file: Path) -> dict[str, Any]:
 def test_a_run_follows_the_plan_that_was_searched(
     project: Project, tmp_path: Path, edit: Callable[[Path, str, str], None]
 ) -> None:
-    """Its figures are those of the plan; what it is compared with has the same settings; nothing runs twice; whatever
-    the number of cores, and after kill -9, the same bytes; another core, another plan."""
+    """A run has the figures of its searched plan, and its comparisons use the same settings.
+
+    Nothing runs twice. Any number of cores, and a restart after kill -9, give the same bytes. A changed core gives
+    another plan.
+    """
     project.run(f"results/multi/{RUN}/checks.json")
     results = project.root / "results/multi"
     plan, summary = payload(project.root / PLAN / "fusion.json"), payload(results / RUN / "summary.json")

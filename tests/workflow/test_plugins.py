@@ -1,4 +1,4 @@
-"""A package of others, installed and run: what it brings is read, costed, scheduled, tabulated, and part of digests."""
+"""An installed plug-in package: its extensions take part in reading, costs, schedules, tables and digests."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ CONFIG = ROOT / "config"
 
 
 def wheel_of(project: Path, folder: Path) -> Path:
-    """The wheel of a project of one module, as build tools make it; none of them is a dependency of tilewright."""
+    """The wheel of a project with one module, written by hand, because tilewright depends on no build tool."""
     about = tomllib.loads((project / "pyproject.toml").read_text())
     name, version = about["project"]["name"].replace("-", "_"), about["project"]["version"]
     (module,) = about["tool"]["setuptools"]["py-modules"]
@@ -52,7 +52,7 @@ def wheel_of(project: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which pip installs the example; nothing comes from a network."""
+    """The folder in which pip installs the example, without a network."""
     return install(EXAMPLE, tmp_path_factory)
 
 
@@ -67,7 +67,7 @@ def install(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def site(installed: Path, tmp_path: Path) -> Path:
-    """A copy of that folder, to change what is installed there."""
+    """A copy of the folder with the installed example, to change."""
     return shutil.copytree(installed, tmp_path / "site")
 
 
@@ -77,8 +77,7 @@ def entry_points(site: Path) -> Path:
 
 
 def python(words: list[str], site: Path | None, folder: Path, code: int = 0, program: Path | None = None) -> str:
-    """Output of Python, or of another program with its arguments, with the packages of a folder beside those of this
-    environment."""
+    """Output of Python, or of another program, with the packages of a folder beside those of this environment."""
     paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [str(program or sys.executable), *words]
@@ -88,7 +87,7 @@ def python(words: list[str], site: Path | None, folder: Path, code: int = 0, pro
 
 
 def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of a verb, whose process begins with the packages of others loaded, but for those of the folder."""
+    """Output of a verb in a process that starts with packages already imported, but none of those in the folder."""
     return python(["-m", "tilewright", *words], site, folder, code, Project.programs / "python")
 
 
@@ -99,7 +98,7 @@ def digest(site: Path | None, step: str = "map") -> str:
 
 
 def network(path: Path, operator: str = "Doubled") -> Path:
-    """A convolution, and an operator that only a plug-in knows. The file does not store the shape of its result."""
+    """A network of a convolution and an operator that only a plug-in knows; the file lacks the shape of its result."""
     shape = [1, 16, 8, 8]
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], kernel_shape=[1, 1], name="conv"),
@@ -116,7 +115,7 @@ def network(path: Path, operator: str = "Doubled") -> Path:
 
 
 def test_one_core(installed: Path, tmp_path: Path) -> None:
-    """The operator is a layer, both terms are in the energy, the attribute is read, the column is in the table."""
+    """The operator is a layer, both terms are in the energy, the attribute is read, and the table has the column."""
     file = yaml.safe_load((CONFIG / "hardware" / "zigzag" / "tpu_like_vector.yaml").read_text()) | {
         "clock_frequency": "1 GHz"
     }
@@ -151,7 +150,7 @@ def summary_of(folder: Path) -> dict[str, Any]:
 
 
 def map_words(folder: Path, *options: str, engine: str = "exact") -> list[str]:
-    """Words that map a network of two layers on a shipped core."""
+    """Command line that maps a network of two layers on a shipped core."""
     given = ["--hardware", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")]
     given += ["--mapping", str(CONFIG / "mapping" / "zigzag" / "tpu_like.yaml")]
     given += ["--workload", str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml"), "-o", str(folder)]
@@ -160,7 +159,9 @@ def map_words(folder: Path, *options: str, engine: str = "exact") -> list[str]:
 
 
 def test_cycles_of_a_command(installed: Path, tmp_path: Path) -> None:
-    """They are in the latency of each layer, in all that shows it, and in the bound of the exact search."""
+    """Cycles of a command are in the latency of each layer, in all outputs that show it, and in the exact search's
+    bound.
+    """
     tilewright(map_words(tmp_path / "without"), None, tmp_path)
     tilewright(map_words(tmp_path / "run"), installed, tmp_path)
     without, found = summary_of(tmp_path / "without"), summary_of(tmp_path / "run")
@@ -177,7 +178,7 @@ def test_cycles_of_a_command(installed: Path, tmp_path: Path) -> None:
 
 
 def test_an_objective_and_a_stage(installed: Path, tmp_path: Path) -> None:
-    """The objective is a choice of the option, has a stage, and is minimised; the stage has its name in pipelines."""
+    """The plug-in's objective is a choice of the option and is minimised; its stage has its name in pipelines."""
     values = {}
     for objective in ("latency", "energy", "EDP", "OwnED2P"):
         tilewright(map_words(tmp_path / objective, "--objective", objective), installed, tmp_path)
@@ -198,7 +199,7 @@ def test_an_objective_and_a_stage(installed: Path, tmp_path: Path) -> None:
 
 
 def test_several_cores(installed: Path, tmp_path: Path) -> None:
-    """Cores of the topology are linked with the first one alone; the term of schedules counts transfers."""
+    """The plug-in's topology links cores with the first one only, and its schedule term counts transfers."""
     cores = [str(CONFIG / "hardware" / "multi" / "cores" / f"{name}.yaml") for name in (*["k16_c16"] * 3, "offchip")]
     graph = {"type": "star", "bandwidth": 64, "offchip_core_id": 3}
     (tmp_path / "star.yaml").write_text(yaml.safe_dump({"name": "star", "cores": cores, "graph": graph}))
@@ -226,7 +227,7 @@ def test_several_cores(installed: Path, tmp_path: Path) -> None:
 
 
 def test_its_code_is_part_of_what_results_are_made_of(site: Path) -> None:
-    """Installed, changed, taken away: the code of steps that may run it is other code."""
+    """Installing, changing or removing a plug-in changes the code digest of steps that may run it."""
     found = [digest(None), digest(site)]
     module = site / "tilewright_example.py"
     module.write_text(module.read_text().replace("fixed_pj=1000.0", "fixed_pj=1001.0"))
@@ -237,7 +238,7 @@ def test_its_code_is_part_of_what_results_are_made_of(site: Path) -> None:
 
 
 def test_what_is_wrong_with_a_package_is_said(site: Path, tmp_path: Path) -> None:
-    """A kind that is none, with the nearest one; an entry that its module does not have: exit code 2, no traceback."""
+    """An unknown kind, and an entry that its module lacks, end with exit code 2 and no traceback."""
     points = entry_points(site)
     text = points.read_text()
     words = ["draw", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"), "-o", "x.svg"]
@@ -274,19 +275,19 @@ CLASHES = {
     "no such owner": (
         '"memory", "upkeep_mw"',
         '"memories", "upkeep_mw"',
-        "is of 'memories'; allowed: memory, array, core",
+        "belongs to 'memories'; allowed: memory, array, core",
     ),
     "another type": ("REFRESH = Attribute(", "REFRESH = str(", "cannot be loaded: TypeError"),
     "an end of the program": ("REFRESH =", "raise SystemExit(0)\nREFRESH =", "cannot be loaded: SystemExit: 0"),
     "a fault of its own": ("REFRESH =", "1 / 0\nREFRESH =", "cannot be loaded: ZeroDivisionError: division by zero"),
     "no code": ("REFRESH =", "REFRESH = = 1\nOTHER =", "cannot be loaded: SyntaxError"),
 }
-"""What is wrong with the module of a package -> text of the module, text in its place, part of the message."""
+"""Name of a fault in the package's module -> old text, new text, part of the message."""
 
 
 @pytest.mark.parametrize(("text", "other", "message"), CLASHES.values(), ids=CLASHES)
 def test_a_module_at_fault_is_refused(site: Path, tmp_path: Path, text: str, other: str, message: str) -> None:
-    """What it brings has a name that is taken, or is none of its kind: exit code 2, no traceback, no numbers."""
+    """A module with a name that is taken, or with an object of a wrong kind, ends with exit code 2 and no numbers."""
     module = site / "tilewright_example.py"
     assert text in module.read_text()
     module.write_text(module.read_text().replace(text, other))
@@ -304,12 +305,12 @@ NAMES = {
     "topology.star": ("topology.bus", "plug-in bus has the name bus, which is built in"),
     "column.cycles_a_layer": ("energy_term.memory", "plug-in memory has the name memory, which is built in"),
 }
-"""Entry point -> the one in its place, what is said."""
+"""Entry point -> its replacement and the message."""
 
 
 @pytest.mark.parametrize(("point", "other", "message"), [(key, *value) for key, value in NAMES.items()], ids=NAMES)
 def test_names_that_are_taken(site: Path, tmp_path: Path, point: str, other: str, message: str) -> None:
-    """No entry takes the place of one that is built in, and none is dropped without a word."""
+    """An entry with the name of a built-in one is refused, and does not replace it."""
     points = entry_points(site)
     points.write_text(points.read_text().replace(point, other))
     program = (
@@ -330,7 +331,7 @@ def test_names_that_are_taken(site: Path, tmp_path: Path, point: str, other: str
 
 
 def test_an_entry_with_the_name_of_another_package(site: Path, tmp_path: Path) -> None:
-    """An array with the name of one that this package enters is told, not dropped."""
+    """An array with the name of a built-in one is refused with a message."""
     points = entry_points(site)
     points.write_text(points.read_text() + "array.analog in-memory = tilewright_example:STAR\n")
     said = tilewright(["validate", str(CONFIG / "hardware" / "zigzag" / "aimc.yaml")], site, tmp_path, code=2)
@@ -340,7 +341,7 @@ def test_an_entry_with_the_name_of_another_package(site: Path, tmp_path: Path) -
 
 
 def test_a_column_of_a_name_that_is_taken(site: Path, tmp_path: Path) -> None:
-    """One that is built in, and one that a term makes: the row is refused, no cell is overwritten."""
+    """A column with the name of a built-in one, or of a term's column, is refused, and no cell is overwritten."""
     module = site / "tilewright_example.py"
     text = module.read_text()
     words = [
@@ -373,8 +374,11 @@ DOCUMENTED_WORDS += ["--mapping", str(ROOT / "docs/examples/mapping.yaml"), "--p
 
 
 def test_the_example_of_the_page(documented: Path, tmp_path: Path) -> None:
-    """`--version` lists it; each bit of the results that go to the DRAM takes 0.4 pJ; `map`, the table of layers, the
-    figure, the table of runs and the page of results have the term; the operator has a cost."""
+    """The example of docs/plug-ins.md works: each bit of results that goes to the DRAM takes 0.4 pJ.
+
+    `--version` lists the plug-in. The term is in the output of `map`, the table of layers, the figure, the table of
+    runs and the page of results. The operator has a cost.
+    """
     listed = tilewright(["--version"], documented, tmp_path).splitlines()
     assert listed[1:] == [
         "plug-in column.noc_hop_share: tilewright_noc:NOC_HOP_SHARE of tilewright-noc 1",
@@ -409,13 +413,15 @@ def test_the_example_of_the_page(documented: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def clock_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which pip installs the example of a number of the hardware file."""
+    """The folder in which pip installs the example with a number in the hardware file."""
     return install(ROOT / "docs" / "examples" / "clock_tree", tmp_path_factory)
 
 
 def test_the_number_of_the_page(clock_tree: Path, tmp_path: Path) -> None:
-    """A term that reads a key of the hardware file: the energy of all units in each cycle. `advise` and `compare`
-    change the number. Without the plug-in, verbs name the key and the plug-in."""
+    """A term that reads a key of the hardware file: the energy of all units in each cycle.
+
+    `advise` and `compare` change the number. Without the plug-in, verbs name the key and the missing plug-in.
+    """
     core = yaml.safe_load((ROOT / "docs/examples/accelerator.yaml").read_text())
     core["operational_array"]["clock_tree_energy"] = "50 fJ"
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(core, sort_keys=False))
@@ -435,7 +441,9 @@ def test_the_number_of_the_page(clock_tree: Path, tmp_path: Path) -> None:
 
 
 def test_other_code_of_a_plug_in_is_a_difference(documented: Path, tmp_path: Path) -> None:
-    """The summary names the plug-ins of a run; `compare` tells that one run was made with other code or without it."""
+    """`compare` reports plug-ins that one run lacks or that have other code; the summary names the plug-ins of
+    a run.
+    """
     other = shutil.copytree(documented, tmp_path / "other")
     module = other / "tilewright_noc.py"
     module.write_text(module.read_text().replace("HOPS = 4", "HOPS = 8"))
@@ -455,14 +463,16 @@ FAULTY_TERMS = {
     "no truth value": ("return True", "return __import__('numpy').ones(2)", 1, "This is a bug in a plug-in"),
     "too few arguments": ("def cost(self, layer, core, unrolling)", "def cost(self)", 2, "needs cost(layer, core,"),
 }
-"""Text of the module, text in its place, exit code, part of the message."""
+"""Name of a fault -> old text of the module, new text, exit code, part of the message."""
 
 
 @pytest.mark.parametrize(("text", "other", "code", "message"), FAULTY_TERMS.values(), ids=FAULTY_TERMS)
 def test_a_fault_in_a_plug_in_is_not_called_a_bug_of_tilewright(
     documented: Path, tmp_path: Path, text: str, other: str, code: int, message: str
 ) -> None:
-    """An error in its code is told with file and line; if the code is not in the traceback, the packages are named."""
+    """An error in a plug-in's code is reported with file and line, or with the names of packages, and not as
+    tilewright's bug.
+    """
     site = shutil.copytree(documented, tmp_path / "site")
     module = site / "tilewright_noc.py"
     assert text in module.read_text()
@@ -476,7 +486,7 @@ def test_a_fault_in_a_plug_in_is_not_called_a_bug_of_tilewright(
 
 
 def test_a_plug_in_that_cannot_be_loaded_is_listed_and_refused(documented: Path, tmp_path: Path) -> None:
-    """`--version` prints the version and the list, then the reason, with exit code 2."""
+    """`--version` prints the version, the list of plug-ins and the reason, and exits with 2."""
     site = shutil.copytree(documented, tmp_path / "site")
     module = site / "tilewright_noc.py"
     module.write_text(module.read_text().replace("NOC_HOP = NocHop()", "NOC_HOPS = NocHop()"))

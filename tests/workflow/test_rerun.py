@@ -1,4 +1,4 @@
-"""What reruns after which change, and what does not."""
+"""Jobs that rerun after a change, and jobs that do not."""
 
 import os
 import shutil
@@ -26,12 +26,12 @@ BOTH_RUNS = sorted([*for_run("two_layers-narrow"), *for_run("two_layers-wide"), 
 
 
 def test_rebuild_does_nothing(project: Project) -> None:
-    """A second run finds everything up to date."""
+    """A second run finds all results up to date."""
     assert project.would_run() == []
 
 
 def test_comment_reruns_nothing(project: Project, edit: Edit) -> None:
-    """A comment, blanks or quotes in what people write change no result and rerun nothing."""
+    """A comment, blanks or quotes in files that users write rerun nothing."""
     edit(project.root / "config" / "hardware" / "narrow.yaml", "name: narrow", '# words\nname:   "narrow" # more')
     edit(project.root / "config" / "workload" / "two_layers.yaml", "name: first", "name: 'first' # words")
     edit(project.root / "config" / "config.yaml", "lpf_limit: 4", "lpf_limit: 4 # words")
@@ -39,22 +39,24 @@ def test_comment_reruns_nothing(project: Project, edit: Edit) -> None:
 
 
 def test_edited_core_reruns_its_jobs_only(project: Project, edit: Edit) -> None:
-    """A real change of one core reruns the jobs of that core and what compares runs."""
+    """An edited core reruns its own jobs and the comparisons of runs."""
     edit(project.root / "config" / "hardware" / "narrow.yaml", "r_cost: 50", "r_cost: 51")
     of_core = ["parse_hardware narrow", "draw_hardware narrow"]
     assert project.would_run() == sorted([*for_run("two_layers-narrow"), *of_core, *ACROSS_RUNS])
 
 
 def test_edited_option_of_a_run(project: Project, edit: Edit) -> None:
-    """An option that changes reruns the mapping of the runs that have it."""
+    """A changed option reruns the mapping of the runs that have it."""
     edit(project.root / "config" / "config.yaml", "lpf_limit: 4", "lpf_limit: 3")
     assert project.would_run() == BOTH_RUNS
 
 
 @pytest.mark.slow
 def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit) -> None:
-    """Beside the tables, and for a paper in a folder of their own; when they are not asked for any more, another result
-    leaves none of the one before."""
+    """Requested figures are drawn beside the tables, and for a paper in their own folder.
+
+    If they are no longer requested, the next result removes the old ones.
+    """
     folder = project.root / "results" / "single" / "two_layers-wide" / "report"
     names = ("energy", "latency", "bottlenecks")
     drawn = {f"{name}.{end}" for name in names for end in ("svg", "png")} | {"loop_nests.pdf", "paper"}
@@ -87,7 +89,7 @@ def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit
 
 
 def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:
-    """A change of the cost model's code reruns mapping and what depends on it, and parses nothing again."""
+    """A change of the cost model's code reruns mapping and all that depends on it, but parses nothing again."""
     package = project.own_library()
     assert project.would_run() == []
     with (package / "cost" / "__init__.py").open("a") as stream:
@@ -96,7 +98,7 @@ def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:
 
 
 def test_edited_report_reruns_reports(project: Project) -> None:
-    """A change of the code of tables and figures maps nothing again."""
+    """A change of the code of tables and figures reruns reports, but maps nothing again."""
     package = project.own_library()
     with (package / "results" / "tables.py").open("a") as stream:
         stream.write("\n")
@@ -106,7 +108,7 @@ def test_edited_report_reruns_reports(project: Project) -> None:
 
 
 def test_added_run_leaves_the_others(project: Project, edit: Edit) -> None:
-    """A new run runs alone, with what compares runs."""
+    """A new run runs alone, with the comparisons of runs."""
     path = project.root / "config" / "config.yaml"
     new = "runs:\n  mine: {workload: two_layers, hardware: wide, mapping: free, objective: energy}\nsweeps:"
     edit(path, "sweeps:", new)
@@ -115,9 +117,10 @@ def test_added_run_leaves_the_others(project: Project, edit: Edit) -> None:
 
 @pytest.mark.slow
 def test_orders_of_a_backup_are_not_taken_for_those_that_were_done(project: Project, edit: Edit) -> None:
-    """Results from before an edit and its run come back, with their orders: the edit is made again.
+    """After results and orders from before an edit are restored from a backup, the jobs of the edit run again.
 
-    What Snakemake remembers is of the run; an order with the bytes of that would be passed over.
+    Snakemake's notes belong to the later run. Snakemake would therefore skip an order whose bytes equal those of
+    that run.
     """
     results, backup = project.root / "results", project.root / "backup"
     shutil.copytree(results, backup)
@@ -132,7 +135,10 @@ def test_orders_of_a_backup_are_not_taken_for_those_that_were_done(project: Proj
 
 
 def test_nobody_writes_orders_while_another_run_is_at_work(project: Project, edit: Edit) -> None:
-    """Its jobs would go by them; a dry run of an edited configuration is refused, too, with who is at work."""
+    """A dry run of an edited configuration is refused while another run is at work, and names that run.
+
+    It writes no orders, because the jobs of the other run would follow them.
+    """
     edit(project.root / "config" / "config.yaml", "lpf_limit: 4", "lpf_limit: 3")
     orders = {path: path.read_bytes() for path in (project.root / "results").rglob("*.due")}
     with subprocess.Popen(["sleep", "600"]) as other:
@@ -147,7 +153,7 @@ def test_nobody_writes_orders_while_another_run_is_at_work(project: Project, edi
 def test_a_run_that_leaves_something_behind_an_edit_says_so(
     project: Project, edit: Edit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last look of `make run` at its results."""
+    """`make run` looks at its results at the end, and reports results that an edit during the run made outdated."""
     monkeypatch.chdir(project.root)
     command = ["results", "config/config.yaml", "--report", "--complete"]
     assert main(command) == 0
@@ -157,7 +163,10 @@ def test_a_run_that_leaves_something_behind_an_edit_says_so(
 
 
 def test_what_is_due_is_made_behind_a_job_that_snakemake_forces(project: Project) -> None:
-    """As it does with jobs that were killed: their files may be finished, and those of jobs behind them not."""
+    """A due job is made after a job that Snakemake forces.
+
+    Snakemake does this with killed jobs, whose files may be finished while those of later jobs are not.
+    """
     (project.root / "results/.manifest/single/two_layers-narrow/check.json").unlink()
     command = [str(project.programs / "snakemake"), "-n", "--forcerun", "map_single"]
     environment = {**os.environ, "PYTHONPATH": str(project.root / "lib")}

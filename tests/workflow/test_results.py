@@ -1,4 +1,4 @@
-"""Results do not depend on how they were computed; damage and failure stay where they are."""
+"""Results do not depend on how they are computed; damage and failure affect only their own results."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ LAYERS = "results/single/two_layers-narrow/layers.jsonl"
 
 
 def map_narrow(project: Project, output: Path, *options: str, seed: str = "0") -> bytes:
-    """Bytes of what `tilewright map` writes in a process of its own."""
+    """Bytes that `tilewright map` writes in a separate process."""
     results = project.root / "results"
     command = [
         *(
@@ -42,7 +42,7 @@ def map_narrow(project: Project, output: Path, *options: str, seed: str = "0") -
 
 
 def test_threads_hash_seed_and_store_change_nothing(built: Project, tmp_path: Path) -> None:
-    """One thread or two, hash seed 0 or 1, with store, with a filled store or without: the same bytes."""
+    """One thread or two, hash seed 0 or 1, and a store that is new, filled or missing give the same bytes."""
     first = map_narrow(built, tmp_path / "a", "--jobs", "1", "--store", str(tmp_path / "store"))
     again = map_narrow(built, tmp_path / "b", "--jobs", "2", "--store", str(tmp_path / "store"), seed="1")
     without = map_narrow(built, tmp_path / "c", "--jobs", "2", "--no-store", seed="1")
@@ -51,7 +51,7 @@ def test_threads_hash_seed_and_store_change_nothing(built: Project, tmp_path: Pa
 
 
 def test_what_is_unusual_is_in_the_log_of_the_mapping(built: Project) -> None:
-    """With the line of the file that a person wrote, though the job reads its artifact."""
+    """A note on an unusual description is in the log of the mapping, with the line of the user's file."""
     said = (built.root / "logs" / "single" / "two_layers-narrow" / "map.log").read_text()
     told = "asks for 4 lanes, but the array of narrow has only 2 on this side: the excess lanes are left out"
     assert f"note: config/mapping/free.yaml:2 default.spatial_mapping.D1: {told}" in said
@@ -59,7 +59,7 @@ def test_what_is_unusual_is_in_the_log_of_the_mapping(built: Project) -> None:
 
 
 def test_cores_and_store_change_nothing(built: Project, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole pipeline on one core with another hash seed and without the store makes the same files."""
+    """The pipeline makes the same files if only one job runs at a time, with another hash seed and no store."""
     monkeypatch.setenv("PYTHONHASHSEED", "1")
     shutil.rmtree(project.root / "results")
     project.run(cores=1)
@@ -67,7 +67,9 @@ def test_cores_and_store_change_nothing(built: Project, project: Project, monkey
 
 
 def test_damaged_artifact_is_told_and_rebuilt(built: Project, project: Project) -> None:
-    """A file with another byte, of any kind, is named and made again, whatever its age; then all is as it was."""
+    """A file of any kind with a changed byte is named and made again, whatever its age, and all results are
+    restored.
+    """
     results = project.root / "results"
     for name in ("hardware/narrow/accelerator.json", "summary.csv", "single/two_layers-wide/report/layers.csv"):
         file = results / name
@@ -95,7 +97,7 @@ def test_one_failing_run_leaves_the_others(project: Project, edit: Callable[[Pat
 
 
 def test_wrong_configuration_stops_before_any_job(project: Project, edit: Callable[[Path, str, str], None]) -> None:
-    """Every problem of the configuration is told at once, with file, line and the nearest name."""
+    """All problems of the configuration are reported at once, with file, line and the nearest name."""
     path = project.root / "config" / "config.yaml"
     edit(path, "lpf_limit: 4", "lpf_limti: 4")
     edit(path, "[narrow, wide]", "[narow, wide]")
@@ -107,13 +109,13 @@ def test_wrong_configuration_stops_before_any_job(project: Project, edit: Callab
 
 
 def snakemake(project: Project, *options: str) -> subprocess.CompletedProcess[str]:
-    """Snakemake in a process of its own. The start-up of a real Python is tried in test_module.py."""
+    """Run Snakemake in a separate process. A real start of Python is tested in test_module.py."""
     command = [str(project.programs / "snakemake"), *options]
     return subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=False)
 
 
 def test_report_is_made_and_self_contained(project: Project) -> None:
-    """The HTML report holds the figures and loads nothing from elsewhere."""
+    """The HTML report has the figures and loads nothing from elsewhere."""
     done = snakemake(project, "--report", "results/report.html")
     assert done.returncode == 0, done.stderr
     text = (project.root / "results" / "report.html").read_text()
@@ -122,6 +124,6 @@ def test_report_is_made_and_self_contained(project: Project) -> None:
 
 
 def test_rules_pass_the_linter() -> None:
-    """Snakemake's linter finds nothing to complain about."""
+    """Snakemake's linter finds no fault."""
     done = snakemake(Project(PROJECT), "--lint")
     assert done.returncode == 0, done.stderr + done.stdout

@@ -1,4 +1,4 @@
-"""What `make run` says: workflow/run.sh."""
+"""The output of `make run`: workflow/run.sh."""
 
 import csv
 import os
@@ -21,7 +21,7 @@ Edit = Callable[[Path, str, str], None]
 
 
 def run_script(project: Project, *options: str, config: str = "config/config.yaml") -> subprocess.CompletedProcess[str]:
-    """The script in a process of its own, with this interpreter first."""
+    """Run the script in a separate process, with this interpreter first."""
     # Two may run at the same time.
     with suppress(FileExistsError):
         (project.root / "profiles").symlink_to("workflow/profiles")
@@ -32,7 +32,7 @@ def run_script(project: Project, *options: str, config: str = "config/config.yam
 
 
 def test_why_a_job_failed_is_told(project: Project, edit: Callable[[Path, str, str], None]) -> None:
-    """The message in the log of a failed job is shown, once, and the other run is summarised."""
+    """The log message of a failed job is shown once, and the other run is in the summary."""
     edit(project.root / "config" / "hardware" / "narrow.yaml", "size: 1 MiB", "size: 8")
     (project.root / "results" / "single" / "two_layers-narrow" / "summary.json").unlink()
     done = run_script(project)
@@ -54,8 +54,10 @@ def rows(project: Project, table: str = "summary.csv", results: str = "results")
 
 @pytest.mark.slow
 def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Edit) -> None:
-    """A run that fails is named in all of them as long as it fails, and its result of before the change stands in
-    none; what the other run has now is there. When the mistake is taken back, both are there again."""
+    """All tables across runs name a failed run, without its old result, and have the other run's present result.
+
+    When the mistake is undone, both runs are there again.
+    """
     hardware = project.root / "config" / "hardware"
     before = rows(project)
     kept = (project.root / "results" / "single" / "two_layers-narrow" / "summary.json").read_bytes()
@@ -92,7 +94,7 @@ def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Ed
 
 
 def test_a_run_with_nothing_to_do_says_so(project: Project) -> None:
-    """In one line, after the table; Snakemake by itself says it in its own words alone."""
+    """If nothing has to be made, one line after the table says so, without Snakemake's own words."""
     done = run_script(project)
     assert done.returncode == 0
     assert done.stdout.splitlines()[-2] == "nothing had to be made: all results in results/ were up to date"
@@ -101,7 +103,7 @@ def test_a_run_with_nothing_to_do_says_so(project: Project) -> None:
 
 @pytest.mark.slow
 def test_no_run_is_finished(project: Project, edit: Edit) -> None:
-    """Then the tables have names only; nothing of an earlier configuration stays in them."""
+    """If no run is finished, tables have only names, and nothing of an earlier configuration stays."""
     for name in ("narrow", "wide"):
         edit(project.root / "config" / "hardware" / f"{name}.yaml", "size: 1 MiB", "size: 8")
     done = run_script(project)
@@ -113,7 +115,7 @@ def test_no_run_is_finished(project: Project, edit: Edit) -> None:
 
 
 def test_jobs_are_named_in_the_log(project: Project, edit: Edit) -> None:
-    """Each line on a job says which run, core or network it is of, when it begins and when it ends."""
+    """Each line on a job says which run, core or network it belongs to, at its beginning and its end."""
     edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
     said = run_script(project).stderr
     for job in ("parse_hardware wide", "map_single two_layers-wide", "report_single two_layers-wide"):
@@ -133,8 +135,10 @@ runs:
 
 @pytest.mark.slow
 def test_two_configurations_side_by_side(project: Project, edit: Edit) -> None:
-    """Both run at the same time with results of their own: the same bytes as one after the other, the second one under
-    its own name; runs of one name do not touch each other."""
+    """Two configurations that run at the same time have separate results with the bytes of runs one after the other.
+
+    The second has its results under its own name, so runs with equal names do not conflict.
+    """
     (project.root / "other.yaml").write_text(OTHER)
     edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
     with ThreadPoolExecutor() as pool:
@@ -159,7 +163,9 @@ def test_two_configurations_side_by_side(project: Project, edit: Edit) -> None:
 
 @pytest.mark.slow
 def test_results_of_another_file_of_the_same_name_are_not_overwritten(project: Project) -> None:
-    """Two files that would have one folder: the second is told before anything happens, and results_dir helps."""
+    """A second configuration file with the same folder of results is refused at once; `results_dir` avoids the
+    conflict.
+    """
     folder = project.root / "elsewhere"
     folder.mkdir()
     for path in (project.root / "other.yaml", folder / "other.yaml"):
@@ -176,7 +182,9 @@ def test_results_of_another_file_of_the_same_name_are_not_overwritten(project: P
 
 
 def test_wrong_configuration_is_told_once(project: Project, edit: Callable[[Path, str, str], None]) -> None:
-    """A missing or wrong configuration is one line a problem and exit code 2; nothing is said to have run."""
+    """A missing or wrong configuration gives one line for each problem and exit code 2, and nothing is reported to have
+    run.
+    """
     done = run_script(project, config="none.yaml")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: none.yaml: no such file (did you mean 'environment.yml'?)\n"
@@ -188,7 +196,7 @@ def test_wrong_configuration_is_told_once(project: Project, edit: Callable[[Path
 
 
 def test_dry_run_makes_nothing(project: Project) -> None:
-    """-n lists jobs; no report and no summary follow."""
+    """`-n` lists jobs, without a report or a summary."""
     removed = project.root / "results" / "workload" / "two_layers" / "zigzag-3.9.1" / "coverage.json"
     removed.unlink()
     done = run_script(project, "-n")
@@ -203,8 +211,11 @@ def test_dry_run_makes_nothing(project: Project) -> None:
 def test_one_failed_run_of_several_cores_leaves_the_others(
     multi: Project, edit: Callable[[Path, str, str], None]
 ) -> None:
-    """A wrong mapping file stops the run that has it: that is told with its line, what it had is kept byte for byte and
-    told to be of before a change; a run with another mapping file is made."""
+    """A wrong mapping file stops only the run that uses it, and is reported with its line.
+
+    Earlier results of this run are kept byte for byte and are reported as stale. A run with another mapping file is
+    made.
+    """
     config = multi.root / "config"
     (config / "mapping" / "sound.yaml").write_text((config / "mapping" / "duo.yaml").read_text())
     edit(config / "mapping" / "duo.yaml", "core_allocation: [0, 1]", "core_allocation: [0, 7]")
@@ -225,7 +236,7 @@ def test_one_failed_run_of_several_cores_leaves_the_others(
 
 
 def test_no_command_has_all_runs(project: Project) -> None:
-    """A command line has room for 131,072 bytes, some thousands of runs: tables across runs get them with the order."""
+    """Jobs with tables across runs get the runs by an order, because command lines are limited to 131,072 bytes."""
     done = run_script(project, "-n", "-p", "--forcerun", "summary", "page", "pareto")
     commands = [line for line in done.stdout.splitlines() if "python -m tilewright --due" in line]
     assert len(commands) == 3

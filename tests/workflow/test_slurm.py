@@ -1,4 +1,4 @@
-"""The SLURM profile on a cluster of one node, which this test starts: the same bytes as on this machine."""
+"""The SLURM profile on a cluster of one node, which this test starts, gives the bytes of a local run."""
 
 import importlib.util
 import os
@@ -45,7 +45,7 @@ SUBMITTED = {
 
 
 def missing() -> str:
-    """Why there can be no cluster here; '' if there can."""
+    """The reason why no cluster can be started here; '' if one can."""
     programs = [name for name in PROGRAMS if shutil.which(name) is None]
     if programs:
         return f"no {', '.join(programs)} on PATH (Debian: slurmctld slurmd slurm-client munge)"
@@ -56,7 +56,7 @@ def missing() -> str:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Path]:
-    """The folder of the commands of a cluster of this machine alone."""
+    """Start a SLURM cluster of this one machine, and yield the folder of its commands."""
     folder = tmp_path / "lab"
     up = subprocess.run(["bash", str(LAB), "up", str(folder)], capture_output=True, text=True, check=False)
     try:
@@ -69,7 +69,10 @@ def cluster(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.skipif(bool(missing()), reason=missing() or "there is a cluster")
 def test_results_on_a_cluster_are_the_same(cluster: Path, tmp_path: Path) -> None:
-    """Runs of one core and of two, and a space: byte for byte; what is short is no job of its own."""
+    """Results on a cluster have the same bytes as local ones, for single-core and multi-core runs and a space.
+
+    Short rules are not separate jobs.
+    """
     here = create_multi(tmp_path / "here")
     shutil.copytree(TINY, here.root / "config", dirs_exist_ok=True)
     (here.root / "config" / "config.yaml").write_text(CONFIG)
@@ -92,7 +95,7 @@ def test_results_on_a_cluster_are_the_same(cluster: Path, tmp_path: Path) -> Non
 
 
 def test_the_profile_groups_rules_that_there_are() -> None:
-    """Names in the profile are those of rules."""
+    """The names in the profile are names of rules."""
     import yaml
 
     root = Project(Path(__file__).resolve().parents[2]).root

@@ -1,4 +1,4 @@
-"""Runs that share a job: the files of a run, what reruns and what is told are as if each had jobs of its own."""
+"""Runs that share a job have the same files, reruns and messages as runs with separate jobs."""
 
 import shutil
 from pathlib import Path
@@ -27,13 +27,13 @@ runs:
   fails: {{workload: two_layers, hardware: narrow, mapping: free}}
 """
 OTHERS = members(39, 11)
-"""Runs that share a job with one that fails."""
+"""Number of runs that share a job with one that fails."""
 LAYERS = "results/single/two_layers-narrow/layers.jsonl"
 
 
 @pytest.fixture
 def together(built: Project, tmp_path: Path) -> Project:
-    """The tiny project with its two runs in one job, not yet run."""
+    """The tiny project with its two runs in one job, before its first run."""
     project = built.copy(tmp_path / "project")
     shutil.rmtree(project.root / "results")
     (project.root / "config" / "config.yaml").write_text(CONFIG.format(size=2))
@@ -41,13 +41,13 @@ def together(built: Project, tmp_path: Path) -> Project:
 
 
 def of_runs(project: Project) -> dict[str, bytes]:
-    """Results but for what says which jobs were shared."""
+    """Results without the files on shared jobs."""
     files = project.artifacts()
     return {name: content for name, content in files.items() if "batch/" not in name}
 
 
 def test_the_same_bytes_as_with_jobs_of_their_own(built: Project, together: Project) -> None:
-    """Also the manifests: with jobs of their own again, nothing is made but what compares the runs."""
+    """Files and manifests have the bytes of separate jobs; with separate jobs again, nothing is made."""
     assert together.would_run() == ["descriptions_together", "page", "pareto", "runs_together", "summary"]
     together.run()
     assert together.would_run() == []
@@ -58,14 +58,14 @@ def test_the_same_bytes_as_with_jobs_of_their_own(built: Project, together: Proj
 
 
 def test_a_file_can_be_asked_for_by_its_name(together: Project) -> None:
-    """It is made by a job of its own."""
+    """A requested file of a run is made by a separate job."""
     together.run(LAYERS)
     assert (together.root / LAYERS).is_file()
     assert not (together.root / "results" / "batch").exists()
 
 
 def test_an_edited_core_makes_its_run_alone(together: Project) -> None:
-    """The job of both runs leaves the files of the other one as they are."""
+    """A shared job after an edit of one core leaves the files of the other run as they are."""
     together.run()
     other = together.root / "results/single/two_layers-wide/layers.jsonl"
     age, before = other.stat().st_mtime_ns, (together.root / LAYERS).read_bytes()
@@ -77,8 +77,10 @@ def test_an_edited_core_makes_its_run_alone(together: Project) -> None:
 
 
 def test_one_of_many_fails_and_reruns_alone(together: Project) -> None:
-    """The others are done and in the tables; the failed run is named with what its log says; the next time, only it is
-    made, and all is as from scratch."""
+    """If one of many runs fails, the others are in the tables, and the failed run is named with the message in its log.
+
+    The next run makes only this one, and the results equal a new run.
+    """
     config, core = together.root / "config/config.yaml", together.root / "config/hardware/narrow.yaml"
     config.write_text(MANY.format(size=OTHERS + 1, seeds=", ".join(map(str, range(OTHERS)))))
     sound = core.read_text()

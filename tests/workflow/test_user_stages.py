@@ -1,4 +1,4 @@
-"""Pipelines of users in the cached workflow: what reruns when their files change, and what is told before it runs."""
+"""Users' pipelines in the cached workflow: reruns after changes of their files, and errors reported before a run."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ sweeps:"""
 
 @pytest.fixture(scope="module")
 def built_with_stages(built: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The tiny project with a run for each worked example of docs/stages.md; never change it."""
+    """The tiny project with a run for each worked example in docs/stages. Never change it; use `staged`."""
     project = built.copy(tmp_path_factory.mktemp("stages") / "project")
     shutil.copytree(PROJECT / "config" / "stages", project.root / "config" / "stages")
     path = project.root / "config" / "config.yaml"
@@ -48,7 +48,7 @@ def built_with_stages(built: Project, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def staged(built_with_stages: Project, tmp_path: Path) -> Project:
-    """A copy to change."""
+    """A copy of the project with stages to change."""
     return built_with_stages.copy(tmp_path / "project")
 
 
@@ -60,12 +60,12 @@ def summary(project: Project, run: str) -> dict[str, Any]:
 
 
 def mapped_anew(project: Project) -> list[str]:
-    """The runs whose mapping would be computed now."""
+    """The runs that would be mapped again now."""
     return [job.split()[1] for job in project.would_run() if job.startswith("map_")]
 
 
 def test_both_examples_run(built_with_stages: Project) -> None:
-    """A reduction and a temporal mapper of a user's own decide the results of their runs, and of no others."""
+    """A user's reduction and temporal mapper decide the results of their own runs only."""
     bounded, stationary = summary(built_with_stages, "bounded"), summary(built_with_stages, "stationary")
     plain = summary(built_with_stages, "two_layers-narrow")
     assert bounded["objective"] == "MinimalEnergyUnderLatency"
@@ -78,7 +78,7 @@ def test_both_examples_run(built_with_stages: Project) -> None:
 
 
 def test_a_second_run_does_nothing(staged: Project) -> None:
-    """Pipelines and files that did not change rerun nothing; nor does a comment or the form of the list."""
+    """Unchanged pipelines and files rerun nothing; neither do new comments or another notation of the list."""
     assert staged.would_run() == []
     path = staged.root / "config" / "config.yaml"
     text = path.read_text().replace("{operand: W}", "{'operand':   'W' }")
@@ -87,7 +87,7 @@ def test_a_second_run_does_nothing(staged: Project) -> None:
 
 
 def test_edited_stage_reruns_its_runs(staged: Project, edit: Edit) -> None:
-    """A change of a user's file, or of a file that it imports, reruns the runs that use it and what follows."""
+    """A change of a user's file, or of a file that it imports, reruns the runs that use it."""
     stages = staged.root / "config" / "stages"
     edit(stages / "latency_bound.py", "costs.energy_pj, np.inf", "2 * costs.energy_pj, np.inf")
     jobs = staged.would_run()
@@ -104,7 +104,7 @@ def test_edited_stage_reruns_its_runs(staged: Project, edit: Edit) -> None:
 
 
 def test_edited_parameter_reruns_the_run(staged: Project, edit: Edit) -> None:
-    """So does a parameter; the result follows."""
+    """A changed parameter reruns the run, and the result follows it."""
     before = summary(staged, "bounded")["latency_cycles"]
     fast = summary(staged, "two_layers-narrow")["latency_cycles"]
     slowest = max(fast, before)
@@ -117,7 +117,7 @@ def test_edited_parameter_reruns_the_run(staged: Project, edit: Edit) -> None:
 
 
 def test_exports_are_results(staged: Project) -> None:
-    """What stages write lies beside the run's results and comes back when it is gone; other runs have none."""
+    """Files that stages write are results of the run and are made again if they are missing; other runs have none."""
     single = staged.root / "results" / "single"
     exported = single / "bounded" / "exports" / "overall_simple.json"
     assert json.loads(exported.read_text())["energy"] == summary(staged, "bounded")["energy_pj"]
@@ -129,7 +129,7 @@ def test_exports_are_results(staged: Project) -> None:
 
 
 def test_errors_in_their_code_are_told(staged: Project, edit: Edit) -> None:
-    """A fault that shows while it runs is in the log of the job, with file and line and without traceback."""
+    """An error in a user's code is in the log of the job, with file and line and without traceback."""
     edit(staged.root / "config" / "stages" / "stationary.py", "self.most_orders)", "self.most_orders // 0)")
     with pytest.raises(WorkflowError):
         staged.run()

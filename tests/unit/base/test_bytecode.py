@@ -1,4 +1,4 @@
-"""Bytecode of the package: what runs is the source as it is, whatever bytecode of whatever age lies beside it."""
+"""Bytecode of the package: the current source runs, with any bytecode beside it."""
 
 import compileall
 import importlib.util
@@ -17,7 +17,7 @@ from tilewright.base.artifacts.step_code import SourceTree
 
 PACKAGE = Path(tilewright.__file__).parent
 BEFORE = {"tilewright.base", "tilewright.base.bytecode"}
-"""Modules that are imported before others can be checked, and run again where they are not as written."""
+"""Modules that are imported before any check; they run again if their source differs."""
 MODULES = (
     "",
     ".base.bytecode",
@@ -29,7 +29,7 @@ MODULES = (
     ".pipeline.stages",
     ".base.stage_table",
 )
-"""With the two that Python's own loader imports."""
+"""Modules that the tests import, with the two that Python's own loader imports."""
 ASK = f"""
 from importlib import import_module
 for name in {MODULES!r}:
@@ -40,7 +40,7 @@ for name in {MODULES!r}:
 
 @pytest.fixture(scope="module")
 def imported() -> list[Path]:
-    """Files of the package that a process imports with MODULES, relative to the package."""
+    """Return the files that a process imports with MODULES, relative to the package."""
     ask = f"{ASK}\nimport sys\nfor name in sorted(sys.modules): print(getattr(sys.modules[name], '__file__', None))"
     said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
     files = [Path(line) for line in said.stdout.splitlines() if line.startswith(str(PACKAGE))]
@@ -50,7 +50,7 @@ def imported() -> list[Path]:
 
 @pytest.fixture
 def library(imported: list[Path], tmp_path: Path) -> Path:
-    """A copy of the modules that are imported, without bytecode; the folder that it lies in."""
+    """Return a folder with a copy of the imported modules, without bytecode."""
     for file in imported:
         copy = tmp_path / "lib/tilewright" / file
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def library(imported: list[Path], tmp_path: Path) -> Path:
 
 
 def told(library: Path, **variables: str) -> list[list[str]]:
-    """What a process says of MODULES: name, start of the docstring, file, answer."""
+    """Return the lines that a new process prints on MODULES: name, start of the docstring, file and answer of each."""
     keep = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment = {**keep, "PYTHONPATH": str(library), **variables}
     command = [sys.executable, "-S", "-c", f"import sys; sys.path += {[p for p in sys.path if p]!r}\n{ASK}"]
@@ -68,7 +68,7 @@ def told(library: Path, **variables: str) -> list[list[str]]:
 
 
 def edit_all(library: Path, found: str, new: str) -> None:
-    """Edit every module without changing its size or age."""
+    """Edit every module and keep its size and age."""
     for path in sorted(library.rglob("*.py")):
         age = path.stat()
         text = path.read_text("utf-8")
@@ -83,8 +83,10 @@ def edit_all(library: Path, found: str, new: str) -> None:
 def test_an_edit_of_equal_size_and_age_runs(
     library: Path, mode: py_compile.PycInvalidationMode | None, writes: bool
 ) -> None:
-    """Whoever wrote the bytecode, by age, by a digest that is not compared, or this package itself; also where no
-    bytecode can be written."""
+    """An edited module runs even if its size and time stamp are those of the old one, for any kind of old bytecode.
+
+    This also holds if Python may write no bytecode.
+    """
     edit_all(library, "", "AAAA")
     if mode is None:
         told(library)
@@ -96,7 +98,7 @@ def test_an_edit_of_equal_size_and_age_runs(
 
 
 def test_bytecode_is_used_where_it_is_of_the_source(library: Path) -> None:
-    """Nothing is compiled in the second process: bytecode that says another thing for the same source is what runs."""
+    """Valid bytecode is used: a second process runs the stored bytecode without compiling the source."""
     told(library)
     path = library / "tilewright/base/units.py"
     cached = Path(importlib.util.cache_from_source(str(path)))
@@ -108,7 +110,7 @@ def test_bytecode_is_used_where_it_is_of_the_source(library: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 7, None])
 def test_bytecode_that_is_cut_off_is_made_again(library: Path, content: bytes | None) -> None:
-    """Neither an error nor a module without its content; the two modules that Python's own loader reads are left."""
+    """Truncated bytecode is made again, except that of the two modules that Python's own loader reads."""
     first = told(library)
     for cached in library.rglob("[!b_]*.pyc"):
         cached.write_bytes(cached.read_bytes()[: 16 + 20] if content is None else content)
@@ -116,7 +118,7 @@ def test_bytecode_that_is_cut_off_is_made_again(library: Path, content: bytes | 
 
 
 def test_code_of_a_checkout_that_was_moved_names_its_files(library: Path) -> None:
-    """Tracebacks and what looks for sources go to where the sources are now."""
+    """Code of a moved checkout names its files at their new place."""
     edit_all(library, "", "AAAA")
     with (library / "tilewright/base/units.py").open("a") as stream:
         stream.write("\ndef answer():\n    return (lambda: answer.__code__.co_filename)()\n")
@@ -128,7 +130,7 @@ def test_code_of_a_checkout_that_was_moved_names_its_files(library: Path) -> Non
 
 
 def test_digests_are_of_the_code_that_was_imported(tmp_path: Path) -> None:
-    """An edit while a process runs does not go into the digest of what that process computes."""
+    """A digest of code covers the source that was imported, not a later edit."""
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "units.py").write_text("new")
     tree = SourceTree(tmp_path, {"tilewright.base.units": b"old"})
@@ -137,7 +139,7 @@ def test_digests_are_of_the_code_that_was_imported(tmp_path: Path) -> None:
 
 
 def test_modules_of_this_process_were_checked() -> None:
-    """The hook is in place, not only where a test asks for it."""
+    """The import hook has checked the modules of this process."""
     own = {name: module for name, module in sys.modules.items() if name.startswith("tilewright.")}
     assert len(own) >= 5
     loaders = {name: type(module.__loader__).__name__ for name, module in own.items()}

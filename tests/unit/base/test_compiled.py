@@ -1,4 +1,4 @@
-"""The cache of machine code: same results as Numba, never stale, never damaged."""
+"""The cache of machine code: same results as Numba, never outdated, never damaged."""
 
 import ast
 import itertools
@@ -25,7 +25,7 @@ from tilewright.search.options import SearchOptions
 
 PACKAGE = Path(tilewright.__file__).parent
 ORDERS = 48
-"""Orders of the loops of a small block, of which Python costs forty in a second."""
+"""Number of loop orders in a small block; Python evaluates forty a second."""
 
 
 @pytest.fixture
@@ -40,14 +40,13 @@ def problem() -> Problem:
 
 
 def small_block() -> np.record:
-    """Some orders of six loops: K 2, OX 56, OY 56, C 2, FX 3, FY 3 by dimension index."""
+    """Return some orders of six loops: K 2, OX 56, OY 56, C 2, FX 3, FY 3 by dimension index."""
     orders = np.array(list(itertools.permutations(range(6))))
     return write_block(new_record(BLOCK_DTYPE), [1, 3, 4, 5, 6, 7], [2, 56, 56, 2, 3, 3], orders[:: 720 // ORDERS])
 
 
 def test_machine_code_gives_what_python_gives(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stored entry point of the cost model, and its source run by Python, leave the same bytes in block and
-    workspace."""
+    """The stored cost model and its source under Python leave the same bytes in block and workspace."""
     ours, theirs = small_block(), small_block()
     first, second = new_workspace(), new_workspace()
     cost_rows(problem, first, ours, ORDERS)
@@ -62,7 +61,7 @@ def test_machine_code_gives_what_python_gives(problem: Problem, monkeypatch: pyt
 
 
 def chain() -> tuple[np.record, list[np.ndarray]]:
-    """Two CNs, of 3 and 4 cycles, the second after the first, and what the record points to."""
+    """Return two computation nodes of 3 and 4 cycles, the second after the first, with the arrays of the record."""
     arrays = {
         "head": [0, 0],
         "runtime": [3, 4],
@@ -84,8 +83,7 @@ def chain() -> tuple[np.record, list[np.ndarray]]:
 
 
 def test_machine_code_gives_what_numba_gives() -> None:
-    """The stored entry point of a small kernel, which finds arrays by their addresses, and Numba's own dispatcher leave
-    the same numbers."""
+    """The stored entry point of a small kernel and Numba's dispatcher leave the same numbers."""
     (ours, kept), (theirs, others) = chain(), chain()
     compiled.native_function(longest_paths, (GRAPH,))(ours, 0)
     longest_paths(theirs, 0)
@@ -94,7 +92,7 @@ def test_machine_code_gives_what_numba_gives() -> None:
 
 
 def test_a_damaged_object_file_is_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code whose digest does not match is not run but replaced, and the result stays."""
+    """A damaged object file is compiled again and not run."""
     monkeypatch.setattr(compiled, "cache_directory", lambda: tmp_path)
     compiled.native_function.__wrapped__(longest_paths, (GRAPH,))
     (stored,) = tmp_path.glob("*.o")
@@ -109,7 +107,7 @@ def test_a_damaged_object_file_is_compiled_again(tmp_path: Path, monkeypatch: py
 
 
 def test_damaged_files_of_numba_are_not_read(tmp_path: Path) -> None:
-    """A file that was changed, or that a killed process left without noting it, is deleted before Numba looks."""
+    """A changed or unknown file of Numba is deleted before Numba reads it."""
     numba = tmp_path / "kernels/digest/numba"
     intact, changed, unknown = (numba / name for name in ("a/f.1.nbc", "a/f.nbi", "b/g.1.nbc"))
     for path in (intact, changed, unknown):
@@ -132,8 +130,10 @@ def test_damaged_files_of_numba_are_not_read(tmp_path: Path) -> None:
 
 
 def test_what_another_process_writes_is_not_damaged(tmp_path: Path) -> None:
-    """While another process may write into the folder, a file that is not as noted is its work; once it has ended, or
-    was killed, the file is damaged."""
+    """A file that a running process writes does not count as damaged.
+
+    If the process is killed before it notes the file's contents, the file counts as damaged.
+    """
     numba = tmp_path / "kernels/digest/numba"
     numba.mkdir(parents=True)
     (numba / "f.nbi").write_bytes(b"index")
@@ -159,7 +159,7 @@ input()
 def test_an_installed_package_stores_kernels_in_its_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder of the environment, of another name for other sources; none where the package lies outside of it."""
+    """An installed package stores kernels in a folder of its environment that depends on the sources."""
     package = tmp_path / "environment" / "lib" / "site-packages" / "tilewright"
     (package / "cost").mkdir(parents=True)
     monkeypatch.setattr(compiled, "_PACKAGE", package)
@@ -175,7 +175,7 @@ def test_an_installed_package_stores_kernels_in_its_environment(
 
 
 def test_numba_caches_nothing_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own cache beside the sources would not notice that a kernel in another file has changed."""
+    """Numba caches nothing without a cache folder; its cache beside the sources would miss changes in other files."""
     for folder, caches in ((None, False), (compiled.cache_directory(), True)):
         monkeypatch.setattr(compiled, "cache_directory", lambda folder=folder: folder)
         dispatcher = compiled.Kernel(chain).dispatcher
@@ -183,7 +183,7 @@ def test_numba_caches_nothing_without_a_folder(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_nothing_is_stored_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a project folder there is no place for object files, and none is asked for."""
+    """No object file is stored or read if there is no cache folder."""
     monkeypatch.setattr(compiled, "cache_directory", lambda: None)
     assert compiled._object_path(cost_block) is None
     assert compiled._read(None) is None
@@ -195,7 +195,7 @@ def _kernel_sources() -> set[Path]:
 
 
 def test_every_constant_of_a_kernel_is_in_the_digest() -> None:
-    """A kernel takes constants in when it is compiled: the files they come from name the cache, too."""
+    """Each file from which a kernel takes constants is in the digest of the cache."""
     sources = _kernel_sources()
     kernels = [path for path in sources if "@kernel" in path.read_text()]
     assert len(kernels) >= 7

@@ -1,4 +1,4 @@
-"""Dominance against its definition, whatever the sizes at which the algorithm divides."""
+"""Dominance against its definition, for any sizes at which the algorithm divides."""
 
 from typing import Any
 from unittest.mock import patch
@@ -16,12 +16,12 @@ points = st.integers(1, 4).flatmap(
 
 
 def matrix(rows: list[list[float]]) -> np.ndarray:
-    """The rows as an array, also if there are none."""
+    """Return the rows as an array, even without rows."""
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def plainly_dominated(rows: list[list[float]], one: list[float]) -> bool:
-    """One comparison with every row, by the definition."""
+    """Return whether a row dominates `one`, by the definition."""
     return any(
         all(a <= b for a, b in zip(other, one, strict=True)) and any(a < b for a, b in zip(other, one, strict=True))
         for other in rows
@@ -30,7 +30,7 @@ def plainly_dominated(rows: list[list[float]], one: list[float]) -> bool:
 
 @given(points)
 def test_the_set_is_what_no_row_dominates(rows: list[list[float]]) -> None:
-    """A row is in the set exactly if the definition says so; who is named dominates it and is in the set."""
+    """A row is in the set exactly if no row dominates it; the named dominators are in the set and complete."""
     array = matrix(rows)
     found = dominators(array)
     assert [bool(others) for others in found] == [plainly_dominated(rows, row) for row in rows]
@@ -43,7 +43,7 @@ def test_the_set_is_what_no_row_dominates(rows: list[list[float]]) -> None:
 
 @given(points, st.randoms())
 def test_the_order_of_runs_changes_nothing(rows: list[list[float]], random: Any) -> None:
-    """Whether a row is in the set does not depend on where it stands; equal rows are in it together."""
+    """The order of rows does not change the set, and equal rows are in it together."""
     order = list(range(len(rows)))
     random.shuffle(order)
     array = matrix(rows)
@@ -56,7 +56,7 @@ def test_the_order_of_runs_changes_nothing(rows: list[list[float]], random: Any)
 
 @given(points)
 def test_small_and_large_sets_are_alike(rows: list[list[float]]) -> None:
-    """Dividing down to single rows finds the front that comparing every row with every row finds."""
+    """The algorithm finds the same front when it divides down to single rows as when it compares all rows."""
     array = matrix(rows)
     with patch.multiple(dominance, FEW_ROWS=1, FEW_POINTS=1):
         front = on_front(array)
@@ -67,6 +67,6 @@ def test_small_and_large_sets_are_alike(rows: list[list[float]]) -> None:
 
 
 def test_rows_without_columns_are_equal() -> None:
-    """Nothing to compare by: nobody dominates anybody."""
+    """Rows without columns do not dominate each other."""
     assert on_front(np.zeros((3, 0))).tolist() == [True, True, True]
     assert on_front(np.zeros((0, 2))).tolist() == []

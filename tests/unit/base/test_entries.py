@@ -1,4 +1,4 @@
-"""What stands in the registries: it can be had, and what asks for it knows nothing of it."""
+"""Entries of the registries: each can be loaded, and the model does not know the names of peers."""
 
 import re
 from importlib import import_module
@@ -16,7 +16,7 @@ PACKAGE = Path(tilewright.__file__).parent
 
 @pytest.mark.parametrize("owner", ENTRIES)
 def test_every_entry_can_be_had(owner: str) -> None:
-    """The module has a registry of its own name, and each of its entries is there."""
+    """Each module has one registry of its own name, with exactly the declared entries, and each loads."""
     registries = [value for value in vars(import_module(owner)).values() if isinstance(value, Registry)]
     (registry,) = [one for one in registries if one.owner == owner]
     assert registry.names == tuple(ENTRIES[owner])
@@ -24,12 +24,12 @@ def test_every_entry_can_be_had(owner: str) -> None:
 
 
 def _module(path: Path) -> str:
-    """Name of a module below the package."""
+    """Return the name of a module below the package."""
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
 def test_the_model_names_no_peer() -> None:
-    """Only what lies above the peers imports them; besides, there is the list of what steps run, in `artifacts`."""
+    """No module below the peers names them, except the registries and the list of code in `artifacts`."""
     below = {room for room, level in LEVEL_OF.items() if level < LEVEL_OF["peers"]}
     below -= {"base.artifacts", "base.entries", "base.registry"}
     files = [path for path in PACKAGE.rglob("*.py") if room_of(_module(path)) in below]
@@ -38,7 +38,7 @@ def test_the_model_names_no_peer() -> None:
 
 
 def test_an_entry_is_imported_when_it_is_used() -> None:
-    """Names are known before, and say nothing of what is there."""
+    """A registered object is imported when it is used; its name is known before."""
     enter({"a.module": {"one": "json:dumps", "none": "no.such.module:anything"}})
     assert Registry("a.module").names == ("one", "none")
     assert entered("a.module") == ("json", "no.such.module")

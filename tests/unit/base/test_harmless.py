@@ -1,4 +1,4 @@
-"""Text that leaves the program: each kind of output gets what can do nothing there, and ordinary names stay."""
+"""Text for each kind of output: harmful characters are escaped, and ordinary names stay."""
 
 import ast
 import csv
@@ -18,7 +18,7 @@ from tilewright.base import harmless
 from tilewright.base.errors import InputError, MappingError, NothingFitsError, Problem
 from tilewright.base.yamlfile import parse_yaml, yaml_text
 from tilewright.cli.csv_text import csv_text
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.terminal_tables import render, text_table
 
 PACKAGE = Path(tilewright.__file__).parent
 ORDINARY = (
@@ -55,7 +55,7 @@ FORMULAS = ("=1+1", "+a", "-a", "@SUM(A1)", "\t=1", "\r=1", "-", "'=1", "''@a", 
 
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_names_stay(name: str) -> None:
-    """No function changes a name that can do nothing."""
+    """No function changes an ordinary name."""
     kinds: tuple[Any, ...] = (
         *(harmless.terminal, harmless.terminal_text, harmless.terminal_json, harmless.csv, harmless.from_csv),
         *(harmless.html, harmless.html_data, harmless.svg, harmless.markdown, harmless.perfetto),
@@ -65,7 +65,7 @@ def test_ordinary_names_stay(name: str) -> None:
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_control_characters_are_seen(control: str) -> None:
-    """A control or format character reaches no terminal, page, figure, trace or Markdown as itself."""
+    """A control or format character is escaped in terminals, pages, figures, traces and Markdown."""
     name = f"a{control}b"
     seen = "a" + control.encode("unicode_escape").decode() + "b"
     assert harmless.terminal(name) == harmless.perfetto(name) == seen
@@ -80,7 +80,7 @@ def test_control_characters_are_seen(control: str) -> None:
 
 
 def test_lines_stay_lines() -> None:
-    """A name with a newline adds no line to a text, a table, or a message of what is wrong."""
+    """A newline in a name adds no line to a text, a table or a message."""
     name = "a\nerror: b"
     assert harmless.terminal_lines(["x", name]) == "x\na\\nerror: b"
     assert harmless.ended_lines([name], "  ") == "  a\\nerror: b\n"
@@ -94,7 +94,7 @@ def test_lines_stay_lines() -> None:
 
 @pytest.mark.parametrize("name", [*FORMULAS, *ORDINARY, *(f"a{control}b" for control in CONTROLS[1:-1])])
 def test_csv_has_no_formulas_and_reads_back(name: str) -> None:
-    """A cell and a heading begin with no formula, and read back as the same name."""
+    """No cell or heading in CSV begins with a formula, and each reads back as the same name."""
     table = pandas.DataFrame({"name": ["x", name], name or "other": [-1.5, -2.0]})
     for text in (harmless.csv_text(table), csv_text(table.to_dict("records"))):
         rows = list(csv.reader(io.StringIO(text, newline="")))
@@ -107,12 +107,12 @@ def test_csv_has_no_formulas_and_reads_back(name: str) -> None:
 
 @pytest.mark.parametrize("cell", [-1, -1.5, 3, None, True, "-1", "-1.5e-7", "+2", "-inf", ""])
 def test_numbers_in_csv_stay(cell: object) -> None:
-    """Numbers are no formulas, also where they are written as text."""
+    """Numbers in CSV stay as they are, even as text."""
     assert harmless.csv(cell) is cell
 
 
 def test_html_begins_no_element() -> None:
-    """Text is text: in an element, in an attribute in quotes, and as JSON in a script."""
+    """Text begins no HTML element: in an element, in a quoted attribute, and as JSON in a script."""
     name = "\"'><img onerror=x></script><script>&amp;"
     found: list[Any] = []
 
@@ -132,7 +132,7 @@ def test_html_begins_no_element() -> None:
 
 
 def test_markdown_has_no_markup() -> None:
-    """A name ends no cell and begins no code, link or element; a cell with markup of ours keeps it."""
+    """A name in Markdown begins no cell, code, link or element; a cell with markup of the program keeps it."""
     assert harmless.markdown("a|b`c`[x](y)<br>\\\n&") == "a\\|b\\`c\\`\\[x\\](y)&lt;br&gt;\\\\\\\\n&amp;"
     assert harmless.markdown("`a | b`", is_marked=True) == "`a \\| b`"
     row = f"| {harmless.markdown('a|b')} | {harmless.markdown('`a', is_marked=True)} |"
@@ -141,7 +141,7 @@ def test_markdown_has_no_markup() -> None:
 
 @pytest.mark.parametrize("name", [*FORMULAS, *ORDINARY, *(f"a{control}é{control}" for control in CONTROLS[1:-1])])
 def test_yaml_reads_back(name: str) -> None:
-    """A name in YAML, as key or value, is the same name when it is read, and is safe to look at."""
+    """A name in YAML reads back as the same name, as key and as value, and shows no control character."""
     text = yaml_text([{"name": name, name: [name]}], allow_unicode=True)
     assert harmless.terminal_text(text) == text
     assert parse_yaml(text).data == [{"name": name, name: [name]}]
@@ -150,7 +150,7 @@ def test_yaml_reads_back(name: str) -> None:
 
 
 def test_nothing_is_said_past_the_one_writer() -> None:
-    """Modules say nothing but by `cli/terminal.py`, and print nothing that did not go through `harmless`."""
+    """Modules print only through `cli/terminal.py`."""
     found = []
     for file in PACKAGE.rglob("*.py"):
         source = file.read_text("utf-8")
@@ -167,7 +167,7 @@ def test_nothing_is_said_past_the_one_writer() -> None:
 
 
 def test_csv_and_html_are_written_by_the_one_function() -> None:
-    """No module writes a table or escapes text past `harmless`."""
+    """Modules write tables and escape text only through `harmless`."""
     past = (".to_csv(", "html.escape", ".to_html(", "yaml.safe_dump(", "csv.DictWriter(")
     found = {
         (str(file.relative_to(PACKAGE)), text)

@@ -1,4 +1,4 @@
-"""Hashes that objects compute once: those of their fields, and never those of another process."""
+"""Hashes that objects compute once: equal to the hash of the fields, and never kept in another process."""
 
 import copy
 import os
@@ -18,7 +18,7 @@ COUNTED: list[str] = []
 
 
 class Counted(str):
-    """A text that notes when its hash is computed."""
+    """A text that records when its hash is computed."""
 
     __slots__ = ()
 
@@ -30,14 +30,14 @@ class Counted(str):
 @hash_once
 @dataclass(frozen=True)
 class Named:
-    """A frozen object."""
+    """A frozen object with a stored hash."""
 
     name: str
     size: int = 0
 
 
 def test_the_hash_is_computed_once_and_is_that_of_the_fields() -> None:
-    """Equal objects have equal hashes, and an object with another field does not take the hash of the first one."""
+    """The hash is computed once from the fields, and an object with another field has its own hash."""
     COUNTED.clear()
     named = Named(Counted("a"))
     assert hash(named) == hash(named) == hash(Named("a")) == hash(("a", 0))
@@ -49,7 +49,7 @@ def test_the_hash_is_computed_once_and_is_that_of_the_fields() -> None:
 
 @pytest.mark.parametrize("value", [gemm("a", C=4, D=2, K=3), small_core()], ids=["layer", "core"])
 def test_copies_do_not_take_the_hash_with_them(value: Layer | Core) -> None:
-    """Pickled, in a process with other hashes of texts, an object is found as a key."""
+    """Copies and pickled objects do not keep the stored hash, so another process finds them as keys."""
     hash(value)
     for again in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
         assert again == value

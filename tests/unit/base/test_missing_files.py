@@ -1,4 +1,4 @@
-"""Missing files: all readers give one message, with a colon after the path and the nearest file."""
+"""Missing files: all readers give the same message, with the nearest file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ READERS: dict[Callable[[Path], object], str] = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_each_reader_gives_the_same_message(reader: Callable[[Path], object], tmp_path: Path) -> None:
-    """The nearest name in the folder, a file of this name in a subfolder, or no name."""
+    """The message of each reader suggests the nearest name in the folder or a file of this name in a subfolder."""
     (tmp_path / "network.yaml").write_text("a: 1")
     told = f"{tmp_path / 'netwrk.yaml'}: no such {READERS[reader]}"
     for place, nearest in (("netwrk.yaml", " (did you mean 'network.yaml'?)"), ("x/y.yaml", "")):

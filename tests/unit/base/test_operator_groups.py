@@ -1,4 +1,4 @@
-"""The table of operator groups: complete, without overlap between multipliers and vector units."""
+"""The table of operator groups: complete, and without overlap between multipliers and vector units."""
 
 import pytest
 from tilewright.base.operator_groups import (
@@ -22,11 +22,11 @@ MOVES = {
     *("Size", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform", "RandomNormalLike"),
     *("RandomUniformLike", "Compress", "HannWindow", "HammingWindow", "BlackmanWindow", "Optional"),
 }
-"""Operators that move or make data, and have no layer."""
+"""Operators that move or generate data and have no layer."""
 
 
 def test_every_operator_that_is_lowered_has_a_place() -> None:
-    """A core can be told to run whatever the reader makes a layer of."""
+    """Every operator that becomes a layer is a known type, so that a core can list it."""
     register_operators()
     functions = lowering._LOWER_FUNCTIONS.items()
     lowered = {name for (_, name), function in functions if function is not lower_not_modelled}
@@ -54,7 +54,7 @@ def test_types_are_in_one_group() -> None:
     ],
 )
 def test_groups_of_a_type(operator_type: str, groups: set[str]) -> None:
-    """Which groups have an operator type."""
+    """An operator type belongs to the expected groups."""
     assert {group for group in GROUPS if group_has(group, operator_type)} == groups
 
 
@@ -66,12 +66,12 @@ def test_groups_of_a_type(operator_type: str, groups: set[str]) -> None:
     ],
 )
 def test_operators_that_may_multiply_and_accumulate(operator_type: str, may: bool) -> None:
-    """Only known operators for other work, and those that are listed without multiply-accumulates, have none."""
+    """Operators count as without multiply-accumulates if they are known vector operators or listed as such."""
     assert may_do_macs(operator_type) == may
 
 
 def test_lists_of_types_and_groups() -> None:
-    """A list names types or groups; `mac`, `vector` and `all` are for the unit, not for the type."""
+    """A list names types or groups of types; `mac`, `vector` and `all` select by unit, not by type."""
     assert is_listed("com.microsoft::Gelu", ("Gelu",))
     assert is_listed("Relu", ("pooling", "elementwise"))
     assert not is_listed("Relu", ("pooling", "mac", "vector", "all"))

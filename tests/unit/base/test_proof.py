@@ -1,4 +1,4 @@
-"""Words of proofs: every sentence of a verb, page or figure that tells a bound, a gap or an optimum says over what."""
+"""Statements about proofs: each text with a bound, a gap or an optimum says for which set it holds."""
 
 import ast
 import re
@@ -52,7 +52,7 @@ NOT_A_CLAIM = (
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """(place, source of the text) of each text in the rooms that print, docstrings apart."""
+    """Yield (place, source of the text) of each text in the printing modules, without docstrings."""
     for path in sorted(
         [PACKAGE / "base/proof.py", *(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))]
     ):
@@ -67,7 +67,7 @@ def sentences() -> Iterator[tuple[str, str]]:
 
 
 def test_every_sentence_says_over_what_it_holds() -> None:
-    """Texts that tell a bound, a gap or an optimum name what was searched in the same text; the walk finds several."""
+    """Each text about a bound, a gap or an optimum names the searched set, and the walk finds at least ten."""
     told = [(place, text) for place, text in sentences() if TELLS.search(text)]
     claims = [(place, text) for place, text in told if not any(words in text for words in NOT_A_CLAIM)]
     assert len(claims) >= 10, told
@@ -84,14 +84,14 @@ def test_every_sentence_says_over_what_it_holds() -> None:
     ],
 )
 def test_schedules_say_which_allocations_are_allowed(scope: Schedules, words: str) -> None:
-    """A bound of cores that a mapping file fixes is never said to be one of all allocations, nor of other tiles."""
+    """The scope of schedules says how many parts have a fixed core and that other tiles are not covered."""
     moved = "with data copied into a core before use or streamed"
     tiles = f"all schedules of these tiles, {moved} (other tiles are not covered)"
     assert scope.text == f"{words} and {tiles}"
 
 
 def test_the_bound_of_schedules_that_copy_is_told_where_it_is_larger() -> None:
-    """In a line of its own with its gap; not where it says no more, and not of older files, which have one bound."""
+    """The bound for schedules that copy data has its own line with its gap, unless it equals the other bound."""
     found = {"gap_latency": 0.5, "gap_latency_if_copied": 0.1, "lower_bound": {"if_copied": {"latency_cycles": 1800}}}
     line = (
         "lower bound for schedules that, like this one, copy data into a core before use whenever the data fit:"
@@ -103,7 +103,7 @@ def test_the_bound_of_schedules_that_copy_is_told_where_it_is_larger() -> None:
 
 
 def test_scopes_of_mappings_and_tiles() -> None:
-    """Each says what was searched, and what was not."""
+    """The scope of mappings and of tiles says what the search covers and what it does not."""
     assert SpatialMappings().text == "the spatial mapping of the mapping file"
     assert "by divisors of the size of the loop or of the largest factor" in SpatialMappings("open").text
     assert "spatial_mapping_hint" in SpatialMappings("open", hinted=True).text
@@ -121,7 +121,7 @@ def test_scopes_of_mappings_and_tiles() -> None:
 
 
 def test_a_gap_is_worked_out_in_one_place() -> None:
-    """No module but `proof` divides a lower bound by a value to see how much smaller the value could be."""
+    """The module `proof` is the only one that computes a gap from a lower bound and a value."""
     written = re.compile(r"1(\.0)? - [\w.\[\]\"()]*bound[\w.\[\]\"()]* / ")
     files = [path for path in PACKAGE.rglob("*.py") if path.name != "proof.py"]
     assert not [f"{path}: {line}" for path in files for line in path.read_text().splitlines() if written.search(line)]
@@ -129,7 +129,7 @@ def test_a_gap_is_worked_out_in_one_place() -> None:
 
 @given(st.floats(1e-3, 1e12), st.floats(0, 1.1))
 def test_what_is_stated_contradicts_nothing(value: float, share: float) -> None:
-    """Whatever value and bound, what a writer states is what a checker works out."""
+    """The stated gap of any value and bound passes the check, and a changed gap is found."""
     bound = min(value, value * share)
 
     @dataclass(frozen=True)

@@ -7,36 +7,36 @@ from tilewright.base.registry import lacking, methods_of
 
 
 class Kind(Protocol):
-    """Kind with a property and two methods."""
+    """A kind with a property and two methods."""
 
     @property
     def links(self) -> str:
-        """A text."""
+        """Return a text."""
 
     def cost(self, layer: str, core: str) -> float:
-        """A number."""
+        """Return a number."""
 
     def waiting(self) -> float:
-        """A number."""
+        """Return a number."""
 
 
 class Sound:
-    """Object with more arguments than needed, all of them with defaults."""
+    """An object with more arguments than needed, all with defaults."""
 
     links = "none"
 
     def cost(self, one: str, other: str, further: int = 0) -> float:
-        """The names of arguments are free."""
+        """Return a number; arguments may have any names."""
         return 0.0
 
     waiting = staticmethod(float)
 
 
 class Short(Sound):
-    """Object with a method without its arguments, and a number in place of a method."""
+    """An object whose method lacks arguments, with a number in place of another method."""
 
     def cost(self) -> float:  # type: ignore[override]
-        """No arguments."""
+        """Return a number, without arguments."""
         return 0.0
 
     waiting: Any = 1.0
@@ -56,5 +56,5 @@ class Short(Sound):
     ids=["sound", "nothing", "arguments", "class"],
 )
 def test_the_reason_to_refuse_an_object_is_told(entry: object, reason: str) -> None:
-    """Missing attributes come before wrong methods."""
+    """The reason for refusing an object names missing attributes before wrong methods."""
     assert lacking(entry, methods_of(Kind)) == reason

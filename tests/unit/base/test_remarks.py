@@ -1,4 +1,4 @@
-"""Remarks on numbers of input files, which verbs other than `validate` count."""
+"""Remarks on the numbers in input files: `validate` prints the remarks, and other verbs only count them."""
 
 import json
 import pickle
@@ -26,8 +26,8 @@ memories:
 
 
 def test_several_remarks_are_one_line() -> None:
-    """The line counts the distinct remarks of its file, stands where the first of them stood, and names the command
-    that prints them; other notices stay in their order.
+    """Several remarks on a file become one line with their number and the command that prints them.
+    The line stands in place of the first remark, and other notices keep their order.
     """
     notices = ["first", Remark("a:1 x", "a"), Remark("b:1 x", "b"), Remark("a:2 y", "a"), Remark("a:1 x", "a"), "last"]
     assert folded(notices) == [
@@ -39,13 +39,13 @@ def test_several_remarks_are_one_line() -> None:
 
 
 def test_a_remark_survives_processes() -> None:
-    """The file of a remark is kept in its pickled form."""
+    """A pickled remark keeps its file."""
     sent = pickle.loads(pickle.dumps(Remark("a:1 x", "a")))
     assert (type(sent), sent, sent.file) == (Remark, "a:1 x", "a")
 
 
 def test_only_validate_prints_each_remark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Both remarks on a file are lines of `validate`, and one line of another verb that reads the file."""
+    """`validate` prints both remarks on a file as lines; another verb prints one line with their number."""
     file = tmp_path / "small.yaml"
     file.write_text(TWO_REGISTER_FILES)
     told = []
@@ -80,7 +80,7 @@ IMPOSSIBLE = (
 def test_a_number_of_no_real_part_is_a_warning(
     before: str, after: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is told after the notes, counted on the line of the file, listed in JSON, and is no error."""
+    """An impossible number gets a warning after the notes; it is counted and listed in JSON, but is no error."""
     file = tmp_path / "small.yaml"
     text = TWO_REGISTER_FILES.replace(before, after, 1)
     if "dram" in after:
@@ -102,7 +102,7 @@ def test_a_number_of_no_real_part_is_a_warning(
 
 
 def test_a_few_parts_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Four parts are usual; `new` warns of a DRAM of thousands of parts, too."""
+    """`new` gives a note if a bandwidth needs four DRAM parts, and a warning if it needs thousands."""
     for bandwidth, kind in (("100 GB/s", "note"), ("500 TB/s", "warning")):
         assert main(["new", str(tmp_path / kind), "--dram-bandwidth", bandwidth]) == 0
         (line,) = [line for line in capsys.readouterr().err.splitlines() if "so the memory needs" in line]

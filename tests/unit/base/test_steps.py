@@ -1,4 +1,4 @@
-"""The table of steps is what rules, pages and stages say."""
+"""The table of steps agrees with the rules, pages and stages."""
 
 import re
 import subprocess
@@ -13,25 +13,27 @@ from tilewright.base.steps import MULTI, SINGLE, STEPS, artifacts
 from tilewright.cli.main import VERBS
 from tilewright.pipeline.stages.catalogue import CATALOGUES
 
+from docs.check_docs import text_of
+
 PROJECT = Path(__file__).resolve().parents[3]
 RULES = {
     name: body
     for file in sorted((PROJECT / "workflow" / "rules").glob("*.smk"))
     for name, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", file.read_text(), re.MULTILINE | re.DOTALL)
 }
-"""Rule -> its text."""
+"""Maps a rule to its text."""
 OTHER_NAMES = {"parse_core": "parse_hardware", "summary": "summarize"}
-"""Rule -> step, where that is not the same word."""
+"""Maps a rule to its step if the two have different names."""
 
 
 def step_of(rule: str) -> str:
-    """The step that a rule runs."""
+    """Return the step that a rule runs."""
     names = (rule, rule.removesuffix("_single"), rule.removesuffix("_multi"), rule.partition("_")[0])
     return next((name for name in names if name in STEPS), OTHER_NAMES.get(rule, ""))
 
 
 def files(rule: str, section: str) -> set[str]:
-    """Files of results that the input or the output of a rule names, below the folder of its step."""
+    """Return the files of results that the input or output of a rule names, below the folder of its step."""
     text = re.search(rf"^    {section}:\n(.*?)(?=^    \w)", RULES[rule], re.MULTILINE | re.DOTALL)
     folder = STEPS[step_of(rule)].folder + "/"
     found = re.findall(r'"<results>/([^"]+)"', text[1] if text else "")
@@ -46,7 +48,7 @@ def files(rule: str, section: str) -> set[str]:
 
 
 def test_every_step_has_a_rule_a_verb_and_code() -> None:
-    """A step is in no other table alone; what `tokens` writes is of no step of the pipeline."""
+    """Each step has a rule, a verb and code, and no table has further steps."""
     assert {step_of(rule) for rule in RULES if step_of(rule)} == set(STEPS)
     assert {step.verb for step in STEPS.values()} <= set(VERBS)
     assert set(STEPS) - {"parse_split"} == set(CODE_OF) - {"export", "explore_systems", "multi_pipeline", "tokens"}
@@ -54,7 +56,7 @@ def test_every_step_has_a_rule_a_verb_and_code() -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_rules_read_and_write_what_the_table_says(step: str) -> None:
-    """The files of a run that rules name are those of their step."""
+    """The rules of a step read and write the files that the table of steps lists."""
     rules = [rule for rule in RULES if step_of(rule) == step]
     written = set().union(*(files(rule, "output") for rule in rules))
     read = set().union(*(files(rule, "input") for rule in rules))
@@ -64,8 +66,8 @@ def test_rules_read_and_write_what_the_table_says(step: str) -> None:
 
 
 def test_the_page_of_artifacts_names_every_file() -> None:
-    """docs/artifacts.md, in the table of files or, of a report, in what it says there."""
-    page = (PROJECT / "docs" / "artifacts.md").read_text()
+    """The pages on artifacts name every file of a step."""
+    page = text_of("artifacts")
     for step in STEPS.values():
         for path in step.writes:
             place = (
@@ -78,13 +80,13 @@ def test_the_page_of_artifacts_names_every_file() -> None:
 
 
 def test_stages_of_steps_are_in_the_catalogue() -> None:
-    """By the names that pipelines give them."""
+    """The catalogue has each stage of a step under its name."""
     for step in STEPS.values():
         assert set(step.stages) <= set(CATALOGUES[MULTI].names)
 
 
 def test_artifacts_of_runs() -> None:
-    """Targets of the workflow: what every run has."""
+    """The artifacts of a run are its targets in the workflow."""
     assert {"layers.jsonl", "summary.json", "checks.json"} <= set(artifacts(SINGLE))
     assert not any("/" in name for name in artifacts(SINGLE))
     assert "allocation.json" in artifacts(MULTI)
@@ -92,7 +94,7 @@ def test_artifacts_of_runs() -> None:
 
 
 def test_the_table_imports_nothing_heavy() -> None:
-    """The Snakefile reads it at every parse."""
+    """The table of steps imports no heavy library, because the Snakefile reads it at every parse."""
     code = (
         "import sys, tilewright.base.steps; print([m for m in sys.modules if m.startswith(('numpy', 'yaml', 'click'))])"
     )

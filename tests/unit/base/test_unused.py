@@ -1,4 +1,4 @@
-"""What a person wrote and nothing used: told once, by file, line and key, at most ten lines and then a count."""
+"""Unused inputs: each is reported once with file, line and key, in at most ten lines and a count."""
 
 import pickle
 
@@ -11,7 +11,7 @@ DOCUMENT = parse_yaml("a: 1\nb:\n  c: [1, 2]\n", "folder/file.yaml")
 
 
 def noted(*paths):
-    """Notices of a document: one that is unusual, and unused keys at the paths."""
+    """Return the notices of a document: an unusual value, and unused keys at the given paths."""
     problems = Problems(DOCUMENT)
     problems.notice(("a",), "is unusual")
     for path in paths:
@@ -20,7 +20,7 @@ def noted(*paths):
 
 
 def test_place_of_what_was_not_used_is_told_and_kept():
-    """A line names file, line and key; the row of a summary the name of the file alone."""
+    """A notice names file, line and key of an unused input; a summary has the name of the file alone."""
     notices = noted(("b", "c", 1), ("a",))
     assert [str(one) for one in unused_in(notices)] == [
         "folder/file.yaml:1 a: has no effect",
@@ -33,7 +33,7 @@ def test_place_of_what_was_not_used_is_told_and_kept():
 
 
 def test_options_come_first_and_each_is_told_once():
-    """Repeated notices are one line, and what is only unusual comes before."""
+    """Repeated notices are one line, and notices of unusual values come before unused inputs."""
     option = unused_option("lpf_limit", "has no effect with engine exact", 4)
     lines = notice_lines([*noted(("a",)), option, option])
     assert lines == [
@@ -44,7 +44,7 @@ def test_options_come_first_and_each_is_told_once():
 
 
 def test_ten_lines_are_told_and_the_others_counted():
-    """By line, whatever the order in which they were found."""
+    """Ten unused inputs are reported in the order of lines, and the others are counted."""
     document = parse_yaml("\n".join(f"k{number}: 1" for number in range(13)), "f.yaml")
     problems = Problems(document)
     for number in reversed(range(13)):
@@ -56,7 +56,7 @@ def test_ten_lines_are_told_and_the_others_counted():
 
 
 def test_strict_refuses_all_of_it_and_nothing_else():
-    """What is only unusual is no error under strict."""
+    """Strict mode refuses all unused inputs, but accepts unusual values."""
     refuse_unused(noted())
     refuse_unused(noted(("a",)), strict=False)
     with pytest.raises(InputError) as error:
@@ -68,7 +68,7 @@ def test_strict_refuses_all_of_it_and_nothing_else():
 
 
 def test_place_survives_another_process():
-    """Notices of worker processes keep their places."""
+    """A notice of a worker process keeps its place."""
     notice = unused_in(noted(("a",)))[0]
     again = pickle.loads(pickle.dumps(notice))
     assert isinstance(again, Unused)

@@ -1,4 +1,4 @@
-"""What is said of configurations, for tests."""
+"""Messages about configurations, for tests."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tilewright.cli.config import plan_of
 
 
 def problems_of(config: Any) -> str:
-    """What is said about a wrong configuration."""
+    """Return the message about a wrong configuration."""
     with pytest.raises(InputError) as caught:
         plan_of(config)
     return str(caught.value)

@@ -1,4 +1,4 @@
-"""Descriptions whose names are hostile, and what every verb says and writes of them: for `test_hostile_names.py`."""
+"""Descriptions with hostile names, and calls of every verb with them, for `test_hostile_names.py`."""
 
 import contextlib
 import gzip
@@ -27,18 +27,18 @@ TESTS = Path(__file__).resolve().parents[2]
 TINY = TESTS / "workflow"
 POINTS = TESTS / "conformance" / "data" / "reference-points.jsonl.gz"
 FORGED = "forged line"
-"""How a line begins that only a name could have begun."""
+"""Beginning of a line that only a hostile name could have started."""
 EVIL_WORDS = (
     f"\x1b]0;owned\x07\x1b[31m\r\n{FORGED}\u202e\u2066\x9b7m\x7f|`$x$`,;</script><script>evil()</script>"
     "\"'><img src=x onerror=evil()>]]>--><b onclick=evil()>&amp;[l](javascript:evil())"
 )
-"""What a name may hold to reach a terminal, a page, a figure or a table of Markdown."""
+"""Characters in a name that can reach a terminal, a page, a figure or a Markdown table."""
 EVIL_FILE = EVIL_WORDS.replace("/", "\u2044")
-"""The same for the name of a file."""
+"""The hostile characters in the form of a file name."""
 
 
 def hostile(begin: str, name: str) -> str:
-    """A name that begins as a formula does and tells itself from others."""
+    """Return a hostile name that begins like a formula and contains a distinct word."""
     return f"{begin}cmd|{name}{EVIL_WORDS}"
 
 
@@ -49,7 +49,7 @@ QUICK = ("--lpf-limit", "3", "--no-store", "--model", "corrected")
 
 
 def renamed(core: dict[str, Any], name: str) -> dict[str, Any]:
-    """A core whose name, memories and ports have hostile names."""
+    """Return a core with a hostile name and hostile names of its memories and ports."""
     begins = iter("=+@-=+@-")
     memories = {hostile(next(begins), old): memory for old, memory in core["memories"].items()}
     for memory in memories.values():
@@ -58,12 +58,12 @@ def renamed(core: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def load(path: str) -> Any:
-    """A tiny description."""
+    """Load a tiny description."""
     return yaml.safe_load((TINY / path).read_text())
 
 
 class Said(NamedTuple):
-    """What a call of a verb said."""
+    """Output of a call of a verb."""
 
     words: tuple[str, ...]
     code: int
@@ -73,13 +73,12 @@ class Said(NamedTuple):
 
 @dataclass
 class World:
-    """A folder with hostile descriptions, and all that verbs made of them so far."""
+    """A folder with hostile descriptions, and all files that verbs made of them."""
 
     folder: Path
     said: list[Said] = field(default_factory=list)
     single: tuple[str, ...] = ()
-    """Arguments with the descriptions of a run on one core; `wide` on another one, `multi` on several, `tokens` of a
-    language model."""
+    """Arguments for a run on one core; `wide` is another core, `multi` several cores, `tokens` a language model."""
     wide: tuple[str, ...] = ()
     multi: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
@@ -91,18 +90,18 @@ class World:
         self.tokens = self._tokens()
 
     def out(self, name: str) -> str:
-        """A place for a file or folder of results, below a folder with a hostile name."""
+        """Return a place for results below a folder with a hostile name."""
         return str(self.folder / f"=out{EVIL_FILE}" / name)
 
     def write(self, name: str, data: Any) -> str:
-        """A YAML file; its path."""
+        """Write a YAML file and return its path."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(data, sort_keys=False))
         return str(path)
 
     def run(self, *words: str, code: int = 0) -> None:
-        """Run a verb."""
+        """Run a verb and check its exit code."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             found = main(list(words))
@@ -142,7 +141,7 @@ class World:
 
 
 def _convolutions() -> onnx.ModelProto:
-    """Three convolutions one after the other, all names in the file hostile."""
+    """Return three convolutions in a row with hostile names."""
     tensors = [hostile("=", f"tensor {number}") for number in range(len(LAYERS) + 1)]
     weights = [hostile("+", f"weight {number}") for number in range(len(LAYERS))]
     nodes = [conv(tensors[place], weights[place], tensors[place + 1], **SAME) for place in range(len(LAYERS))]
@@ -155,7 +154,7 @@ def _convolutions() -> onnx.ModelProto:
 
 
 def validate(world: World) -> None:
-    """Right files, and wrong ones whose messages hold what is in them."""
+    """Validate correct files, and wrong ones whose messages contain hostile text."""
     single, multi = world.single[1::2], world.multi[1::2]
     world.run("validate", *single, *multi)
     wrong = {
@@ -176,7 +175,7 @@ def validate(world: World) -> None:
 
 
 def parse(world: World) -> None:
-    """Texts, tables and drawings of networks."""
+    """Parse hardware, mapping and networks, and write JSON, tables and drawings."""
     world.run("parse", "hardware", world.single[1], "-v", "-o", world.out("accelerator.json"))
     world.run("parse", "hardware", world.multi[1], "-v")
     world.run("parse", "mapping", world.single[5])
@@ -187,7 +186,7 @@ def parse(world: World) -> None:
 
 
 def map_(world: World) -> None:
-    """Two runs on one core, and one that fits nothing."""
+    """Map a network on two cores, and on a core that no layer fits."""
     world.run("map", *world.single, *QUICK, "-v", "-o", world.out("single/=narrow"))
     world.run("map", *world.wide, *QUICK, "-o", world.out("single/=wide"))
     world.run("map", *world.single, *QUICK, "--json")
@@ -198,7 +197,7 @@ def map_(world: World) -> None:
 
 
 def translate(world: World) -> None:
-    """A script whose files, keywords and stages have hostile names, and one that fails with such a text."""
+    """Translate a script with hostile files, keywords and stages, and one that fails with hostile text."""
     _, hardware, _, workload, _, mapping = world.single[:6]
     names = "WorkloadParser AcceleratorParser Workload SpatialMappingGenerator Loma CostModel"
     stages = f"[{', '.join(f'{name}Stage' for name in names.split())}]".replace("Spatial", "own, Spatial")
@@ -215,7 +214,7 @@ def translate(world: World) -> None:
 
 
 def export(world: World) -> None:
-    """All forms, on the terminal and as files; the mapping file gives the same numbers again."""
+    """Export all formats to the terminal and to files."""
     run = world.out("single/=narrow")
     for form in ("mapping", "loop-nest", "loop-ordering", "simple-json"):
         world.run("export", run, "--format", form)
@@ -228,7 +227,7 @@ def export(world: World) -> None:
 
 
 def evaluate(world: World) -> None:
-    """The mappings of the exported file, and a layer that there is not."""
+    """Evaluate the exported mappings and an unknown layer."""
     found = (*world.single[:4], "--mapping", world.out("found.yaml"))
     world.run("evaluate", *found, "-v")
     world.run("evaluate", *found, "--json", "--layer", LAYERS[0])
@@ -236,14 +235,14 @@ def evaluate(world: World) -> None:
 
 
 def report(world: World) -> None:
-    """Tables, figures, pages and traces of runs on one and on several cores."""
+    """Report runs on one core and on several: tables, figures, pages and traces."""
     world.run("report", world.out("single/=narrow"), "-o", world.out("report"), "--loop-nest", LAYERS[0], "-v")
     world.run("report", world.out("multi"), "-o", world.out("report_multi"))
     world.run("report", world.out("single/=narrow"), "--loop-nest", EVIL_WORDS, code=2)
 
 
 def of_runs(*words: str) -> Callable[[World], None]:
-    """A verb with all runs, and further words, of which those that begin with @ are files to write."""
+    """Return a case that calls a verb with all runs and further words; a word with @ is a file to write."""
 
     def case(world: World) -> None:
         runs = world.out("single/=narrow"), world.out("single/=wide"), world.out("multi")
@@ -255,7 +254,7 @@ def of_runs(*words: str) -> Callable[[World], None]:
 
 
 def check(world: World) -> None:
-    """Checks of all kinds of runs, and of damaged ones."""
+    """Check all kinds of runs, and damaged ones."""
     world.run("check", world.out("single/=narrow"), *world.single[:2], "-v", "-o", world.out("checks.json"))
     world.run("check", world.out("multi"), *world.multi, "-v")
     world.run("check", world.out("none"), code=2)
@@ -267,7 +266,7 @@ def check(world: World) -> None:
 
 
 def audit(world: World) -> None:
-    """All results of a run made again, as text and as JSON; a damaged folder."""
+    """Audit all results of a run, as text and as JSON, and a damaged folder."""
     run = world.out("single/=narrow")
     world.run("audit", run, *world.single, "--share", "100%", "-v")
     world.run("audit", run, *world.single, "--share", "100%", "--json")
@@ -276,7 +275,7 @@ def audit(world: World) -> None:
 
 
 def explain(world: World) -> None:
-    """One layer and all, on one core and on several."""
+    """Explain one layer and all layers, on one core and on several."""
     world.run("explain", world.out("single/=narrow"), *world.single, "-o", world.out("explain"))
     world.run("explain", world.out("single/=narrow"), *world.single, "--layer", LAYERS[1])
     world.run("explain", world.out("multi"), "-o", world.out("explain_multi"))
@@ -285,7 +284,7 @@ def explain(world: World) -> None:
 
 
 def advise(world: World) -> None:
-    """Changes as text, table and a written hardware file, which reads back."""
+    """Advise on changes as text, as a table and as a written hardware file."""
     written = world.out("wider.yaml")
     world.run("advise", world.out("single/=narrow"), *world.single, "-o", world.out("advise"), "--write", "1", written)
     world.run("validate", written)
@@ -293,7 +292,7 @@ def advise(world: World) -> None:
 
 
 def compare(world: World) -> None:
-    """Two runs on one core, also with new searches, and two on several."""
+    """Compare two runs on one core, also with new searches, and two on several cores."""
     one_core = ("compare", world.out("single/=narrow"), world.out("single/=wide"))
     world.run(*one_core, "-o", world.out("compare"))
     world.run(*one_core, "--search-again", "-o", world.out("compare_again"))
@@ -309,7 +308,7 @@ def compare(world: World) -> None:
 
 
 def new(world: World) -> None:
-    """A folder with a hostile name, networks with hostile names, and choices that are none."""
+    """Create a folder with a hostile name, with hostile networks and wrong choices."""
     world.run("new", world.out("new"), "--network", EVIL_WORDS, code=2)
     world.run("new", world.out("new"), "--network", world.single[5])
     world.run("validate", *(world.out(f"new/{kind}.yaml") for kind in ("hardware", "mapping")))
@@ -320,29 +319,29 @@ def new(world: World) -> None:
 
 
 def draw(world: World) -> None:
-    """A core and a system."""
+    """Draw a core and a system."""
     world.run("draw", world.single[1], "-o", world.out("core.svg"))
     world.run("draw", world.multi[1], "-o", world.out("system.svg"))
 
 
 def costs(world: World) -> None:
-    """The memories of a hardware file, and a name that there is not."""
+    """Print the costs of the memories in a hardware file, and those of an unknown name."""
     world.run("cost-library", "--hardware", world.single[1])
     world.run("cost-library", EVIL_WORDS, code=2)
 
 
 def split(world: World) -> None:
-    """Weights that do not fit."""
+    """Split weights that do not fit."""
     world.run("split", *world.multi, "--split-w-percentage", "0.02", "-v", "-o", world.out("split.onnx"))
 
 
 def cns(world: World) -> None:
-    """The graph of a run on several cores."""
+    """Make the graph of a run on several cores."""
     world.run("cns", *world.multi, "-v", "-o", world.out("multi"))
 
 
 def cost(world: World) -> None:
-    """A table for each core, and a core that there is not."""
+    """Cost each core, and an unknown core."""
     for core in CORES:
         table = ("--model", "corrected", "--no-store", "-v", "-o", world.out(f"multi/cost/{core}.jsonl"))
         world.run("cost", *world.multi, "--core", core, "--cns", world.out("multi"), *table)
@@ -354,25 +353,25 @@ def _made(world: World) -> tuple[str, ...]:
 
 
 def allocate(world: World) -> None:
-    """Which core runs what."""
+    """Allocate computation nodes to cores."""
     world.run("allocate", *world.multi, *_made(world), *GENETIC, "-v", "-o", world.out("multi"))
 
 
 def schedule(world: World) -> None:
-    """When it runs."""
+    """Schedule the computation nodes."""
     allocation = ("--core-allocation", world.out("multi/allocation.json"))
     world.run("schedule", *world.multi, *_made(world), *allocation, "-v", "-o", world.out("multi"))
 
 
 def fuse(world: World) -> None:
-    """How the network is fused: page, table and a mapping file that reads back."""
+    """Fuse the network, with a page, a table and a mapping file that validates."""
     quick = ("--nb-plans", "4", "--fusion-time-budget-s", "none", "--jobs", "1", "--lpf-limit", "2")
     world.run("fuse", *world.multi, *quick, "-v", "-o", world.out("fuse"))
     world.run("validate", world.out("fuse/mapping.yaml"))
 
 
 def depth_first(world: World) -> None:
-    """A chain of layers in tiles, on a core with names."""
+    """Run a chain of layers in tiles on a core with hostile names."""
     network = [layer | {"name": name} for layer, name in zip(_chain(), LAYERS, strict=False)]
     given = (*world.tokens[:2], "--workload", world.write(f"=chain{EVIL_FILE}.yaml", network), *world.tokens[4:])
     tiles = ("--tile-x", "3", "--tile-y", "3", "--lpf-limit", "2", "-o", world.out("depth_first"))
@@ -388,7 +387,7 @@ def _chain() -> list[dict[str, Any]]:
 
 
 def attention(world: World) -> None:
-    """Attention in tiles, and a memory that there is not."""
+    """Run attention in tiles, and with an unknown memory."""
     quick = ("--tile-keys", "8", "--lpf-limit", "2", "--contexts", "4")
     world.run("attention", *world.tokens, *quick, "-v", "-o", world.out("attention"))
     world.run("attention", *world.tokens, *quick[:4], "-v")
@@ -396,19 +395,19 @@ def attention(world: World) -> None:
 
 
 def tokens(world: World) -> None:
-    """Times of tokens: table and figure."""
+    """Compute times of tokens, with table and figure."""
     quick = ("--contexts", "8", "--no-prompts", "--lpf-limit", "1", "--key-block", "8", "--no-store")
     world.run("tokens", *world.tokens, *quick, "-v", "-o", world.out("tokens"))
 
 
 def serving(world: World) -> None:
-    """Names that are no folders are refused, and a profile has no others."""
+    """Write a serving profile; names that are no folders are refused."""
     given = (*world.tokens, "--format", "llmservingsim-1.1", "--lpf-limit", "1", "--no-store")
     world.run("serving", *given, "-o", world.out("serving"), code=2)
 
 
 def _space(world: World, **changes: Any) -> dict[str, Any]:
-    """A space of four designs over a core with hostile names."""
+    """Return a space of four designs over a core with hostile names."""
     memory = list(renamed(load("tiny/hardware/wide.yaml"), "")["memories"])[-1]
     axes = {"lanes": {"path": "operational_array.sizes.0", "values": [2, 4]}, "kib": {"values": [0.0625, 16]}}
     space = {
@@ -423,7 +422,7 @@ def _space(world: World, **changes: Any) -> dict[str, Any]:
 
 
 def explore(world: World) -> None:
-    """All designs: tables, page, figures; names that are no names, and a design that there is not."""
+    """Explore all designs: tables, page, figures, wrong names, and an unknown design."""
     space = world.write("space.yaml", _space(world))
     world.run("explore", space, "--no-store", "-o", world.out("explore"))
     world.run("explore", space, "-o", world.out("explore"), "--show", EVIL_FILE, code=2)
@@ -432,7 +431,7 @@ def explore(world: World) -> None:
 
 
 def decide(world: World) -> None:
-    """The page of the designs above, a folder without designs, and an objective that there is not."""
+    """Decide on the explored designs, on a missing folder, and with an unknown objective."""
     world.run("decide", world.out("explore"))
     world.run("decide", world.out("explore"), "--no-advice", "--json")
     world.run("decide", world.out("none"), code=2)
@@ -441,7 +440,7 @@ def decide(world: World) -> None:
 
 
 def conformance(world: World) -> None:
-    """Points with other numbers and names."""
+    """Check recorded points that have hostile names and one wrong energy."""
     with gzip.open(POINTS, "rt") as stream:
         points = [json.loads(next(stream)) for _ in range(2)]
     points[1]["result"]["energy_total"] = 1.0
@@ -452,32 +451,32 @@ def conformance(world: World) -> None:
 
 
 def validation(world: World) -> None:
-    """A published case with a name."""
+    """Compare a published case with a hostile name."""
     write_case(world.folder / "cases" / f"=case{EVIL_FILE}")
     world.run("compare-chips", str(world.folder / "cases"), "--steps", "-v")
 
 
 def court(world: World) -> None:
-    """A folder and a set that there are not."""
+    """Judge a missing folder and an unknown set."""
     world.run("accuracy", "--data", world.out("none"), code=2)
     world.run("accuracy", EVIL_WORDS, code=2)
 
 
 def front(world: World) -> None:
-    """The complete front: tables and page; laws that are none."""
+    """Compute the complete front with its tables and page; then compute a front from a space with a wrong law."""
     space = _space(world)
     world.run("front", world.write("front.yaml", space), "-o", world.out("front"))
     world.run("front", world.write("wrong.yaml", space | {"laws": {EVIL_WORDS: EVIL_WORDS}}), "-o", "x", code=2)
 
 
 def certify(world: World) -> None:
-    """The certificate of the front, and a folder without one."""
+    """Check the certificate of the front, and a folder without one."""
     world.run("check-front", world.out("front"), "--sample", "1")
     world.run("check-front", world.out("none"), code=2)
 
 
 def vary(world: World) -> None:
-    """Hardware files of which the choices have hostile names."""
+    """Make hardware variants whose choices have hostile names."""
     choices = {f"choice {place}{EVIL_FILE}": {"operational_array.sizes": [size]} for place, size in enumerate((2, 4))}
     given = {"base": Path(world.single[1]).name, "vary": {f"what{EVIL_FILE}": choices}}
     world.run("vary", world.write("variants.yaml", given), "-o", world.out("vary"), code=2)
@@ -488,7 +487,7 @@ def vary(world: World) -> None:
 
 
 def store(world: World) -> None:
-    """Damaged artifacts, a folder that is no store, and locks."""
+    """Verify damaged artifacts, a folder that is no store, and locks."""
     folder = world.out("single")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tilewright.cli.store.CACHES", world.folder / "caches")
@@ -500,14 +499,14 @@ def store(world: World) -> None:
 
 
 def results(world: World) -> None:
-    """A configuration with a hostile name of its folder, and one that there is not."""
+    """Make the results of a configuration with a hostile folder name, and of a configuration that is missing."""
     config = {"results": f"results{EVIL_FILE}", "runs": {}}
     world.run("results", world.write(f"=config{EVIL_FILE}.yaml", config), code=2)
     world.run("results", world.out("none"), code=2)
 
 
 def words_alone(*words: str) -> Callable[[World], None]:
-    """A verb that reads no names, and what it says of a hostile word."""
+    """Return a case for a verb that reads no names, with a hostile word."""
 
     def case(world: World) -> None:
         world.run(*words)
@@ -561,4 +560,4 @@ CASES: dict[str, Callable[[World], None]] = {
     "completion": words_alone("completion", "bash"),
     "warm-up": words_alone("warm-up"),
 }
-"""What is tried of each verb, in the order in which each finds what those before it wrote."""
+"""Maps a verb to its case, in the order in which each case uses the files of earlier ones."""

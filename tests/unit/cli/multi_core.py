@@ -1,4 +1,4 @@
-"""A small run of the multi-core flow, made by its verbs."""
+"""A small run of the flow for several cores, made by its verbs."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ GA = ["--nb-ga-individuals", "4", "--nb-ga-generations", "2", "--exhaustive-node
 
 
 def write_network(folder: Path) -> Path:
-    """Three 3x3 convolutions one after the other, as an ONNX file."""
+    """Write three 3x3 convolutions in a row as an ONNX file."""
     import numpy as np
 
     nodes = [conv("x", "w0", "a", **SAME), conv("a", "w1", "b", **SAME), conv("b", "w2", "c", **SAME)]
@@ -26,17 +26,17 @@ def write_network(folder: Path) -> Path:
 
 
 def given(network: Path, mapping: Path | str = MAPPING) -> list[str]:
-    """The descriptions, as arguments."""
+    """Return the descriptions as arguments."""
     return ["--hardware", HARDWARE, "--workload", str(network), "--mapping", str(mapping)]
 
 
 def inputs(network: Path, folder: Path, mapping: Path | str = MAPPING) -> list[str]:
-    """The descriptions and a run's folder, as arguments of `allocate` and `schedule`."""
+    """Return the descriptions and the folder of a run as arguments of `allocate` and `schedule`."""
     return [*given(network, mapping), "--cns", str(folder), "--costs", str(folder / "cost")]
 
 
 def cut_and_cost(network: Path, folder: Path, *options: str, mapping: Path | str = MAPPING) -> None:
-    """CN graph and cost tables of a run."""
+    """Make the CN graph and the cost tables of a run."""
     assert main(["cns", *given(network, mapping), *options, "-o", str(folder)]) == 0
     for core in CORES:
         table = str(folder / "cost" / f"{core}.jsonl")

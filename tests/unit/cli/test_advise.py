@@ -1,4 +1,4 @@
-"""`tilewright advise`: what it says, writes and refuses."""
+"""`tilewright advise`: its text, its files and its refusals."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ GIVEN = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD), "--mapping", 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run."""
+    """Run a network and return the folder of the run."""
     folder = tmp_path_factory.mktemp("runs") / "narrow"
     assert main(["map", "--preset", "zigzag", *GIVEN, "--lpf-limit", "3", "--no-store", "-o", str(folder)]) == 0
     return folder
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, table, JSON and function agree, and a run of the written file costs what was told."""
+    """Text, table, JSON and function agree on the first advice, and a run of the written file has its cost."""
     written, folder = tmp_path / "changed.yaml", tmp_path / "advice"
     arguments = ["advise", str(run), *GIVEN, "--write", "1", str(written), "-o", str(folder)]
     assert main(arguments) == 0
@@ -37,7 +37,7 @@ def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pyt
     table = pandas.read_csv(folder / "advice.csv", keep_default_na=False)
     assert [row["key"] for row in data["changes"]] == table["key"].tolist()
     sides = {row["key"] for row in data["changes"] if row["kind"] == "array side"}
-    assert sides <= {"operational_array.sizes.0", "operational_array.sizes.1"}, "as a space names them"
+    assert sides <= {"operational_array.sizes.0", "operational_array.sizes.1"}, "keys are the paths of a design space"
     assert sides
     first = data["changes"][0]
     assert data["helpful"][0] == 1
@@ -59,7 +59,7 @@ def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pyt
 def test_changes_that_are_made_together_cost_what_is_told(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run of the written file, which has both changes, costs what the new search costs."""
+    """A run of the written file with both changes costs as much as the new search says."""
     changes = json.loads(_output(["advise", str(run), *GIVEN, "--no-search", "--no-mapping-changes", "--json"], capsys))
     keys = [one["key"] for one in changes["changes"] if one["gives"] == "more" and one["kind"] != "energy"][:2]
     written = tmp_path / "both.yaml"
@@ -68,7 +68,7 @@ def test_changes_that_are_made_together_cost_what_is_told(
     text = _output([*named, "--write", "1", str(written)], capsys)
     assert all(key in text for key in keys)
     assert f"{told['new_search_latency_cycles']:,.0f}" in text
-    assert microjoules_text(told["new_search_energy_pj"]) in text.split(), "the text that `map` prints for this energy"
+    assert microjoules_text(told["new_search_energy_pj"]) in text.split(), "`map` prints this text"
     assert "[pJ]" not in text
     new = [str(written) if one == str(HARDWARE) else one for one in GIVEN]
     assert main(["map", "--preset", "zigzag", *new, "--lpf-limit", "3", "--no-store", "-o", str(tmp_path / "new")]) == 0
@@ -80,20 +80,20 @@ def test_changes_that_are_made_together_cost_what_is_told(
 def test_missing_lines_have_a_reason(
     run: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line for each kind of file of a run that is not found names the option that gives the file."""
+    """A missing file of a run has one line that names the option for it."""
     monkeypatch.chdir(tmp_path)
     quick = ["advise", str(run), "--no-search", "--no-mapping-changes"]
     told = _output(quick, capsys)
-    assert told.count("has no lines of the hardware file: runs do not record paths") == 1
+    assert told.count("has no line numbers of the hardware file: runs do not record paths") == 1
     assert "--hardware FILE names it." in told
     told = _output([*quick, "--hardware", str(HARDWARE)], capsys)
-    assert "has no lines" not in told
+    assert "has no line numbers" not in told
     assert f"Line numbers are those of {HARDWARE}" in told
 
 
 @pytest.mark.parametrize("engine", ["best", "loma"])
 def test_gaps_are_those_of_map(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The gap of the run and that of a changed file are the gaps that `map` states, and so is what is certain."""
+    """The stated gaps of the run and of a changed file equal those of `map`, and certainty follows from them."""
     options = ["--temporal-mapping-search-engine", engine, "--no-store"]
     assert main(["map", *GIVEN, *options, "-o", str(tmp_path / "run")]) == 0
     named = ["advise", str(tmp_path / "run"), *GIVEN, "--together"]
@@ -111,13 +111,13 @@ def test_gaps_are_those_of_map(engine: str, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_run_without_bounds_says_so(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The preset `zigzag` computes no bounds."""
+    """A run without bounds, as with the preset `zigzag`, gets a note that its gap is unknown."""
     note = "note: the gap between the mappings of the run and the best mappings is not known"
     assert note in _output(["advise", str(run), *GIVEN], capsys)
 
 
 def test_pairs_are_tried_on_demand(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text and the JSON have their number."""
+    """Pairs of changes are tried only with `--pairs`, and text and JSON have their number."""
     options = ["advise", str(run), *GIVEN, "--no-search", "--no-mapping-changes"]
     assert json.loads(_output([*options, "--json"], capsys))["pairs"] is None
     pairs = json.loads(_output([*options, "--pairs", "--json"], capsys))["pairs"]
@@ -126,7 +126,7 @@ def test_pairs_are_tried_on_demand(run: Path, capsys: pytest.CaptureFixture[str]
 
 
 def _output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Text that a command prints."""
+    """Return the text that a command prints."""
     capsys.readouterr()
     assert main(arguments) == 0
     return capsys.readouterr().out
@@ -134,7 +134,7 @@ def _output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.slow
 def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each change of a spatial mapping: the written file, run by itself, has its energy and its latency."""
+    """A run of each written mapping file has the energy and latency of its advice."""
     config = TINY.parents[2] / "config"
     mapping = config / "mapping/zigzag/eyeriss_like.yaml"
     given = ["--hardware", str(config / "hardware/zigzag/eyeriss_like.yaml"), "--workload", str(WORKLOAD)]
@@ -147,7 +147,7 @@ def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytes
     data = json.loads((out / "advice.json").read_text())
     rows = [row for row in data["changes"] if row["kind"] == "spatial mapping"]
     assert {row["key"].split(".")[0] for row in rows} == {"mapping: default", "mapping: Gemm"}, (
-        "entries that have layers"
+        "keys name entries with layers"
     )
     helpful = [row for row in rows if row["number"] in data["helpful"]]
     assert helpful
@@ -165,7 +165,7 @@ def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytes
 
 
 def test_numbers_follow_the_order_in_which_changes_are_told(run: Path) -> None:
-    """First those that help, then those that cost nothing: of those neither energy nor latency becomes more."""
+    """Advice is numbered in printed order: helpful changes first, then spare resources without a loss."""
     found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING)
     told = [number for number, _ in (*found.helpful, *found.spare)]
     assert told == list(range(1, len(told) + 1))
@@ -176,7 +176,7 @@ def test_numbers_follow_the_order_in_which_changes_are_told(run: Path) -> None:
 
 
 def test_what_is_taken_away_loses_nothing(run: Path) -> None:
-    """And gains are ordered, also without a new search."""
+    """Without a new search, reducing a spare resource costs no latency, and gains are in falling order."""
     found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING, search=False, factor="3/2")
     assert not found.searched
     for _, one in found.spare:
@@ -203,7 +203,7 @@ def test_what_is_taken_away_loses_nothing(run: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told(run: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """In words, with exit code 2, before anything is searched."""
+    """Wrong options are refused with a message and exit code 2 before any search."""
     assert main(["advise", str(run), *options]) == 2
     assert message in capsys.readouterr().err
 
@@ -211,7 +211,7 @@ def test_what_is_wrong_is_told(run: Path, options: list[str], message: str, caps
 def test_descriptions_of_an_older_run_are_asked_for(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each that is missing, with the file that would be it and its option."""
+    """A missing description of an older run is named with its file and option."""
     older = tmp_path / "a/b/older"
     shutil.copytree(run, older)
     (older / "accelerator.json").unlink()
@@ -222,7 +222,7 @@ def test_descriptions_of_an_older_run_are_asked_for(
 
 
 def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which cycles do not show."""
+    """A note says that a changed in-memory array has another clock period."""
     config = TINY.parents[2] / "config"
     inputs = [
         "--hardware",
@@ -260,7 +260,7 @@ def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytes
 def test_files_of_new_are_found_in_the_folder_of_the_core(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder has the name of the core, and the run is beside it."""
+    """The files of `new` are found in the folder with the name of the core."""
     monkeypatch.chdir(tmp_path)
     hardware, mapping = tilewright.new("mine", array="4x4")
     files = ["--hardware", str(hardware), "--mapping", str(mapping), "--workload", str(WORKLOAD)]

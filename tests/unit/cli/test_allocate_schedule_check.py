@@ -1,4 +1,4 @@
-"""`tilewright allocate` and `schedule` and `check` on a run of two cores."""
+"""`tilewright allocate`, `schedule` and `check` on a run of two cores."""
 
 import csv
 import json
@@ -23,13 +23,13 @@ FILES = ("allocation.json", "generations.csv", "pareto.csv", "mapping.yaml")
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of three layers."""
+    """Write a network of three layers."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
 @pytest.fixture(scope="module")
 def run(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run, line by line, compared with the one layer by layer beside it."""
+    """Make a run line by line, compared with a layer-by-layer run beside it."""
     folder = tmp_path_factory.mktemp("runs") / "run"
     apart = folder.with_name("apart")
     for place, options in ((apart, ["--mode", "lbl"]), (folder, ["--stack-cutoffs", "[2]"])):
@@ -42,12 +42,12 @@ def run(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def payload(path: Path) -> Any:
-    """What an artifact holds."""
+    """Return the payload of an artifact."""
     return read_artifact(path).payload
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What is said about wrong input."""
+    """Return the message about wrong input."""
     capsys.readouterr()
     assert main(arguments) == 2
     said = capsys.readouterr().err
@@ -56,7 +56,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_the_allocation_names_layers_and_cores(run: Path) -> None:
-    """One row for each part, figures of the chosen point, which is on the front, and each core alone."""
+    """The allocation has a row for each part, the chosen point of the front, and the figures of each core alone."""
     document = payload(run / "allocation.json")
     assert [(row["name"], row["group"], row["is_only_choice"]) for row in document["allocation"]] == [
         ("a", 0, False),
@@ -76,7 +76,7 @@ def test_the_allocation_names_layers_and_cores(run: Path) -> None:
 
 
 def test_tables_are_those_of_the_document(run: Path) -> None:
-    """pareto.csv is the front; generations.csv has a row for each generation."""
+    """pareto.csv has the rows of the front, and generations.csv one row for each generation."""
     with (run / "pareto.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     front = payload(run / "allocation.json")["front"]
@@ -87,14 +87,14 @@ def test_tables_are_those_of_the_document(run: Path) -> None:
 
 
 def test_threads_never_change_a_byte(run: Path, network: Path, tmp_path: Path) -> None:
-    """Nor does where the files are."""
+    """The number of threads and the folder of the files change no byte."""
     assert main(["allocate", *inputs(network, run), *GA, "--jobs", "1", "-o", str(tmp_path)]) == 0
     for name in FILES:
         assert (tmp_path / name).read_bytes() == (run / name).read_bytes(), name
 
 
 def test_the_mapping_file_reproduces_the_schedule(run: Path, network: Path, tmp_path: Path) -> None:
-    """Read back as --mapping: the same CNs, one allocation, no search, the same schedule."""
+    """The written mapping file gives the same computation nodes and the same schedule without a search."""
     mapping = run / "mapping.yaml"
     entries = yaml.safe_load(mapping.read_text())
     assert [entry["name"] for entry in entries] == ["a", "b", "c", "default"]
@@ -111,12 +111,12 @@ def test_the_mapping_file_reproduces_the_schedule(run: Path, network: Path, tmp_
 def test_without_an_allocation_there_must_be_no_choice(
     run: Path, network: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A free mapping needs one."""
+    """A free mapping needs an allocation; the message says how many parts have a choice."""
     assert "3 of 3 parts of layers can run on several cores" in refused(["schedule", *inputs(network, run)], capsys)
 
 
 def test_the_summary_is_the_schedule_and_compares_it(run: Path) -> None:
-    """Totals, bound and gap, use of everything, baselines."""
+    """The summary has the totals, bounds, gaps, use and baselines of the schedule."""
     summary, schedule = payload(run / "summary.json"), read_schedule(run / "schedule.npz").schedule
     allocation = payload(run / "allocation.json")
     for key in ("latency_cycles", "energy_pj"):
@@ -145,7 +145,7 @@ def test_the_summary_is_the_schedule_and_compares_it(run: Path) -> None:
 def test_results_missing_or_of_another_run_are_told_together(
     run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No graph, no tables, no allocation, no baseline: one message for each."""
+    """Missing results and results of another run are reported together, one message each."""
     arguments = [*inputs(network, tmp_path), "--core-allocation", str(tmp_path / "a.json"), "--baseline", str(tmp_path)]
     said = refused(["schedule", *arguments], capsys)
     for name in ("cn_graph.json", "cost/left.jsonl", "cost/right.jsonl", "a.json", "allocation.json", "summary.json"):
@@ -169,8 +169,7 @@ def test_results_missing_or_of_another_run_are_told_together(
 def test_artifacts_of_something_else_are_refused(
     run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A core that was edited, tables of another graph or swapped, another tiling, an allocation of another graph, a
-    baseline of another network, other settings or another cost model: figures would be wrong without a word."""
+    """Artifacts of other inputs are refused: cores, tables, tilings, allocations, baselines, settings, cost models."""
     hardware = tmp_path / "hardware"
     shutil.copytree(Path(HARDWARE).parent, hardware)
     core = hardware / "cores" / "left.yaml"
@@ -229,7 +228,7 @@ def test_artifacts_of_something_else_are_refused(
 def test_an_allocation_chosen_for_other_schedules_is_told(
     run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It can be scheduled, and the summary says so."""
+    """An allocation that was chosen for other settings is scheduled, with a note in the summary."""
     arguments = ["--core-allocation", str(run / "allocation.json"), "--share-divisor", "1", "-o", str(tmp_path)]
     capsys.readouterr()
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
@@ -252,7 +251,7 @@ def test_an_allocation_chosen_for_other_schedules_is_told(
 def test_wrong_options_are_told(
     arguments: list[str], told: str, run: Path, network: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By their names, without a traceback."""
+    """Wrong options are reported by name, without a traceback."""
     assert told in refused(["allocate", *inputs(network, run), *arguments], capsys)
 
 
@@ -263,7 +262,7 @@ def test_ctrl_c_keeps_the_best_so_far(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Exit code 130, files of what was found, and a word on it."""
+    """Ctrl-C ends with exit code 130 and keeps the best allocation so far."""
     outcome = evaluate.Evaluator._outcome
     count = 0
 
@@ -282,7 +281,7 @@ def test_ctrl_c_keeps_the_best_so_far(
 
 
 def test_the_list_scheduler_of_the_reference_has_no_bound(run: Path, network: Path, tmp_path: Path) -> None:
-    """It is not causal: no bound, no check of rules."""
+    """The list scheduler of the reference is not causal, so its summary has no bound."""
     arguments = ["--core-allocation", str(run / "allocation.json"), "-o", str(tmp_path)]
     arguments += ["--schedule-model", "stream-2023"]
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
@@ -294,7 +293,9 @@ def test_the_list_scheduler_of_the_reference_has_no_bound(run: Path, network: Pa
 def test_multicast_and_forwarding_are_for_the_causal_model(
     run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The list scheduler of the reference ignores both: a notice says so, and `strict` makes it an error."""
+    """Multicast and forwarding have no effect on the list scheduler of the reference.
+    A notice says so, and --strict refuses them.
+    """
     shutil.copytree(Path(HARDWARE).parent, tmp_path / "hardware")
     hardware = tmp_path / "hardware" / "duo.yaml"
     hardware.write_text(f"{hardware.read_text()}\nmulticast: true\nforwarding: true\n")
@@ -310,7 +311,7 @@ def test_multicast_and_forwarding_are_for_the_causal_model(
 
 
 def test_a_sound_run_passes_all_checks(run: Path, network: Path, tmp_path: Path) -> None:
-    """Also against the descriptions."""
+    """A correct run passes all checks, also against its descriptions."""
     output = tmp_path / "checks.json"
     assert main(["check", str(run), *given(network), "-o", str(output)]) == 0
     checks = payload(output)
@@ -321,7 +322,7 @@ def test_a_sound_run_passes_all_checks(run: Path, network: Path, tmp_path: Path)
 
 
 def test_check_needs_all_descriptions_or_none(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The check needs hardware, workload and mapping three, which older runs do not have."""
+    """`check` needs hardware, workload and mapping together, which older runs lack."""
     older = tmp_path / "a/b/older"
     shutil.copytree(run, older)
     for name in ("accelerator.json", "workload.json"):
@@ -395,7 +396,7 @@ def _broken_place(run: Path) -> None:
 def test_what_is_broken_is_found(
     break_it: Any, check: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failed check is our bug: exit code 1, and the check that found it."""
+    """A broken run ends with exit code 1 and the name of the failed check, and no file is written."""
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     break_it(copy)
@@ -406,7 +407,7 @@ def test_what_is_broken_is_found(
 
 
 def test_json_output_is_the_document(run: Path, network: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One JSON value on standard output."""
+    """JSON output is the document of the artifact."""
     capsys.readouterr()
     assert main(["allocate", *inputs(network, run), *GA, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(payload(run / "allocation.json")))

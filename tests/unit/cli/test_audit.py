@@ -1,4 +1,4 @@
-"""`tilewright audit` on what verbs wrote: equal as it is, different where a number was changed and sealed again."""
+"""`tilewright audit` on results of verbs: equal as they are, different after a changed number with a new seal."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ EXACT = ["--temporal-mapping-search-engine", "exact"]
 
 
 def map_one_core(place: Path, output: str, *options: str) -> None:
-    """A run of the small network on one core."""
+    """Run the small network on one core."""
     files = {"hardware": "wide.yaml", "workload": "two_layers.yaml", "mapping": "free.yaml"}
     described = [word for kind, name in files.items() for word in (f"--{kind}", str(place / name))]
     assert main(["map", *described, "--preset", "zigzag", *options, "--no-store", "-o", str(place / output)]) == 0
@@ -41,7 +41,7 @@ def map_one_core(place: Path, output: str, *options: str) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with runs on one core and on two, a space and its front, and beside them what they were made of."""
+    """Make runs on one core and on two, a space and its front, beside their inputs."""
     place = tmp_path_factory.mktemp("audited")
     for file in ("hardware/wide.yaml", "workload/two_layers.yaml", "mapping/free.yaml"):
         shutil.copy(ONE_CORE / file, place)
@@ -67,18 +67,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(built: Path, tmp_path: Path) -> Path:
-    """A copy to change."""
+    """Return a copy of the results that a test can change."""
     return Path(shutil.copytree(built, tmp_path / "audited"))
 
 
 def forget_descriptions(run: Path) -> None:
-    """Leave a run as older versions wrote it: the files that it was made of are found elsewhere, or not at all."""
+    """Remove the descriptions of a run, as older versions wrote it."""
     for name in ("accelerator.json", "workload.json", "mapping.json"):
         (run / name).unlink()
 
 
 def test_a_true_folder_is_equal(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sentence with counts, share and seed; nothing is written, and the exit code is 0."""
+    """An audit of unchanged results prints one sentence with counts, writes nothing, and has exit code 0."""
     before = {path: path.stat().st_mtime_ns for path in built.rglob("*")}
     capsys.readouterr()
     assert main(["audit", str(built), "--share", "100%", "--seed", "7"]) == 0
@@ -92,7 +92,7 @@ def test_a_true_folder_is_equal(built: Path, capsys: pytest.CaptureFixture[str])
     ("folder", "total"), [("one", "3 of 3 layers and summaries"), ("designs", "3 of 3 designs"), ("front", "3 of 3")]
 )
 def test_one_folder_of_a_verb(built: Path, folder: str, total: str) -> None:
-    """Each kind by itself; a share draws as many, and always one."""
+    """Each kind of results can be audited alone, and every share draws at least one result."""
     found = tilewright.audit(built / folder, share=1.0)
     assert found["sentence"].startswith(total)
     assert not found["differences"]
@@ -102,7 +102,7 @@ def test_one_folder_of_a_verb(built: Path, folder: str, total: str) -> None:
 
 
 def test_earlier_results_are_not_read(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the store nor anything else stands for what is to be made again."""
+    """The audit does not read the store."""
     asked: list[str] = []
     monkeypatch.setattr(Store, "get", lambda self, key: asked.append(key))
     assert not tilewright.audit(built, "100%")["differences"]
@@ -148,7 +148,7 @@ OTHER = (AuditDifference("energy_pj", 2.0, 1.0),)
     ],
 )
 def test_the_sentence(made: list[Made], left_out: list[LeftOut], refused: int, notes: int, end: str) -> None:
-    """Counts, share, seed and what it says nothing of, so that it can be quoted by itself."""
+    """The sentence has counts, share, seed and all omissions, so it can be quoted alone."""
     not_audited = [NotAudited("results/tokens", "")] * refused
     items = [*LAYERS, *DESIGNS]
     found = Audit(Path("results"), Fraction(1, 100), 7, items, made, left_out, not_audited, ["note"] * notes)
@@ -156,7 +156,7 @@ def test_the_sentence(made: list[Made], left_out: list[LeftOut], refused: int, n
 
 
 def test_long_lists_are_cut_and_said_to_be() -> None:
-    """Without -v ten of each, with it all."""
+    """Long lists are shortened to ten lines with a count, unless -v is given."""
     many = tuple(AuditDifference(f"column{number}", 0, 1) for number in range(25))
     left_out = [LeftOut(item, "a time budget ended its search") for item in LAYERS[:30]]
     found = Audit(Path("results"), Fraction(1), 0, LAYERS, [Made(LAYERS[0], many)], left_out, [], [])
@@ -164,7 +164,7 @@ def test_long_lists_are_cut_and_said_to_be() -> None:
     short = found.lines(10)
     assert len(short) == 22
     assert short[10].endswith("layer conv0: and 15 more values (-v lists all)")
-    assert short[-1] == "left out  and 20 more (-v lists all)"
+    assert short[-1] == "left out  ... and 20 more (-v lists all)"
     assert len(found.as_dict()["differences"]) == 25
 
 
@@ -172,7 +172,7 @@ def test_long_lists_are_cut_and_said_to_be() -> None:
 
 
 def change_rows(file: Path, change: Callable[[list[Any]], None]) -> None:
-    """Change a table of an artifact, and seal it again."""
+    """Change a table of an artifact and seal it again."""
     artifact = read_artifact(file)
     rows = list(artifact.payload)
     change(rows)
@@ -180,43 +180,43 @@ def change_rows(file: Path, change: Callable[[list[Any]], None]) -> None:
 
 
 def change_document(file: Path, change: Callable[[Any], None]) -> None:
-    """Change an artifact, and seal it again."""
+    """Change an artifact and seal it again."""
     artifact = read_artifact(file)
     change(artifact.payload)
     write_document(file, artifact.schema, artifact.payload, artifact.provenance)
 
 
 def change_designs(file: Path, schema: str, column: str) -> None:
-    """Change a number of the second design in a table, and seal it again."""
+    """Change a number of the second design in a table and seal it again."""
     table, said = read_stamped(file, schema)
     table.loc[1, column] *= 1 + 2**-40
     write_stamped(file, table, said)
 
 
 def change_schedule(file: Path) -> None:
-    """Change when a computation node begins, and seal the schedule again."""
+    """Change the start of computation nodes and seal the schedule again."""
     columns = read_columns(file)
     columns["schedule.start_cycles"] = columns["schedule.start_cycles"] + 1
     file.write_bytes(packed(columns))
 
 
 def a_layer(place: Path) -> None:
-    """A last bit of the energy of a layer."""
+    """Change the last bits of the energy of a layer."""
     change_rows(place / "one" / "layers.jsonl", lambda rows: rows[1].update(energy_pj=rows[1]["energy_pj"] + 2**-30))
 
 
 def a_total(place: Path) -> None:
-    """The latency of a network."""
+    """Change the latency of a network."""
     change_document(place / "one" / "summary.json", lambda summary: summary.update(latency_cycles=1.0))
 
 
 def a_cost(place: Path) -> None:
-    """The cycles of a class of computation nodes."""
+    """Change the cycles of a class of computation nodes."""
     change_rows(place / "two" / "cost" / "left.jsonl", lambda rows: rows[0].update(total1_cycles=7))
 
 
 def an_allocation(place: Path) -> None:
-    """The energy that a search for an allocation tells."""
+    """Change the energy of an allocation."""
     change_document(place / "two" / "allocation.json", lambda found: found.update(energy_pj=1.5))
 
 
@@ -242,7 +242,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_changed_number_is_found(what: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Seals agree, and the exit code is 1, with the value that is stored and the one that is made again."""
+    """A changed number with a correct seal is found, with the stored and the new value and exit code 1."""
     change, told = CHANGES[what]
     change(place)
     folder = place / told.partition(":")[0]
@@ -255,7 +255,7 @@ def test_a_changed_number_is_found(what: str, place: Path, capsys: pytest.Captur
 
 
 def without_second_design(file: Path) -> None:
-    """A table without the rows of a design, sealed again."""
+    """Remove the rows of a design from a table and seal it again."""
     table, said = read_stamped(file, SHARD_SCHEMA)
     write_stamped(file, table.drop(index=1).reset_index(drop=True), said)
 
@@ -283,7 +283,7 @@ def without_second_design(file: Path) -> None:
 def test_a_result_that_was_taken_out_is_found(
     folder: str, change: Callable[[Path], object], told: list[str], place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the network or the space has, and no row is of, is made again and told."""
+    """A result that was removed is made again and reported as missing."""
     change(place / folder)
     capsys.readouterr()
     assert main(["audit", str(place / folder), "--share", "100%"]) == 1
@@ -293,7 +293,7 @@ def test_a_result_that_was_taken_out_is_found(
 
 
 def test_differences_as_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with the result, the column and both values; the same from Python and as JSON."""
+    """JSON and Python have each difference with its result, column and both values."""
     a_total(place)
     found = tilewright.audit(place / "one", "100%")
     assert {row["column"]: row["stored"] for row in found["differences"]} == {"latency_cycles": "1.0"}
@@ -304,7 +304,7 @@ def test_differences_as_data(place: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_what_follows_from_a_changed_file_is_not_compared(place: Path) -> None:
-    """A schedule of other cost tables than those that lie there is named with the reason."""
+    """A schedule that was made from other cost tables than the stored ones is not audited; the reason is given."""
     a_cost(place)
     reasons = {Path(row["place"]).name: row["reason"] for row in tilewright.audit(place / "two")["not_audited"]}
     assert set(reasons) == {"allocation.json", "schedule.npz"}
@@ -315,7 +315,7 @@ def test_what_follows_from_a_changed_file_is_not_compared(place: Path) -> None:
 
 
 def test_damaged_files_are_named_and_nothing_is_made(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2."""
+    """Damaged files are named with exit code 2, and nothing is made again."""
     for file in ("one/layers.jsonl", "designs/shards/00000.parquet"):
         content = (place / file).read_bytes()
         (place / file).write_bytes(content[:200] + bytes([content[200] ^ 1]) + content[201:])
@@ -341,7 +341,7 @@ def test_damaged_files_are_named_and_nothing_is_made(place: Path, capsys: pytest
 def test_changed_inputs_are_told_and_not_compared(
     place: Path, file: str, old: str, new: str, folder: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is made of other inputs is no evidence: exit code 2 where nothing else is there to compare."""
+    """Results of changed inputs are not compared, with exit code 2 if nothing else is left."""
     text = (place / file).read_text()
     assert old in text
     (place / file).write_text(text.replace(old, new, 1))
@@ -354,7 +354,7 @@ def test_changed_inputs_are_told_and_not_compared(
 
 
 def test_named_inputs_are_used_if_they_are_those(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files that lie elsewhere are named; others than those of the run are refused."""
+    """Named inputs are used if they are those of the run, and refused otherwise."""
     elsewhere = place.parent / "elsewhere"
     elsewhere.mkdir()
     for name in ("wide.yaml", "two_layers.yaml", "free.yaml", "space.yaml"):
@@ -375,7 +375,7 @@ def test_named_inputs_are_used_if_they_are_those(place: Path, capsys: pytest.Cap
 
 
 def test_results_that_a_time_budget_ended_are_left_out(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Named with the reason, and not drawn; layers with a proof are made again."""
+    """Layers whose search was ended by a time budget are left out with the reason; proven layers are made again."""
     map_one_core(place, "late", *EXACT, "--time-budget-s", "0.000001")
     map_one_core(place, "proven", *EXACT)
     capsys.readouterr()
@@ -393,7 +393,10 @@ def test_results_that_a_time_budget_ended_are_left_out(place: Path, capsys: pyte
 def test_classes_that_a_time_budget_ended(
     place: Path, budget_s: str, left_out: int, made_again: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table of a core says which; of one that other code made, all may be."""
+    """Classes whose search was ended by the time budget are left out, as the cost table of the core says.
+
+    If another version of the code made the cost table, none of its classes is made again.
+    """
     run, network = place / "two", place / "net.onnx"
     described = ["--hardware", str(place / "duo.yaml"), "--workload", str(network)]
     described += ["--mapping", str(place / "duo_mapping.yaml"), "--cns", str(run)]
@@ -412,7 +415,7 @@ def test_classes_that_a_time_budget_ended(
 
 
 def test_an_allocation_that_a_time_budget_ended(place: Path) -> None:
-    """It is left out, and its schedule, which is of the allocation as it is, is made again."""
+    """If a time budget ended the search of an allocation, the allocation is left out; its schedule is made again."""
     network = place / "net.onnx"
     run = place / "two"
     budget = ["--ga-time-budget-s", "0.000000001", "--jobs", "1", "-o", str(run)]
@@ -426,7 +429,7 @@ def test_an_allocation_that_a_time_budget_ended(place: Path) -> None:
 
 
 def test_other_code_is_told(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another version made is compared all the same, and the sentence says so."""
+    """Results of another version of the code are compared, and the sentence says so."""
     monkeypatch.setattr("tilewright.cli.auditing.inputs.code_digest", lambda step: "another")
     found = tilewright.audit(built / "one", "100%")
     assert found["sentence"].endswith("all equal, bit by bit; 1 file was made by another version of the code.")
@@ -434,7 +437,7 @@ def test_other_code_is_told(built: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_no_verb_makes_again_is_named(place: Path) -> None:
-    """Never passed over in silence; folders of a run that are drawn from it are part of it."""
+    """Results that cannot be made again are named with the reason; reports belong to their run."""
     for name in ("depth_first.json", "attention.json", "tokens.json", "advice.json"):
         (place / name.partition(".")[0]).mkdir()
         (place / name.partition(".")[0] / name).write_text("{}")
@@ -456,7 +459,7 @@ def test_what_no_verb_makes_again_is_named(place: Path) -> None:
     ],
 )
 def test_what_is_refused(built: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One message, exit code 2."""
+    """Wrong folders and shares are refused with one message and exit code 2."""
     capsys.readouterr()
     assert main(["audit", str(built / arguments[0]), *arguments[1:]]) == 2
     assert told in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`tilewright cns`: artifacts, tables, and everything that is wrong at once."""
+"""`tilewright cns`: artifacts, tables, and all faults together."""
 
 import json
 from pathlib import Path
@@ -15,14 +15,14 @@ LINES = ["--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]']
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """`cns` of resnet18 on four cores, with a mapping file that leaves everything open."""
+    """Return `cns` of resnet18 on four cores, with a mapping file without constraints."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("- name: default\n")
     return ["cns", "--hardware", str(QUAD_CORE), "--workload", str(RESNET18), "--mapping", str(mapping)]
 
 
 def test_resnet18_line_by_line(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """1,381 CNs and 3,740 edges, told and written."""
+    """resnet18 line by line has 1,381 computation nodes and 3,740 edges, printed and written."""
     assert main([*given, *LINES, "-o", str(tmp_path / "run")]) == 0
     assert "1,381 computation nodes of 48 layers in 1 stack, 34 classes" in capsys.readouterr().out
     graph = read_cn_graph(tmp_path / "run" / "cn_graph.json", tmp_path / "run" / "cn_graph.npz")
@@ -33,7 +33,7 @@ def test_resnet18_line_by_line(given: list[str], tmp_path: Path, capsys: pytest.
 
 
 def test_artifacts_of_descriptions_give_the_same_bytes(given: list[str], tmp_path: Path) -> None:
-    """A graph of files, and one of what the steps before made of them."""
+    """Artifacts of the descriptions give the same bytes as the files."""
     hardware, workload, mapping = (tmp_path / f"{name}.json" for name in ("hardware", "workload", "mapping"))
     assert main(["parse", "hardware", str(QUAD_CORE), "-o", str(hardware)]) == 0
     assert main(["parse", "workload", str(RESNET18), "-o", str(workload)]) == 0
@@ -45,7 +45,7 @@ def test_artifacts_of_descriptions_give_the_same_bytes(given: list[str], tmp_pat
 
 
 def test_links_and_energies_do_not_count(given: list[str], tmp_path: Path) -> None:
-    """An accelerator with other links gives the same bytes: what depends on the graph need not run again."""
+    """An accelerator with other links and energies gives the same graph."""
     other = tmp_path / "hardware" / "quad_core.yaml"
     other.parent.mkdir()
     text = QUAD_CORE.read_text().replace("./cores", str(QUAD_CORE.parent / "cores"))
@@ -58,7 +58,7 @@ def test_links_and_energies_do_not_count(given: list[str], tmp_path: Path) -> No
 
 
 def test_the_table_has_a_row_for_each_layer(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """As text where nothing is written, and as JSON."""
+    """The table has a row for each layer, as text and as JSON."""
     assert main([*given, *LINES]) == 0
     shown = capsys.readouterr().out
     assert "layer4.1.conv2" in shown
@@ -91,7 +91,7 @@ BAD = """\
 def test_everything_that_is_wrong_comes_at_once(
     given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, each problem on a line of its own with its place, and nothing is written."""
+    """All faults are reported together with exit code 2, each with its place, and nothing is written."""
     (tmp_path / "mapping.yaml").write_text(BAD)
     assert main([*given, "--layer-stacks", "[[0, 1], [1, 99]]", "-o", str(tmp_path / "run")]) == 2
     lines = capsys.readouterr().err.splitlines()
@@ -121,7 +121,7 @@ def test_everything_that_is_wrong_comes_at_once(
     ],
 )
 def test_wrong_options(given: list[str], options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2 with the name of the option."""
+    """A wrong option ends with exit code 2 and its name."""
     assert main([*given, *options]) == 2
     assert told in capsys.readouterr().err
 
@@ -129,7 +129,7 @@ def test_wrong_options(given: list[str], options: list[str], told: str, capsys: 
 def test_strict_refuses_work_that_is_not_costed(
     given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An operator that nobody models, told with its type; without --strict it is told and left out."""
+    """An operator without a model is reported as free of cost, and refused with --strict."""
     from onnx import TensorProto, helper
 
     info = helper.make_tensor_value_info

@@ -1,4 +1,4 @@
-"""`tilewright compare`: runs of one core and of several, designs of a space, and what it refuses."""
+"""`tilewright compare`: runs on one core and on several, designs of a space, and refusals."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ ZIGZAG = ("--preset", "zigzag")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of runs: on two cores each alone, on several, and the designs of a space."""
+    """Make runs on two single cores and on several cores, and the designs of a space."""
     folder = tmp_path_factory.mktemp("runs")
     descriptions = ["--workload", str(TINY / "workload/two_layers.yaml"), "--mapping", str(TINY / "mapping/free.yaml")]
     for name, options in {"wide": [], "narrow": [], "energy": ["--objective", "energy"]}.items():
@@ -69,7 +69,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_differences_of_runs_add_up(runs: Path, a: str, b: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Command and function say the same; the ledgers are whole, and the totals are those of the summaries."""
+    """Command and function agree, and the differences of all terms add up to those of the summaries."""
     assert main(["compare", str(runs / a), str(runs / b), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     table = tilewright.compare(runs / a, runs / b)
@@ -83,7 +83,7 @@ def test_differences_of_runs_add_up(runs: Path, a: str, b: str, capsys: pytest.C
 
 
 def test_a_run_and_itself_do_not_differ(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also where the energy on cores is known as one sum only, and for a design made as a full run."""
+    """A run does not differ from itself, and a design does not differ from its full run."""
     for name in ("wide", "several"):
         assert not tilewright.compare(runs / name, runs / name)["difference"].any()
     assert main(["explore", str(runs / "lanes.yaml"), "-o", str(runs / "lanes"), "--show", "lanes-2"]) == 0
@@ -95,7 +95,7 @@ def test_a_run_and_itself_do_not_differ(runs: Path, capsys: pytest.CaptureFixtur
 
 
 def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Text, table, object and figure, of the same bytes each time."""
+    """Text, table, object and figure have the assumptions, and equal bytes each time."""
     arguments = ["compare", str(runs / "wide"), str(runs / "energy"), "-o"]
     assert main([*arguments, str(tmp_path / "one")]) == 0
     said = capsys.readouterr().out
@@ -128,7 +128,7 @@ def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.Ca
 def test_what_cannot_be_compared_is_refused(
     runs: Path, capsys: pytest.CaptureFixture[str], a: str, b: str, options: list[str], message: str
 ) -> None:
-    """In words, with exit code 2."""
+    """Runs that cannot be compared are refused with the reason and exit code 2."""
     assert main(["compare", str(runs / a), str(runs / b), *options]) == 2
     assert message in capsys.readouterr().err
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_compared_is_refused(
 def test_an_in_memory_core_is_compared_with_a_digital_one(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same network where both leave out the same layers; where one runs more of it, that is said."""
+    """An in-memory core is compared with a digital one; a note says if one runs more layers."""
     in_part, pool = "some layers are in one run only, because the cores run different parts", tmp_path / "pool.yaml"
     layers = yaml.safe_load((TINY / "workload/two_layers.yaml").read_text())
     added = {"id": 2, "name": "added", "operator_type": "Add", "equation": "O[b][k]=W[b][k]+I[b][k]"}
@@ -172,8 +172,10 @@ def test_an_in_memory_core_is_compared_with_a_digital_one(
 
 
 def test_bits_of_one_network_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Other bits are named; equal bits are one network however they are given; other shapes are refused by name. The
-    groups of `pareto` have the bits."""
+    """`compare` accepts runs of one network with different bits, and names the bits; it refuses different shapes.
+
+    The groups of `pareto` have the bits in their name.
+    """
     networks = {}
     for name, shape in (("net", (1, 4, 8, 8)), ("wide", (1, 4, 16, 8))):
         networks[name] = tmp_path / name / "net.onnx"
@@ -219,9 +221,7 @@ def test_bits_of_one_network_are_compared(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_design_is_compared_with_a_run(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A design is compared in the network of the run, without being told; a design in full keeps its name, and its
-    leakage is known.
-    """
+    """A design is compared in the network of the run; a full run of a design keeps the name of the design."""
     other = tmp_path / "other.yaml"
     other.write_text((TINY / "workload/two_layers.yaml").read_text())
     space = SPACE.replace("two_layers.yaml]", f"two_layers.yaml, {other}]").format(tiny=TINY)
@@ -245,7 +245,7 @@ def test_a_design_is_compared_with_a_run(runs: Path, tmp_path: Path, capsys: pyt
 
 
 def test_the_header_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The mapping file alone, the model and an option, or nothing."""
+    """The header says which inputs and options of two runs differ, if any."""
     other = tmp_path / "mapping.yaml"
     other.write_text((TINY / "mapping/free.yaml").read_text().replace("K, 4", "K, 2"))
     given = [
@@ -274,7 +274,7 @@ def test_the_header_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_mappings_are_searched_again_on_request(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text and the file say at which factor new searches turn the order; without the option they do not."""
+    """`--search-again` gives the factor at which new searches reverse the order."""
     hardware = (TINY / "hardware" / "narrow.yaml").read_text()
     (tmp_path / "costly.yaml").write_text(hardware.replace("unit_energy: 0.5", "unit_energy: 0.75"))
     descriptions = ["--workload", str(TINY / "workload/two_layers.yaml"), "--mapping", str(TINY / "mapping/free.yaml")]
@@ -298,6 +298,6 @@ def test_mappings_are_searched_again_on_request(runs: Path, tmp_path: Path, caps
 
 @pytest.mark.parametrize("run", ["several", "lanes:lanes-2"])
 def test_only_runs_on_one_core_are_searched_again(runs: Path, run: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A schedule and a design of a space are refused."""
+    """A schedule and a design of a space cannot be searched again."""
     assert main(["compare", str(runs / run), str(runs / run), "--search-again"]) == 2
     assert "cannot be searched again: it is not the folder of a run of" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Completion in a shell: bash really completes partial lines; what it asks for imports little."""
+"""Completion in a shell: bash completes partial lines, and completion imports few modules."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ PROMPT = "ready>"
 
 
 class Bash:
-    """An interactive bash on a terminal of its own, in a folder with a file or two, with completion loaded."""
+    """An interactive bash on its own terminal, in a folder with some files, with completion loaded."""
 
     def __init__(self, folder: Path) -> None:
         program = folder / "bin" / "tilewright"
@@ -43,11 +43,11 @@ class Bash:
         self.wait_for(PROMPT)
 
     def type(self, keys: str) -> None:
-        """As if somebody did."""
+        """Type these keys."""
         os.write(self.terminal, keys.encode())
 
     def wait_for(self, text: str) -> str:
-        """What is on the terminal up to this text; what comes after it is for the next call."""
+        """Return the output up to this text and keep the rest for the next call."""
         end = time.monotonic() + 60
         while text not in self.unread:
             left = end - time.monotonic()
@@ -58,14 +58,14 @@ class Bash:
         return seen + text
 
     def completed(self, line: str, text: str) -> str:
-        """What stands there when a tabulator after this line has brought this text."""
+        """Return the line after a tab has completed it with this text."""
         self.type(line + "\t")
         seen = self.wait_for(text)
         self.type("\x15")  # clears the line
         return seen
 
     def close(self) -> None:
-        """Ends it."""
+        """End the shell."""
         self.process.kill()
         self.process.wait()
         os.close(self.terminal)
@@ -73,7 +73,7 @@ class Bash:
 
 @pytest.mark.skipif(BASH is None, reason="there is no bash")
 def test_bash_completes_partial_lines(tmp_path: Path) -> None:
-    """Verbs, options, their values and files."""
+    """Bash completes verbs, options, their values, and files."""
     bash = Bash(tmp_path)
     try:
         assert "tilewright summarize" in bash.completed("tilewright summ", "summarize")
@@ -89,7 +89,7 @@ def test_bash_completes_partial_lines(tmp_path: Path) -> None:
 
 
 def test_scripts_are_for_the_shell_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command prints what the function returns; another shell is told."""
+    """The command prints the script that the function returns, and refuses an unknown shell."""
     for shell, word in (("bash", "compopt"), ("zsh", "#compdef tilewright"), ("fish", "commandline")):
         assert main(["completion", shell]) == 0
         text = capsys.readouterr().out
@@ -101,7 +101,7 @@ def test_scripts_are_for_the_shell_that_is_asked_for(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts_are_read_by_their_shell(shell: str) -> None:
-    """Without a word of complaint."""
+    """Each shell reads its script without a complaint."""
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
     done = subprocess.run([shell, "-n"], input=tilewright.completion(shell), text=True, capture_output=True, check=True)
@@ -109,7 +109,7 @@ def test_scripts_are_read_by_their_shell(shell: str) -> None:
 
 
 def test_verbs_are_listed_without_importing_them() -> None:
-    """A tabulator key must not take seconds."""
+    """Verbs are completed without importing their modules."""
     asked = {"COMP_WORDS": "tilewright ", "COMP_CWORD": "1", "_TILEWRIGHT_COMPLETE": "bash_complete"}
     code = (
         "import atexit, sys; atexit.register(lambda: print('modules', *sys.modules));"

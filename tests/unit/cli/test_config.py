@@ -1,4 +1,4 @@
-"""The configuration: runs, sweeps, and everything that is wrong, at once."""
+"""The configuration: runs, sweeps, and all faults together."""
 
 import json
 from pathlib import Path
@@ -24,13 +24,12 @@ def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def names(plan: RunPlan) -> list[str]:
-    """Names of the runs."""
+    """Return the names of the runs."""
     return [run.name for run in plan.runs]
 
 
 def test_default_configuration() -> None:
-    """The default is three networks on four accelerators, each with the mapping of its name, and on one that runs all
-    of them; and one run more with the preset of zigzag-dse."""
+    """The default has three networks on five accelerators with mappings of the same name, and a run like zigzag-dse."""
     plan = read_config("config/config.yaml")
     assert len(plan.runs) == 16
     whole = [run for run in plan.runs if run.strict]
@@ -45,14 +44,14 @@ def test_default_configuration() -> None:
 
 
 def test_run_overrides_defaults() -> None:
-    """Options at the top hold for every run that does not say otherwise."""
+    """Options at the top hold for each run that does not set them."""
     plan = plan_of({"objective": "energy", "runs": {"a": RUN, "b": {**RUN, "objective": "EDP", "lpf_limit": None}}})
     assert [run.options.objective for run in plan.runs] == ["energy", "EDP"]
     assert [run.options.lpf_limit for run in plan.runs] == [6, None]
 
 
 def test_strict_runs() -> None:
-    """At the top for every run, or for one; anything but true and false is refused where it stands."""
+    """`strict` can be set at the top or for a run, and must be true or false."""
     plan = plan_of({"strict": True, "runs": {"a": RUN, "b": {**RUN, "strict": False}}})
     assert [run.strict for run in plan.runs] == [True, False]
     assert [run.strict for run in plan_of({"runs": {"a": RUN}}).runs] == [False]
@@ -61,7 +60,7 @@ def test_strict_runs() -> None:
 
 
 def test_sweep_is_every_combination() -> None:
-    """A sweep names its runs by what it sweeps."""
+    """A sweep names its runs by the swept values."""
     sweep = {"workload": ["resnet18", "bert_tiny"], "hardware": "tpu_like", "objective": ["energy", "latency"]}
     assert names(plan_of({"sweeps": {"s": sweep}})) == [
         "resnet18-tpu_like-objective-energy",
@@ -72,7 +71,7 @@ def test_sweep_is_every_combination() -> None:
 
 
 def test_paths_are_named_by_their_stem(tmp_path: Path) -> None:
-    """A description may lie anywhere."""
+    """A path to a description is named by its stem."""
     path = tmp_path / "mine.yaml"
     path.write_text("name: mine\n")
     plan = plan_of({"runs": {"a": {**RUN, "hardware": str(path), "mapping": "tpu_like"}}})
@@ -81,7 +80,7 @@ def test_paths_are_named_by_their_stem(tmp_path: Path) -> None:
 
 
 def test_two_files_of_one_name(tmp_path: Path) -> None:
-    """Two files that would share a folder of results are refused."""
+    """Two files with the same folder of results are refused."""
     path = tmp_path / "tpu_like.yaml"
     path.write_text("name: mine\n")
     said = problems_of({"runs": {"a": RUN, "b": {**RUN, "hardware": str(path)}}})
@@ -89,7 +88,7 @@ def test_two_files_of_one_name(tmp_path: Path) -> None:
 
 
 def test_all_problems_at_once() -> None:
-    """Every mistake is told, with its place and the nearest valid name."""
+    """Every fault is reported with its place and the nearest valid name."""
     said = problems_of(
         {
             "objektive": "latency",
@@ -124,18 +123,18 @@ def test_all_problems_at_once() -> None:
 
 @pytest.mark.parametrize("config", [None, [], 3, "text", {}, {"runs": {}}, {"runs": []}])
 def test_empty_or_odd_configurations(config: Any) -> None:
-    """Whatever stands in the file, the answer is a list of problems."""
+    """An empty or wrong configuration gives a list of problems."""
     assert problems_of(config)
 
 
 def test_same_run_twice() -> None:
-    """Two sweeps that make the same run are told."""
+    """Two sweeps with the same run are refused."""
     sweep = {"workload": "resnet18", "hardware": ["tpu_like"]}
     assert "two runs have this name" in problems_of({"sweeps": {"a": sweep, "b": sweep}})
 
 
 def test_dots_belong_to_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a known suffix is cut: tpu_like.v2 is another core than tpu_like, with its own mapping and run name."""
+    """A dot belongs to a name unless it begins a known suffix: tpu_like.v2 is another core than tpu_like."""
     for kind in ("hardware", "mapping", "workload"):
         (tmp_path / "config" / kind).mkdir(parents=True)
         (tmp_path / "config" / kind / "tpu_like.v2.yaml").write_text("name: v2\n")
@@ -153,7 +152,7 @@ def test_dots_belong_to_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project with files in subfolders: `core` in one, `twin` in two, `top` beside and in a subfolder."""
+    """Write files in subfolders: `core` in one, `twin` in two, `top` beside them and in one."""
     monkeypatch.chdir(tmp_path)
     for kind in ("hardware", "mapping"):
         for name in ("a/core", "a/twin", "b/twin", "top", "b/top"):
@@ -167,8 +166,10 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "file"), [("core", "a/core"), ("b/twin", "b/twin"), ("top", "top"), ("b/top", "b/top")]
 )
 def test_names_of_files_in_subfolders(folders: None, name: str, file: str) -> None:
-    """A name is a file beside, else the only one below; its mapping comes from the same subfolder; runs have short
-    names."""
+    """A name means a file in the main folder, or the only file of this name in its subfolders.
+
+    The mapping comes from the same subfolder, and runs have short names.
+    """
     plan = plan_of({"sweeps": {"s": {"workload": "net.yaml", "hardware": [name]}}})
     stem = name.rpartition("/")[2]
     assert names(plan) == [f"net-{stem}"]
@@ -177,7 +178,7 @@ def test_names_of_files_in_subfolders(folders: None, name: str, file: str) -> No
 
 
 def test_names_that_mean_no_file_or_several(folders: None) -> None:
-    """An ambiguous name names all files; a file that moved is found by its old name and by its old path."""
+    """An ambiguous name is refused with all its files; a moved file is suggested for its old name or path."""
     places = {
         "a": "twin",
         "b": "core/core",
@@ -198,7 +199,7 @@ def test_names_that_mean_no_file_or_several(folders: None) -> None:
 
 
 def test_unknown_keys_hide_nothing() -> None:
-    """A run with an unknown key is checked all the same."""
+    """A run with an unknown key is still checked completely."""
     said = problems_of({"runs": {"a": {**RUN, "hardwear": "x", "objective": "enrgy", "workload": "resnet81"}}})
     assert "runs.a.hardwear: unknown key" in said
     assert "runs.a.objective: unknown value" in said
@@ -206,7 +207,7 @@ def test_unknown_keys_hide_nothing() -> None:
 
 
 def test_repeated_keys_are_told(tmp_path: Path) -> None:
-    """Two runs of one name in the file are a problem with its line, not a run that is lost."""
+    """Two runs of one name in the file are a problem with its line."""
     path = tmp_path / "config.yaml"
     run = "{workload: resnet18, hardware: tpu_like}"
     path.write_text(f"runs:\n  a: {run}\n  a: {run}\n")
@@ -223,7 +224,7 @@ def test_sizes_of_dimensions_have_limits(size: Any) -> None:
 
 
 def test_network_options_of_a_workload() -> None:
-    """Sizes, shapes, branches and precision become options of the parser."""
+    """Sizes, shapes, branches, precision and bits become options of the network parser."""
     said = {
         "runs": {"a": RUN},
         "dims": {"resnet18": {"batch": 2}},
@@ -237,7 +238,7 @@ def test_network_options_of_a_workload() -> None:
 
 
 def test_wrong_network_options_are_told_at_once() -> None:
-    """Every wrong entry with its place and what is allowed."""
+    """Each wrong network option is reported with its place and the allowed values."""
     said = problems_of(
         {
             "runs": {"a": RUN},
@@ -269,7 +270,7 @@ EDIT = {"replace": "MinimalLatency", "stage": BOUND, "parameters": {"latency_bou
 
 
 def test_pipeline_of_a_run() -> None:
-    """A run has the pipeline that it names, else that at the top, else the default one; its own files have a digest."""
+    """A run has its own pipeline, that of the top level, or the default; files of a pipeline have a digest."""
     plan = plan_of(
         {
             "pipeline": [{"drop": "Sum"}],
@@ -285,17 +286,17 @@ def test_pipeline_of_a_run() -> None:
         [EDIT, {"drop": "Sum"}],
     ]
     assert [bool(one.code) for one in stages] == [False, True, False, True]
-    assert names(plan)[-1] == "bert_tiny-tpu_like", "the list is one pipeline, not a choice"
+    assert names(plan)[-1] == "bert_tiny-tpu_like", "a list of edits is one pipeline"
 
 
 def test_pipeline_that_exports() -> None:
-    """Runs with a stage that writes files are known, since they have a folder more."""
+    """Runs with a stage that writes files are marked, because they have a further folder."""
     plan = plan_of({"runs": {"a": RUN, "b": {**RUN, "pipeline": [{"insert": "Dump", "after": "Sum"}]}}})
     assert [run.stages.exports for run in plan.runs] == [False, True]
 
 
 def test_wrong_pipelines_are_told_with_their_lines(tmp_path: Path) -> None:
-    """Every fault of every pipeline, with the line of the key; the same fault at the top is told once for all runs."""
+    """Faults of pipelines are reported with their line, and those at the top only once."""
     path = tmp_path / "config.yaml"
     path.write_text(
         "pipeline:\n- {set: Loma, parameters: {lpf_limti: 3}}\nruns:\n  a: {workload: resnet18, hardware: tpu_like}\n"
@@ -311,7 +312,7 @@ def test_wrong_pipelines_are_told_with_their_lines(tmp_path: Path) -> None:
 
 
 def test_parsers_of_ones_own_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What parsers read is shared by runs, so a run cannot have its own."""
+    """A run cannot have its own parser stages, because runs share parsed inputs."""
     (tmp_path / "config").symlink_to(PROJECT / "config")
     (tmp_path / "own.py").write_text(
         "from dataclasses import dataclass\nfrom tilewright.pipeline.stages.workload_parsers import ONNXModelParser\n\n"
@@ -324,7 +325,7 @@ def test_parsers_of_ones_own_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_options_as_command_line() -> None:
-    """Every option of a run reaches `tilewright map`: switches only where they are on, no limit as None."""
+    """Every option of a run becomes an argument of `tilewright map`."""
     options = SearchOptions(lpf_limit=None, seed=3, exploit_data_locality=True)
     words = arguments_of(SearchOptions, options.as_dict())
     assert words[words.index("--lpf-limit") + 1] == "None"
@@ -337,7 +338,7 @@ def test_options_as_command_line() -> None:
     ("option", "value"), [("seed", "x"), ("time_budget_s", "1 s"), ("exploit_data_locality", "yes"), ("seed", -1)]
 )
 def test_new_options_are_checked(option: str, value: Any) -> None:
-    """Options of the search engines have kinds and limits too."""
+    """A wrong option of the search engines is reported at its run."""
     assert f"runs.a.{option}: " in problems_of({"runs": {"a": {**RUN, option: value}}})
 
 
@@ -345,7 +346,7 @@ def test_new_options_are_checked(option: str, value: Any) -> None:
 
 
 def test_a_wrong_option_at_the_top_is_told_once_at_its_line(tmp_path: Path) -> None:
-    """Seven runs inherit it; what a run says itself is told at the run."""
+    """A wrong option at the top is reported once with its line; an option of a run is reported there."""
     path = tmp_path / "config.yaml"
     path.write_text(
         "lpf_limit: 0\ntime_budget_s: soon\nseed: -1\nsweeps:\n  s: {workload: [resnet18, bert_tiny, mobilenetv2],"
@@ -365,7 +366,7 @@ def test_a_wrong_option_at_the_top_is_told_once_at_its_line(tmp_path: Path) -> N
 @pytest.mark.parametrize("option", sorted(set(TOP_KEYS) - {"runs", "sweeps", "pipeline", *NETWORK_KEYS}))
 @pytest.mark.parametrize("flow", ["single", "multi"])
 def test_every_option_at_the_top(option: str, flow: str) -> None:
-    """Whatever it is, and whether or not a run takes it: once, at its own key."""
+    """A wrong option at the top is reported once, even if no run uses it."""
     value: Any = "x" if option in KEYS and KEYS[option].takes_list else [1]
     runs = {"a": {**RUN, "workload": "bert_tiny"}, "b": RUN}
     if flow == "multi":
@@ -376,7 +377,7 @@ def test_every_option_at_the_top(option: str, flow: str) -> None:
 
 
 def test_options_that_exclude_each_other_are_told_where_they_stand() -> None:
-    """`free` at the top needs the exact search: told once at the top, however many runs have another."""
+    """Options at the top that exclude each other are reported once."""
     runs = {"a": RUN, "b": {**RUN, "workload": "bert_tiny"}}
     said = problems_of({"allocation": "free", "preset": "zigzag", "runs": runs}).splitlines()
     assert len(said) == 1

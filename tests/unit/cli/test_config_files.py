@@ -1,7 +1,4 @@
-"""Where the results of a configuration lie.
-
-What of an accelerator's files counts for which step of the multi-core flow.
-"""
+"""Folders of results of a configuration, and files of an accelerator that each step depends on."""
 
 import shutil
 from pathlib import Path
@@ -43,7 +40,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def place(*files: str, text: str = TEXT) -> str:
-    """The folder of results of configuration files; writes them."""
+    """Write configuration files and return their folder of results."""
     for file in files:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_text(text)
@@ -52,7 +49,7 @@ def place(*files: str, text: str = TEXT) -> str:
 
 
 def test_each_file_has_a_folder_of_its_own() -> None:
-    """results/ for the default one, however it is written; others under their names, several under all of them."""
+    """Each configuration file has its own folder; several files have a folder with all names."""
     assert place("config/config.yaml") == place(str(Path("config/config.yaml").resolve())) == "results"
     assert place("mine.yaml") == "results/configurations/mine"
     assert place("config/pareto.yaml") == "results/configurations/pareto"
@@ -74,7 +71,7 @@ def test_each_file_has_a_folder_of_its_own() -> None:
     ],
 )
 def test_wrong_folders(said: str, part: str) -> None:
-    """Told at the key, with its line."""
+    """A wrong folder of results is reported with the line of its key."""
     with pytest.raises(InputError) as caught:
         place("mine.yaml", text=f"results_dir: {said}\n{TEXT}")
     assert part in str(caught.value)
@@ -82,7 +79,7 @@ def test_wrong_folders(said: str, part: str) -> None:
 
 
 def test_a_folder_belongs_to_one_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """Another file of that name is refused while the first one is there; a file that moved takes its results along."""
+    """A folder belongs to one configuration file, until this file is gone."""
     place("a/mine.yaml")
     assert main(["results", "a/mine.yaml", "--claim"]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -110,8 +107,7 @@ MADE = ("single/a/map", "single/a/check", "summary")
     ],
 )
 def test_unfinished_runs(due: tuple[str, ...], has_summary: bool, state: str | None) -> None:
-    """A run is done if all of its units are up to date; without a result it failed; with one of before a change it is
-    stale."""
+    """A run counts as failed if it has no result or check, as stale after a change, and otherwise as done."""
     place("config/config.yaml")
     plan = plan_of(load_yaml("config/config.yaml").data, [load_yaml("config/config.yaml")])
     if has_summary:
@@ -123,7 +119,7 @@ def test_unfinished_runs(due: tuple[str, ...], has_summary: bool, state: str | N
 
 
 def test_a_configuration_that_never_ran_is_unfinished() -> None:
-    """All of its runs, told by the verb and written for other verbs; asking makes no file of results."""
+    """All runs of a configuration that never ran are unfinished, and asking for them creates no folder of results."""
     place("config/config.yaml")
     assert main(["results", "config/config.yaml", "-o", "out.json"]) == 0
     row = {"run": "a", "flow": "single", "state": "failed", "workload": "net", "hardware": "core"}
@@ -132,7 +128,7 @@ def test_a_configuration_that_never_ran_is_unfinished() -> None:
 
 
 def test_unfinished_spaces() -> None:
-    """Explorations and complete fronts of one file each have a folder and a state of their own."""
+    """An exploration and a complete front of one space have separate folders and states."""
     spaces = {"lanes": "lanes.yaml"}
     plan = RunPlan((), {}, {}, Path("results"), Path("logs"), spaces, spaces)
     folders = "space/lanes", "front/lanes"
@@ -143,7 +139,7 @@ def test_unfinished_spaces() -> None:
 
 
 def test_a_wrong_list_of_unfinished_runs_is_told() -> None:
-    """No traceback."""
+    """A wrong or missing list of unfinished runs is refused with exit code 2."""
     Path("wrong.json").write_text("[1]")
     assert main(["summarize", "--unfinished", "wrong.json"]) == 2
     assert main(["pareto", "--unfinished", "none.json"]) == 2
@@ -186,24 +182,24 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         *('core_memory_sharing: ["0, 1"]', {"graph", EVERYTHING}),
     ),
 }
-"""Edit -> file, old text, new text, the digests that have to change."""
+"""Maps an edit to its file, old text, new text, and the digests that must change."""
 
 
 @pytest.fixture
 def hardware(tmp_path: Path) -> Path:
-    """The files of the tiny accelerator, to change."""
+    """Return a copy of the files of the tiny accelerator."""
     shutil.copytree(TINY / "hardware", tmp_path / "hardware")
     return tmp_path / "hardware"
 
 
 def digests(system: SystemFiles) -> dict[str, Any]:
-    """All digests of an accelerator, by what they are of."""
+    """Return all digests of an accelerator by their names."""
     tables = {name: system.of_cost_table(name) for name in ("left", "right")}
     return {"graph": system.of_graph, EVERYTHING: system.everything} | tables
 
 
 def products(hardware: Path) -> dict[str, Any]:
-    """What the steps make of the files: the graph of computation nodes, and the cost table of each core."""
+    """Return the graph of computation nodes and the cost table of each core, as the steps make them."""
     network = hardware.parent / "net.onnx"
     if not network.exists():
         write_network(network)
@@ -231,7 +227,7 @@ def products(hardware: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the steps make of the unchanged files."""
+    """Return the products of the unchanged files."""
     folder = tmp_path_factory.mktemp("made")
     shutil.copytree(TINY / "hardware", folder / "hardware")
     return products(folder / "hardware")
@@ -239,7 +235,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_changes_the_digests_of_what_depends_on_it(edit: str, hardware: Path, made: dict[str, Any]) -> None:
-    """Exactly the digests change that have to, and whatever a step makes differently has another digest."""
+    """An edit changes exactly the expected digests, and each changed product has a changed digest."""
     before = digests(read_system(hardware / "duo.yaml"))
     file, old, new, expected = EDITS[edit]
     text = (hardware / file).read_text()
@@ -252,7 +248,7 @@ def test_an_edit_changes_the_digests_of_what_depends_on_it(edit: str, hardware: 
 
 
 def test_edits_that_change_what_is_made_are_among_them(hardware: Path, made: dict[str, Any]) -> None:
-    """The test above sees changes of every product at all."""
+    """Each of three products is changed by one of the edits, so the previous test does compare changed products."""
     for part, (file, old, new, _) in {
         "graph": EDITS["a capacity"],
         "left": EDITS["an energy"],
@@ -265,7 +261,7 @@ def test_edits_that_change_what_is_made_are_among_them(hardware: Path, made: dic
 
 
 def test_names_of_cores(hardware: Path) -> None:
-    """Distinct core files without the off-chip one, named as the reader names them."""
+    """Cores are named by their distinct files without the off-chip core, as in the reader."""
     system = read_system(hardware / "duo.yaml")
     assert system.core_names == ("left", "right")
     assert system.offchip_id == 2
@@ -280,7 +276,7 @@ def test_names_of_cores(hardware: Path) -> None:
 
 @pytest.mark.parametrize("name", ["quad_core", "heterogeneous", "quad_mesh"])
 def test_names_of_cores_of_the_examples(name: str) -> None:
-    """Both dialects name the off-chip core, which has no table."""
+    """The files of the examples have the same core names and off-chip core as the reader, in both forms."""
     file = Path(__file__).resolve().parents[3] / "config" / "hardware" / "multi" / f"{name}.yaml"
     accelerator = parse_accelerator(file)
     assert isinstance(accelerator, MultiCoreAccelerator)
@@ -290,7 +286,10 @@ def test_names_of_cores_of_the_examples(name: str) -> None:
 
 
 def test_roles_of_a_regular_graph_count(tmp_path: Path, hardware: Path) -> None:
-    """In the dialect of 2024 roles are ids in `graph`; its bandwidth is not for cost tables and graphs."""
+    """In a 2024 graph, the role of a core changes the digests for the CN graph and the core's cost table.
+
+    The bandwidth changes only the digest of the whole accelerator.
+    """
     file = hardware / "mesh.yaml"
     text = """
 name: mesh
@@ -308,7 +307,7 @@ graph: { type: 2d_mesh, nb_rows: 1, nb_cols: 1, bandwidth: 8, offchip_core_id: 2
 
 
 def test_broken_files_have_digests_too(hardware: Path) -> None:
-    """What cannot be read says nothing here: the step that reads it says what is wrong."""
+    """Broken and missing files have digests too; the step that reads them reports the fault."""
     good = digests(read_system(hardware / "duo.yaml"))
     (hardware / "cores" / "left.yaml").write_text("memories: [")
     assert digests(read_system(hardware / "duo.yaml")) != good
@@ -322,7 +321,7 @@ def test_broken_files_have_digests_too(hardware: Path) -> None:
 
 
 def test_files_of_several_cores(hardware: Path) -> None:
-    """Told by their cores; a file that says nothing is neither."""
+    """A file of several cores is recognized by its cores; a missing file is undecided."""
     assert is_system(hardware / "duo.yaml") is True
     assert is_system(hardware / "cores" / "left.yaml") is False
     assert is_system(hardware / "none.yaml") is None

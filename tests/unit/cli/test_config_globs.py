@@ -1,4 +1,4 @@
-"""Globs in a configuration: which runs they make, in which order, and what is said where nothing matches."""
+"""Globs in a configuration: their runs, the order of runs, and messages without a match."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ LAYERS = {"workload": "net", "mapping": "free"}
 
 @pytest.fixture(autouse=True)
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cores in a folder, beside the file of variants that they were made from."""
+    """Write cores into a folder, beside the file of variants from which they were made."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "config" / "hardware" / "sweep"
     folder.mkdir(parents=True)
@@ -31,12 +31,12 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def names(plan: RunPlan) -> list[str]:
-    """Names of the runs, in their order."""
+    """Return the names of the runs in order."""
     return [run.name for run in plan.runs]
 
 
 def test_a_run_becomes_one_for_each_file() -> None:
-    """Named by run and file, in the order of the names; hidden files, other files and variants are no cores."""
+    """A glob makes one run for each file in the order of names, without hidden and other files."""
     plan = plan_of({"runs": {"mine": {**LAYERS, "hardware": "sweep/*"}}})
     assert names(plan) == ["mine-a", "mine-b-10", "mine-b-2"]
     assert [run.hardware for run in plan.runs] == ["a", "b-10", "b-2"]
@@ -44,7 +44,7 @@ def test_a_run_becomes_one_for_each_file() -> None:
 
 
 def test_a_sweep_takes_globs_for_choices() -> None:
-    """Beside names, each file once; a glob that only one file matches is a glob as well."""
+    """A sweep takes names and globs; a file that several of them match is used once."""
     sweep = {**LAYERS, "hardware": ["alone", "sweep/b-*", "sweep/[ab]-10"]}
     assert names(plan_of({"sweeps": {"s": sweep}})) == ["net-alone", "net-b-10", "net-b-2"]
     assert names(plan_of({"sweeps": {"s": {**LAYERS, "hardware": "al*"}}})) == ["net-alone"]
@@ -54,12 +54,12 @@ def test_a_sweep_takes_globs_for_choices() -> None:
 
 @pytest.mark.parametrize("pattern", ["config/hardware/sweep/b*.yaml", "config/**/b*.yaml", "config/hardware/sweep/b*"])
 def test_paths_may_be_globs(pattern: str) -> None:
-    """With a suffix, through folders, and without a suffix where config/hardware/ has nothing."""
+    """A path can be a glob, with or without suffix and through folders."""
     assert names(plan_of({"runs": {"x": {**LAYERS, "hardware": pattern}}})) == ["x-b-10", "x-b-2"]
 
 
 def test_a_file_whose_name_looks_like_a_glob_is_a_file() -> None:
-    """A path that exists is that path; its name is told to be none."""
+    """A file whose name looks like a glob is a file, and its name is refused."""
     Path("core[1].yaml").write_text(CORE)
     assert "not a name for a file, got 'core[1]'" in problems_of(
         {"runs": {"x": {**LAYERS, "hardware": "core[1].yaml"}}}
@@ -67,7 +67,7 @@ def test_a_file_whose_name_looks_like_a_glob_is_a_file() -> None:
 
 
 def test_nothing_matches() -> None:
-    """Told once, with the place where was looked, and what is near or there."""
+    """A glob without a match is reported once, with the searched folder and the nearest names."""
     near = problems_of({"runs": {"x": {**LAYERS, "hardware": "swep/*"}}})
     assert (
         near
@@ -80,7 +80,7 @@ def test_nothing_matches() -> None:
 
 
 def test_two_files_of_one_name_are_told() -> None:
-    """Names are folders of results, also where a glob finds them."""
+    """Two matches with the same name are refused, because names are folders of results."""
     Path("config/hardware/other").mkdir()
     Path("config/hardware/other/a.yaml").write_text(CORE)
     assert "two files of the same name" in problems_of({"runs": {"x": {**LAYERS, "hardware": "*/a"}}})

@@ -17,7 +17,7 @@ NETWORK = ROOT / "tests" / "workflow" / "tiny" / "workload" / "two_layers.yaml"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two equal cores of a vector of four, a network of two layers cut in four, a mapping file without constraints."""
+    """Write two cores of four lanes, a network of two layers cut in four, and a mapping file without constraints."""
     made = tmp_path_factory.mktemp("system")
     write(made, small=core(), large=core("large", sram=memory(10**7)), dram=offchip())
     write(made, system=connected(2, ["0, 1"]) | {"cores": {0: "./small.yaml", 1: "./large.yaml"}})
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arguments(folder: Path, core_name: str = "small", **changes: str) -> list[str]:
-    """A command line."""
+    """Return a command line."""
     given = {
         "--hardware": str(folder / "system.yaml"),
         "--core": core_name,
@@ -46,7 +46,7 @@ def arguments(folder: Path, core_name: str = "small", **changes: str) -> list[st
 
 
 def test_the_table_is_an_artifact(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One row for each class; a line says how many can run; -v prints the table; the same bytes without a store."""
+    """The table has a row for each class, is printed with -v, and has the same bytes without a store."""
     output = tmp_path / "cost" / "small.jsonl"
     assert main([*arguments(folder), "-o", str(output)]) == 0
     said = capsys.readouterr().out
@@ -61,7 +61,7 @@ def test_the_table_is_an_artifact(folder: Path, tmp_path: Path, capsys: pytest.C
 
 
 def test_the_table_does_not_depend_on_other_cores_and_links(folder: Path, tmp_path: Path) -> None:
-    """Another core and a faster link leave every byte as it is; another off-chip memory does not."""
+    """The table of a core depends on the off-chip memory, but not on other cores or links."""
     first = tmp_path / "first.jsonl"
     assert main([*arguments(folder), "-o", str(first)]) == 0
     write(tmp_path, small=core(), large=core("large", sram=memory(10**5)), dram=offchip())
@@ -78,7 +78,7 @@ def test_the_table_does_not_depend_on_other_cores_and_links(folder: Path, tmp_pa
 
 
 def test_json_has_every_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And nothing else on standard output."""
+    """JSON output has every row and no further text."""
     assert main([*arguments(folder), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["core"] == "small"
@@ -88,7 +88,7 @@ def test_json_has_every_row(folder: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_everything_that_is_wrong_is_told_at_once(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No mapping file, no CN graph, one core instead of several: three problems, exit code 2."""
+    """All faults are reported together with exit code 2."""
     given = {"mapping": str(tmp_path / "none.yaml"), "cns": str(tmp_path), "hardware": str(folder / "small.yaml")}
     assert main(arguments(folder, **given)) == 2
     said = capsys.readouterr().err
@@ -107,13 +107,14 @@ def test_everything_that_is_wrong_is_told_at_once(
 def test_wrong_input_is_the_users_error(
     changes: dict[str, str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2 and what to do."""
+    """Wrong input ends with exit code 2 and a suggestion."""
     assert main(arguments(folder, **changes)) == 2
     assert told in capsys.readouterr().err
 
 
 def test_provenance_names_what_the_table_depends_on(folder: Path, tmp_path: Path) -> None:
-    """Core, off-chip memory, CN graph, network and what the mapping says of classes; not the accelerator."""
+    """Provenance names the inputs of the table: core, off-chip memory, CN graph, network and classes, not the
+    accelerator."""
     output = tmp_path / "small.jsonl"
     assert main([*arguments(folder), "-o", str(output)]) == 0
     inputs = read_artifact(output, "tilewright/core-costs").provenance["inputs"]
@@ -121,7 +122,7 @@ def test_provenance_names_what_the_table_depends_on(folder: Path, tmp_path: Path
 
 
 def test_lanes_that_nodes_do_not_get_are_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The array of the core has four lanes: of the mapping file, with its line and the layers."""
+    """A notice says that the mapping file asks for more lanes than the array has."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("- name: default\n  spatial_mapping:\n    D1: ['K, 64']\n")
     assert main([*arguments(folder, mapping=str(mapping)), "-o", str(tmp_path / "small.jsonl")]) == 0

@@ -1,4 +1,4 @@
-"""`tilewright cost-library`: lists, explains, refuses."""
+"""`tilewright cost-library`: lists, explanations and refusals."""
 
 import json
 
@@ -12,7 +12,7 @@ from tests.unit.hardware.system_cases import ROOT
 
 
 def test_all_entries_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """As text and as JSON, all or of a kind."""
+    """All entries or those of a kind are listed, as text and as JSON."""
     assert main(["cost-library"]) == 0
     text = capsys.readouterr().out
     assert f"{len(entries())} entries" in text
@@ -24,7 +24,7 @@ def test_all_entries_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_entry_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    """With its sources and its check; one that is not confirmed says so."""
+    """An entry is explained with its sources, and says if it is not confirmed."""
     assert main(["cost-library", "hbm2", "mul-int8-7nm"]) == 0
     text = capsys.readouterr().out
     assert "O'Connor et al." in text
@@ -33,7 +33,7 @@ def test_an_entry_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_memory_is_explained_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also those of a file."""
+    """A memory is explained step by step, from options or from a hardware file."""
     asked = ["cost-library", "sram", "--size", "48 KiB", "--width", "64", "--node-nm", "28", "--cells", "lstp"]
     assert main(asked) == 0
     text = capsys.readouterr().out
@@ -59,6 +59,6 @@ def test_a_memory_is_explained_step_by_step(capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_what_is_not_there_is_told(arguments: dict, words: str) -> None:
-    """With the nearest name, or what is allowed."""
+    """A wrong name or option is refused with the nearest name or the allowed values."""
     with pytest.raises(InputError, match=words.replace("?", r"\?")):
         tilewright.cost_library(**arguments)

@@ -1,4 +1,4 @@
-"""Lookup of the hardware file of a run: every spelling of its name is found, and files with other names stay unread."""
+"""The hardware file of a run is found under every spelling of its name, and other files stay unread."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ SPELLINGS_OF_WORDS = {
 
 
 def run_of(folder: Path, digest: str, core: str = "my_core") -> DescribedRun:
-    """A run in a folder below `folder`, on hardware with a digest and a name."""
+    """Return a run below `folder`, on hardware with a digest and a name."""
     (folder / "run").mkdir()
     return DescribedRun(folder / "run", {HARDWARE: digest}, core, "", "")
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_every_spelling_of_the_name_is_found(tmp_path: Path, name: str) -> None:
-    """The file of a run is found however YAML spells its name."""
+    """The file of a run is found for any spelling of its name in YAML."""
     assert BODY != CORE
     file = tmp_path / name
     file.write_text(SPELLINGS[name] + BODY)
@@ -45,7 +45,7 @@ def test_every_spelling_of_the_name_is_found(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", SPELLINGS_OF_WORDS)
 def test_every_spelling_of_a_name_of_several_words_is_found(tmp_path: Path, name: str) -> None:
-    """YAML doubles quotes and folds spaces of a name; its words stay."""
+    """A name of several words is found for any spelling in YAML, with doubled quotes or folded spaces."""
     file = tmp_path / name
     file.write_text(SPELLINGS_OF_WORDS[name] + BODY)
     assert parse_accelerator(file).name == OF_WORDS
@@ -54,7 +54,7 @@ def test_every_spelling_of_a_name_of_several_words_is_found(tmp_path: Path, name
 
 @pytest.mark.parametrize("name", ["my_core", "my-core", OF_WORDS, "<b>my_core</b>"])
 def test_files_with_other_names_are_not_parsed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only files that can have the name of the run are read as hardware."""
+    """Files that cannot have the name of the run are not read as hardware."""
     for other in ("first", "second", "third"):
         (tmp_path / f"{other}.yaml").write_text(f"name: {other}\n{BODY}")
     file = tmp_path / "fourth.yaml"
@@ -72,7 +72,7 @@ def test_files_with_other_names_are_not_parsed(name: str, tmp_path: Path, monkey
 
 
 def test_another_network_can_be_the_same_file_read_otherwise() -> None:
-    """The message on a network names the options; those on hardware and mapping do not, as no option changes them."""
+    """The message about another network mentions options of reading; those about hardware and mapping do not."""
     run = DescribedRun(Path("run"), dict.fromkeys((HARDWARE, MAPPING, WORKLOAD), "1"), "core", "net", "corrected")
     assert run.contradiction(WORKLOAD, "2").endswith(
         "changed after the run, or it was read with other options, such as --bits"

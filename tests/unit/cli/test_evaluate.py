@@ -1,4 +1,4 @@
-"""Points files for `tilewright evaluate`: what is read, and what is said about the rest."""
+"""Points files for `tilewright evaluate`: points that are read, and messages about faults."""
 
 import json
 from pathlib import Path
@@ -19,13 +19,13 @@ BOUNDS = {"O": [2], "W": [1, 2], "I": [2]}
 
 @pytest.fixture
 def layers() -> list[Layer]:
-    """The layers of the tiny network."""
+    """Return the layers of the tiny network."""
     network = parse_workload(str(TINY / "workload" / "two_layers.yaml"))
     return [node.layer for node in network.nodes if node.layer]
 
 
 def test_points_are_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One record a line, in the order of the file; a byte order mark and blank lines do not matter."""
+    """Each point gives one record in the order of the file; a byte order mark and blank lines are ignored."""
     path = tmp_path / "points.jsonl"
     path.write_text(f"\ufeff{json.dumps(GOOD)}\n\n{json.dumps(GOOD)}\n", "utf-8")
     hardware, workload = TINY / "hardware" / "narrow.yaml", TINY / "workload" / "two_layers.yaml"
@@ -37,8 +37,9 @@ def test_points_are_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_boundaries_of_points_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two weights that stay in their register while OX goes on are fetched a third as often as one that does not; a
-    number of levels that the operand does not have is told."""
+    """Weights that stay in their register during OX are fetched a third as often as others.
+    A wrong number of levels is refused.
+    """
     path = tmp_path / "points.jsonl"
     hardware, workload = TINY / "hardware" / "narrow.yaml", TINY / "workload" / "two_layers.yaml"
     given = ["--hardware", str(hardware), "--workload", str(workload), "--points", str(path)]
@@ -91,7 +92,7 @@ def test_boundaries_of_points_count(tmp_path: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_wrong_points_are_told(tmp_path: Path, layers: list[Layer], change: dict, told: str) -> None:
-    """Every value is checked as it stands; nothing is converted."""
+    """A wrong value in a point is refused with its line, and is not converted to a valid one."""
     path = tmp_path / "points.jsonl"
     path.write_text(json.dumps(GOOD) + "\n" + json.dumps({**GOOD, **change}) + "\n")
     with pytest.raises(InputError) as caught:
@@ -116,7 +117,7 @@ def test_wrong_points_are_told(tmp_path: Path, layers: list[Layer], change: dict
     ],
 )
 def test_odd_files_are_told(tmp_path: Path, layers: list[Layer], content: bytes, told: str) -> None:
-    """Whatever the bytes are, the answer is in our words."""
+    """A file that is not JSON lines of points is refused in plain words."""
     path = tmp_path / "points.jsonl"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
@@ -126,8 +127,7 @@ def test_odd_files_are_told(tmp_path: Path, layers: list[Layer], content: bytes,
 
 
 def test_a_layer_without_temporal_loops_has_an_empty_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If the array computes the whole layer at once, an empty `temporal_ordering` gives every loop; for a layer with
-    further loops, it does not."""
+    """An empty `temporal_ordering` is complete for a layer that the array computes at once, and for no other layer."""
     entry = {
         "name": "default",
         "spatial_mapping": {"D1": ["K, 32"], "D2": ["C, 32"]},

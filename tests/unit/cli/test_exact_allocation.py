@@ -1,4 +1,4 @@
-"""`tilewright allocate --allocation-engine exact`, and `check` of what it proves."""
+"""`tilewright allocate --allocation-engine exact`, and `check` of its proof."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ EXACT = [
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run whose cores are proven to be the best."""
+    """Make a run with a proven allocation."""
     folder = tmp_path_factory.mktemp("exact")
     network = write_network(folder)
     cut_and_cost(network, folder)
@@ -34,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def checked(run: Path, document: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """(exit code, what is said) of a check with another allocation.json."""
+    """Return (exit code, output) of a check with another allocation.json."""
     kept = (run / "allocation.json").read_bytes()
     try:
         write_document(run / "allocation.json", "tilewright/allocation", document, {})
@@ -47,7 +47,7 @@ def checked(run: Path, document: dict[str, Any], capsys: pytest.CaptureFixture[s
 
 
 def test_a_proof_is_written_and_checked(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says by which rule; one cycle more of a bound, or a better allocation in a block, is found."""
+    """The proof is written and checked; a larger bound or a better allocation in a block fails the check."""
     document = read_artifact(run / "allocation.json").payload
     proof = document["search"]["proof"]
     assert proof["is_proven"]
@@ -66,7 +66,7 @@ def test_a_proof_is_written_and_checked(run: Path, capsys: pytest.CaptureFixture
 
 
 def test_what_is_proven_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On a line of its own."""
+    """The proof is printed on its own line, and the exact engine refuses the schedule model of the reference."""
     network = run / "net.onnx"
     capsys.readouterr()
     assert main(["allocate", *inputs(network, run), *EXACT, "--objective", "energy"]) == 0

@@ -1,4 +1,4 @@
-"""`tilewright explain`: of runs on one core and on several, with the descriptions given, found, and wrong."""
+"""`tilewright explain`: runs on one core and on several, with given, found and wrong descriptions."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ GIVEN = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD)]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results as the pipeline leaves it: a run, and its descriptions beside it."""
+    """Make a results folder as the pipeline does, with a run and, beside the run, its descriptions."""
     folder = tmp_path_factory.mktemp("results")
     hardware, workload = folder / "hardware/wide/accelerator.json", folder / "workload/two_layers/corrected"
     assert main(["parse", "hardware", str(HARDWARE), "-o", str(hardware)]) == 0
@@ -32,7 +32,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_descriptions_are_found_beside_a_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By their digests; the same as if they are named, in text and JSON."""
+    """Descriptions beside a run are found by their digests, with the same output as for named ones."""
     run = str(results / "single/wide")
     assert main(["explain", run, "--json"]) == 0
     said = capsys.readouterr().out
@@ -51,7 +51,7 @@ def test_descriptions_are_found_beside_a_run(results: Path, capsys: pytest.Captu
 def test_alone_a_run_has_causes_and_no_limits(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without its hardware nobody knows what another one would cost."""
+    """A run without its hardware has causes but no limits, and the text says what to name."""
     shutil.copytree(results / "single/wide", tmp_path / "a/b/wide")
     assert main(["explain", str(tmp_path / "a/b/wide")]) == 0
     told = capsys.readouterr().out
@@ -63,7 +63,7 @@ def test_alone_a_run_has_causes_and_no_limits(
 def test_descriptions_are_found_in_config(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of equal hardware files the one that is called as its core; a network that was changed is none of the run."""
+    """Descriptions are found in config; a changed network is not that of the run."""
     shutil.copytree(results / "single/wide", tmp_path / "a/b/wide")
     for kind, file in (("hardware", HARDWARE), ("workload", WORKLOAD), ("mapping", MAPPING)):
         (tmp_path / "config" / kind).mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_descriptions_are_found_in_config(
 def test_a_hardware_file_beside_the_run_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Or in the working folder, by its content; where it is nowhere, as of an older run, it alone is asked for."""
+    """A hardware file beside the run or in the working folder is found by content; otherwise its option is named."""
     for kind, file in (("workload", WORKLOAD), ("mapping", MAPPING)):
         (tmp_path / "config" / kind).mkdir(parents=True)
         shutil.copy(file, tmp_path / "config" / kind)
@@ -118,7 +118,7 @@ def test_a_hardware_file_beside_the_run_is_found(
 def test_a_run_that_is_not_there_is_told_with_its_place(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The name of a run alone, or a slip of the pen."""
+    """A missing run is refused with the nearest path."""
     monkeypatch.chdir(tmp_path)
     Path("results/configurations/mine/single/first").mkdir(parents=True)
     for wrong in ("first", "results/configurations/mine/single/frist"):
@@ -128,7 +128,7 @@ def test_a_run_that_is_not_there_is_told_with_its_place(
 
 
 def test_files_are_what_is_told(results: Path, tmp_path: Path) -> None:
-    """Tables, JSON and figure, with equal bytes each time; the shares of the layers are all there are."""
+    """Tables, JSON and figure agree with the printed text and have equal bytes each time."""
     run = results / "single/wide"
     for name in ("one", "two"):
         found = tilewright.explain(run, output=tmp_path / name)
@@ -153,7 +153,7 @@ def test_files_are_what_is_told(results: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_told(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hardware of another run, a layer that is not there, no run at all."""
+    """Hardware of another run, an unknown layer and a folder without a run are refused."""
     run = str(results / "single/wide")
     narrow = str(TINY / "hardware/narrow.yaml")
     assert main(["explain", run, "--hardware", narrow, "--workload", str(WORKLOAD)]) == 2
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_told(results: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_network_of_which_an_in_memory_array_leaves_out_a_layer(tmp_path: Path) -> None:
-    """It is that of the run, whatever the run keeps of the layer."""
+    """The network of a run is recognised, although the in-memory array leaves out a layer."""
     config = TINY.parents[2] / "config"
     text = WORKLOAD.read_text() + (
         "- {id: 2, name: added, operator_type: Add, equation: 'O[b][k]=W[b][k]+I[b][k]', dimension_relations: [],\n"
@@ -184,7 +184,7 @@ def test_a_network_of_which_an_in_memory_array_leaves_out_a_layer(tmp_path: Path
 
 
 def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its energy by layer, memory and cause, and by how much layers end later; no port of a core limits it."""
+    """A run on several cores has energies and latency by layer; `--hardware` and other descriptions are refused."""
     network, run = write_network(tmp_path), tmp_path / "several"
     cut_and_cost(network, run)
     assert main(["allocate", *inputs(network, run), *GA, "--jobs", "1", "-o", str(run)]) == 0
@@ -221,7 +221,7 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_core_that_runs_a_part_of_the_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Under `corrected` the run knows the layers that its core runs; its network is the whole one all the same."""
+    """`explain` finds the network of a run under `corrected`, although the run keeps only the layers of its core."""
     results, network = tmp_path / "results", TINY.parents[2] / "config/workload/bert_tiny.onnx"
     hardware, parsed = (
         TINY.parents[2] / "config/hardware/zigzag/tpu_like.yaml",

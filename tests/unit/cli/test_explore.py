@@ -1,4 +1,4 @@
-"""`tilewright explore` on the command line: what it says and writes, and what it refuses."""
+"""`tilewright explore` on the command line: output, files and refusals."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ shard_designs: 3
 
 @pytest.fixture
 def space(tmp_path: Path) -> Path:
-    """A space of four designs of which two fit nothing."""
+    """Write a space of four designs, two of which fit no layer."""
     for name in ("hardware/wide.yaml", "mapping/free.yaml", "workload/two_layers.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(TINY / name, tmp_path / name)
@@ -45,7 +45,7 @@ def space(tmp_path: Path) -> Path:
 
 
 def test_the_number_of_designs_comes_first(space: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Then the answer, with reasons for designs without results."""
+    """The number of designs is printed first, then the answer with reasons for failed designs."""
     assert main(["explore", str(space)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("lanes: 4 designs on two_layers; 2 of 2 shards to evaluate\n")
@@ -56,7 +56,7 @@ def test_the_number_of_designs_comes_first(space: Path, capsys: pytest.CaptureFi
 def test_only_what_is_missing_is_said_to_be_evaluated(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Shards that are up to date count as such."""
+    """The command says how many shards are missing."""
     for options, missing in ((["--shard", "1"], 2), ([], 1), ([], 0)):
         assert main(["explore", str(space), "-o", str(tmp_path / "out"), *options]) == 0
         said = capsys.readouterr().out
@@ -66,7 +66,7 @@ def test_only_what_is_missing_is_said_to_be_evaluated(
 def test_an_interruption_tells_the_best_design_so_far(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C tells what is kept and how to continue; the same command then evaluates only the other designs."""
+    """Ctrl-C prints the best design so far and how to continue; the same command evaluates only the other designs."""
     keep, out = KeptDesigns.keep, tmp_path / "out"
 
     def kept_once(self: KeptDesigns, *block: Any) -> None:
@@ -88,8 +88,8 @@ def test_an_interruption_tells_the_best_design_so_far(
 
 
 def test_bits_of_operands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A space with `bits` has the costs of `map` with these bits, also in the run that --show makes; other bits make
-    the results out of date, and wrong bits are refused.
+    """A space with `bits` has the costs of `map` with these bits, also in the run of --show.
+    Other bits make the results outdated, and wrong bits are refused.
     """
     root, out = TINY.parents[2] / "config", tmp_path / "out"
     space: dict[str, Any] = {
@@ -135,7 +135,7 @@ def test_bits_of_operands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def zeros_space(**changes: Any) -> dict[str, Any]:
-    """A space with zero gating, and with two shares of zeros of one network."""
+    """Return a space with zero gating and two shares of zeros of one network."""
     root = TINY.parents[2] / "config"
     network = str(root / "workload" / "bert_tiny.onnx")
     return {
@@ -150,8 +150,8 @@ def zeros_space(**changes: Any) -> dict[str, Any]:
 
 
 def test_zeros_of_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A network has its own shares of zeros and those of all networks, also in the run that --show makes; other shares
-    make the results out of date.
+    """A network has its own shares of zeros, beside the shares for all networks, also in the run of --show.
+    Other shares make the results outdated.
     """
     path, out = tmp_path / "zeros.yaml", tmp_path / "out"
     path.write_text(yaml.safe_dump(zeros_space(), sort_keys=False))
@@ -170,7 +170,7 @@ def test_zeros_of_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_wrong_and_unused_shares_of_zeros(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong shares are refused all at once; shares that no key reads are named, unless designs differ in the keys."""
+    """Wrong shares of zeros are refused together; unused shares get a notice, unless designs have keys for zeros."""
     path = tmp_path / "zeros.yaml"
     wrong = {"weight": 0.1, "weights": 2, "partial": {"weights": 0.1}, "sparse": {"outputs": -1}}
     layers = {"dense": str(TINY / "workload" / "two_layers.yaml"), "sparse": zeros_space()["networks"]["sparse"]}
@@ -190,11 +190,11 @@ def test_wrong_and_unused_shares_of_zeros(tmp_path: Path, capsys: pytest.Capture
         path.write_text(yaml.safe_dump(zeros_space(axes=axes), sort_keys=False))
         assert main(["validate", str(path)]) == 0
         said = capsys.readouterr()
-        assert ("no key of the hardware file reads the zeros of W" in said.err + said.out) == told
+        assert ("no key of the hardware file uses the zeros of W" in said.err + said.out) == told
 
 
 def test_json_is_the_front(space: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One value, and nothing else on the output."""
+    """JSON output is the front and no further text."""
     assert main(["explore", str(space), "--json"]) == 0
     front = json.loads(capsys.readouterr().out)
     assert front
@@ -202,7 +202,7 @@ def test_json_is_the_front(space: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_files_and_what_is_missing(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A shard alone is no answer; gathered, the others are named; then everything is there."""
+    """A single shard gives no answer; gathering names the missing shards, and a full run makes all files."""
     out = tmp_path / "out"
     assert main(["explore", str(space), "-o", str(out), "--shard", "1"]) == 0
     assert [path.name for path in out.rglob("*") if path.is_file()] == ["00001.parquet"]
@@ -215,7 +215,7 @@ def test_files_and_what_is_missing(space: Path, tmp_path: Path, capsys: pytest.C
 
 
 def test_a_design_is_shown_by_its_name(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The full run with its numbers, from a hardware file that reads back."""
+    """`--show` makes the full run of a design with the numbers of the table, and a valid hardware file."""
     out = tmp_path / "out"
     assert main(["explore", str(space), "-o", str(out)]) == 0
     row = pandas.read_csv(out / "space.csv").set_index("design").loc["lanes-3"]
@@ -248,7 +248,7 @@ def test_a_design_is_shown_by_its_name(space: Path, tmp_path: Path, capsys: pyte
 def test_what_is_refused(
     space: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With exit code 2, in words, and nothing is written."""
+    """Wrong options are refused with exit code 2, and nothing is written."""
     monkeypatch.chdir(space.parent)
     assert main(["explore", str(space), *words]) == 2
     assert said in capsys.readouterr().err

@@ -1,5 +1,7 @@
-"""Every verb that takes a folder of results, given what every verb writes: it works, or a sentence says what the folder
-holds and which verb is for that. Every function of the Python interface, given every kind of result."""
+"""Each verb that reads a results folder is called on folders of all kinds: it succeeds or names the right verb.
+
+Each Python function is called with each kind of result.
+"""
 
 import contextlib
 import inspect
@@ -36,7 +38,7 @@ MARKED = {
     "advise": "advice.json",
     "vary": "wide.yaml",
 }
-"""Folders of which the name of a file says by what they were written."""
+"""Maps a verb to the file that identifies its folder."""
 REMEDY = {
     "cns": "`tilewright cost`, `allocate` and `schedule`",
     "allocate": "`tilewright schedule`",
@@ -55,12 +57,12 @@ REMEDY = {
     "file": "is a file",
     "above": "give one of these folders",
 }
-"""What is written -> what is said of it where a run is needed."""
+"""Maps a kind of folder to the advice in the message if a run is needed."""
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for each verb that writes one."""
+    """Make a folder for each verb that writes one."""
     place = tmp_path_factory.mktemp("folders")
     network = write_network(place)
     space = place / "space.yaml"
@@ -93,7 +95,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Place of what the verbs write when they read these folders."""
+    """Return a place for the files of the verbs that read these folders."""
     return tmp_path_factory.mktemp("written")
 
 
@@ -110,14 +112,14 @@ READERS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "check-front": ([], ("front",)),
     "audit": ([], (*RUNS, "above", "explore", "front")),
 }
-"""Verb -> its further arguments, and what it works on."""
+"""Maps a verb to its further arguments and the folders on which it works."""
 
 
 @pytest.mark.parametrize("verb", READERS)
 def test_every_verb_works_on_a_folder_or_says_what_it_holds(
     verb: str, folders: Path, written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Never an internal error; a folder of something else is told with the verb for it."""
+    """A verb works on a folder or names the verb for it, without an internal error."""
     further, works_on = READERS[verb]
     for name in (*RUNS, *REMEDY):
         capsys.readouterr()
@@ -136,7 +138,7 @@ def test_every_verb_works_on_a_folder_or_says_what_it_holds(
 
 
 def test_what_fuse_wrote_has_a_report(folders: Path, written: Path) -> None:
-    """All figures but that of a search for an allocation, which fuse does not make."""
+    """The report of a `fuse` run has all figures except that of the search for an allocation."""
     places = [written / name / "report" for name in ("fuse", "schedule")]
     for place in places:
         if not place.is_dir():  # another process has tried the verb
@@ -147,13 +149,13 @@ def test_what_fuse_wrote_has_a_report(folders: Path, written: Path) -> None:
 
 
 def test_exports_of_several_cores_name_what_there_is(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Their mapping file lies in the folder already."""
+    """`export` of a run on several cores names the mapping file in its folder."""
     assert main(["export", str(folders / "schedule")]) == 2
     assert "mapping.yaml as the mapping file of the run" in capsys.readouterr().err
 
 
 def test_load_says_what_a_folder_holds(folders: Path) -> None:
-    """Runs and tables are read, anything else is told with the verb for it."""
+    """`load` reads runs and tables, and names the verb for other folders."""
     for name in (*RUNS, "explore", "front"):
         assert tilewright.load(folders / name) is not None
     for name in ("cns", "export", "report", "attention", "empty"):
@@ -163,13 +165,13 @@ def test_load_says_what_a_folder_holds(folders: Path) -> None:
 
 
 NO_FUNCTIONS_OF_RESULTS = ("accuracy", "compare_chips", "completion", "conformance", "store", "warm_up")
-"""They take nothing, or look at what is installed here."""
+"""Functions without arguments, or about this installation."""
 
 
 def test_functions_tell_of_what_they_cannot_take(
     folders: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Every public function, given each kind of result in place of its arguments: it works or raises our errors."""
+    """Each public function, called with each kind of result, works or raises an error of the package."""
     monkeypatch.chdir(tmp_path)
     mapped, scheduled = tilewright.load(folders / "map"), tilewright.load(folders / "schedule")
     values = (
@@ -198,7 +200,7 @@ def test_functions_tell_of_what_they_cannot_take(
 
 @pytest.mark.parametrize("name", ["explain", "advise", "report", "check", "compare"])
 def test_results_in_place_of_a_folder_are_told(name: str, folders: Path) -> None:
-    """`tilewright.explain(mapped)` says which argument it is and what to give."""
+    """The message about a result in place of a folder names the function and the folder to give."""
     mapped = tilewright.load(folders / "map")
     arguments = [mapped, mapped] if name == "compare" else [mapped]
     with pytest.raises(tilewright.InputError) as raised:

@@ -13,12 +13,12 @@ from tests.unit.designs.front_cases import NETWORKS, write_space
 
 @pytest.fixture
 def space(tmp_path: Path) -> Path:
-    """A space of 64 designs."""
+    """Write a space of 64 designs."""
     return write_space(tmp_path, networks={"two": NETWORKS["two"]})
 
 
 def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is written, what is said, and what a check says of it."""
+    """`front` writes its files and certificate, and `check-front` accepts them until the space changes."""
     out = tmp_path / "out"
     assert main(["front", str(space), "-o", str(out)]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -38,7 +38,7 @@ def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pyte
 
 
 def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As jobs of a cluster make them; the same files as in one go."""
+    """Parts that are made separately give the same files as a single call."""
     by_hand, at_once = tmp_path / "by_hand", tmp_path / "at_once"
     assert main(["front", str(space), "-o", str(by_hand), "--gather"]) == 2
     assert "missing or out of date: 1 part of the space" in capsys.readouterr().err
@@ -57,12 +57,12 @@ def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_what_is_refused(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
-    """One cause, one message, exit code 2."""
+    """Wrong options are refused with one message and exit code 2."""
     assert main(["front", str(space), "-o", str(tmp_path / "out"), *words]) == 2
     assert told in capsys.readouterr().err
 
 
 def test_a_folder_without_a_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Says what is missing."""
+    """A folder without its space is refused."""
     assert main(["check-front", str(tmp_path)]) == 2
     assert "does not name the file of the space" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`tilewright map --front`: the front of a small network, points chosen by limits, and limits that are refused."""
+"""`tilewright map --front`: the front of a small network, points within limits, and refused limits."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ FILES = [f"--{name}={EXAMPLES / file}.yaml" for name, file in
 
 
 def mapped(folder: Path, *words: str) -> dict[str, Any]:
-    """Summary of a run with these options."""
+    """Return the summary of a run with these options."""
     assert main(["map", *FILES, "--store", str(folder.parent / "store"), "-o", str(folder), *words]) == 0
     found: dict[str, Any] = json.loads((folder / "summary.json").read_text("utf-8"))["payload"]
     return found
@@ -33,13 +33,13 @@ def mapped(folder: Path, *words: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """Folder and summary of a run with its front."""
+    """Return folder and summary of a run with its front."""
     folder = tmp_path_factory.mktemp("front") / "run"
     return folder, mapped(folder, "--front")
 
 
 def test_the_table_has_the_points_of_the_summary(whole: tuple[Path, dict[str, Any]]) -> None:
-    """The same numbers in the same order; no point is dominated; the run itself is not below a line."""
+    """The table has the points of the summary in order, and the run is not below a bounding line."""
     folder, summary = whole
     front = summary["front"]
     rows = list(csv.DictReader((folder / "front.csv").open(encoding="utf-8")))
@@ -54,7 +54,7 @@ def test_the_table_has_the_points_of_the_summary(whole: tuple[Path, dict[str, An
 
 
 def test_the_artifact_has_the_mappings_whose_sums_are_the_points(whole: tuple[Path, dict[str, Any]]) -> None:
-    """Each point of the network is the sum of the points of the layers that it names, each with its mapping."""
+    """Each point of the network is the sum of the named points of its layers, each with a mapping."""
     content = tilewright.load(whole[0] / "front.json")
     assert content["network"] == whole[1]["front"]
     assert [layer["layer"] for layer in content["layers"]] == [row[0] for row in whole[1]["layer_index"]]
@@ -72,7 +72,7 @@ def test_the_artifact_has_the_mappings_whose_sums_are_the_points(whole: tuple[Pa
 def test_a_slack_chooses_the_best_point_within_it(
     whole: tuple[Path, dict[str, Any]], tmp_path: Path, name: str, percent: int
 ) -> None:
-    """The totals of the run are those of the point, and no point within the slack is better in the other measure."""
+    """Among the points within a slack, the one with the best other measure is chosen, and the run has its totals."""
     summary = mapped(tmp_path / "run", f"--{name}-slack={percent}%")
     keys = ("latency_cycles", "energy_pj") if name == "latency" else ("energy_pj", "latency_cycles")
     points = whole[1]["front"]["points"]
@@ -86,7 +86,7 @@ def test_a_slack_chooses_the_best_point_within_it(
 def test_a_budget_that_no_point_meets_names_the_nearest(
     whole: tuple[Path, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 1, with the distance of the nearest point; a budget at the least energy is met."""
+    """A budget that no point meets ends with exit code 1 and the distance of the nearest point."""
     least_uj = whole[1]["front"]["points"][-1]["energy_pj"] / 1e6
     assert main(["map", *FILES, "-o", str(tmp_path / "run"), f"--energy-budget={least_uj / 2} uJ"]) == 1
     told = capsys.readouterr().err
@@ -101,13 +101,13 @@ def test_a_budget_that_no_point_meets_names_the_nearest(
 
 
 def test_a_budget_can_be_larger_than_a_joule(whole: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    """A budget is the energy of a network, whose limit is not that of one access: the fastest point meets it."""
+    """An energy budget can exceed a joule, the limit of one access."""
     summary = mapped(tmp_path / "run", "--energy-budget=2 J")
     assert summary["latency_cycles"] == whole[1]["front"]["points"][0]["latency_cycles"]
 
 
 def test_a_deadline_uses_the_clock() -> None:
-    """A deadline just above the least latency is met by the fastest point; a shorter one is not met."""
+    """The fastest point meets a deadline just above the least latency, and no point meets a shorter one."""
     hardware = (EXAMPLES / "accelerator.yaml").read_text("utf-8")
     read = yaml.safe_load(hardware) | {"clock_frequency": "500 MHz"}
     given: dict[str, Any] = {name: str(EXAMPLES / f"{name}.yaml") for name in ("workload", "mapping")}
@@ -147,14 +147,14 @@ def test_a_deadline_uses_the_clock() -> None:
     ],
 )
 def test_limits_that_make_no_sense_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
-    """Before the search, with the option named."""
+    """Contradictory limits are refused by name before the search."""
     given: dict[str, Any] = {name: str(EXAMPLES / f"{name}.yaml") for name in ("workload", "mapping")}
     with pytest.raises(InputError, match=message):
         tilewright.map(hardware=str(EXAMPLES / "accelerator.yaml"), **given, **options, output=tmp_path)
 
 
 def test_audit_repeats_a_chosen_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Equal as it is; different where a line, a point or the chosen point was changed and sealed again."""
+    """An audit repeats a run with a chosen point, and finds a changed line, point or choice."""
     run = tmp_path / "run"
     mapped(run, "--latency-slack=1%")
     audit = ["audit", str(run), "--share", "100%"]
@@ -187,7 +187,7 @@ def test_audit_repeats_a_chosen_run(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_the_report_has_a_figure_only_with_a_front(whole: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    """Numbers of the figure are the points; the figure of an earlier run does not stay beside one without a front."""
+    """The report has a figure of the front only if the run has a front."""
     row = [file for file in ONE_CORE_FILES if file.name == "front.svg"]
     assert len(write_report(row, ReportedMapping((), whole[1]), tmp_path)) == 2
     numbers = front_figure(whole[1]).numbers()
@@ -198,7 +198,7 @@ def test_the_report_has_a_figure_only_with_a_front(whole: tuple[Path, dict[str, 
 
 
 def test_a_run_without_a_front_has_no_table(tmp_path: Path) -> None:
-    """A table of an earlier run with a front does not stay beside the results of a run without one."""
+    """A run without a front removes the table of an earlier front."""
     mapped(tmp_path / "run", "--front")
     assert (tmp_path / "run/front.csv").exists()
     assert "front" not in mapped(tmp_path / "run", "--no-front")

@@ -1,4 +1,4 @@
-"""Names that are hostile, through every output of every verb: whatever they hold does nothing where it is shown."""
+"""Hostile names in every output of every verb: they have no effect where they are shown."""
 
 import csv
 import html.parser
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("unpainted")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A folder with everything that all verbs write of hostile names."""
+    """Make a folder with all outputs of all verbs for hostile names."""
     made = World(tmp_path_factory.mktemp("world"))
     for case in CASES.values():
         case(made)
@@ -31,19 +31,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def files(world: World, *suffixes: str) -> list[Path]:
-    """The files that verbs wrote, of some kinds; there are some."""
+    """Return the files of some kinds that verbs wrote, of which there is at least one."""
     found = [path for path in Path(world.out("")).rglob("*") if path.suffix in suffixes and path.is_file()]
     assert found
     return found
 
 
 def is_seen(text: str, layout: str = "\n") -> bool:
-    """Whether each character is one that is seen, or a newline."""
+    """Return whether each character is printable or part of the layout."""
     return all(character.isprintable() or character in layout for character in text)
 
 
 def test_every_verb_has_a_case(world: World) -> None:
-    """A new verb, or a new part of one, is tried with hostile names, and says something of its own."""
+    """Each verb and each of its subcommands has a case with hostile names."""
     assert set(CASES) == set(VERBS)
     for verb, (module, _) in VERBS.items():
         assert any(said.words[0] == verb for said in world.said), verb
@@ -54,7 +54,7 @@ def test_every_verb_has_a_case(world: World) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_terminal_gets_lines_of_ours(verb: str, world: World) -> None:
-    """No control or format character, and no line that a name begins; what is wrong is told without a traceback."""
+    """The terminal gets no control character, no line that a name begins, and no internal error."""
     for said in world.said:
         if said.words[0] != verb:
             continue
@@ -66,7 +66,7 @@ def test_the_terminal_gets_lines_of_ours(verb: str, world: World) -> None:
 
 
 def test_csv_has_no_formulas(world: World) -> None:
-    """Each row is one row, and a cell that begins as a formula does is a number."""
+    """Each row of a CSV file is one row, and a cell that begins like a formula is a number."""
     texts: set[str] = set()
     for path in files(world, ".csv"):
         with path.open(encoding="utf-8", newline="") as stream:
@@ -79,14 +79,14 @@ def test_csv_has_no_formulas(world: World) -> None:
 
 
 def test_csv_reads_back(world: World) -> None:
-    """The names of the descriptions are those of tables that are read."""
+    """A table that is read back has the names of the descriptions."""
     table = tilewright.load(Path(world.out("report/layers.csv")))
     assert tuple(table["layer"]) == LAYERS[:2]
     assert table["energy_pj"].dtype.kind == "f"
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page, its scripts by kind, and all other text."""
+    """The elements of a page, its scripts by kind, and its other text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -102,7 +102,7 @@ class Page(html.parser.HTMLParser):
             self.scripts.append((dict(attrs).get("type") or "", ""))
 
     def handle_data(self, data: str) -> None:
-        """Keep the text of a script, or another one."""
+        """Keep the text of a script or of the page."""
         if self.cdata_elem == "script":
             self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
         else:
@@ -110,7 +110,7 @@ class Page(html.parser.HTMLParser):
 
 
 def assert_page_is_ours(text: str) -> None:
-    """No element, attribute or script of a page is of a name, and all that it shows is seen."""
+    """Assert that no element, attribute or script of a page comes from a name, and that its text is printable."""
     page = Page(text)
     for tag, attributes in page.elements:
         assert tag not in ("img", "b") or not attributes
@@ -127,7 +127,7 @@ def assert_page_is_ours(text: str) -> None:
 
 
 def assert_frame_is_ours(data: Any) -> None:
-    """The pages inside of the data of a page, put together as its script does."""
+    """Check the schedule pages inside the data of a page; each is put together as the script of the page does."""
     frame = data.get("frame") if isinstance(data, dict) else ""
     schedules = [run["schedule"] for run in data["details"].values() if run.get("schedule")] if frame else []
     assert bool(schedules) == bool(frame)
@@ -137,7 +137,7 @@ def assert_frame_is_ours(data: Any) -> None:
 
 
 def test_pages_have_no_elements_of_names(world: World) -> None:
-    """Of all pages, those inside of others among them."""
+    """No page has an element from a name, including pages inside other pages."""
     found = files(world, ".html")
     assert {path.name for path in found} >= {
         "page.html",
@@ -153,7 +153,7 @@ def test_pages_have_no_elements_of_names(world: World) -> None:
 
 
 def test_python_shows_names_as_the_terminal_does(world: World) -> None:
-    """Results at a prompt are one line; in a notebook they are a table without elements of names."""
+    """A result at a Python prompt is one line, and in a notebook a table without elements from names."""
     found = [tilewright.load(Path(world.out(name))) for name in ("single/=narrow", "multi", "multi/cn_graph.json")]
     found.append(tilewright.explain(Path(world.out("multi"))))
     for result in found:
@@ -163,7 +163,7 @@ def test_python_shows_names_as_the_terminal_does(world: World) -> None:
 
 
 def test_figures_are_xml_without_scripts(world: World) -> None:
-    """Every drawing is read by a parser of XML, which refuses control characters."""
+    """Every drawing is valid XML without scripts."""
     for path in files(world, ".svg"):
         text = path.read_text("utf-8")
         assert is_seen(text, "\n\t"), path.name
@@ -175,7 +175,7 @@ def test_figures_are_xml_without_scripts(world: World) -> None:
 
 
 def names_in(value: Any) -> Iterator[str]:
-    """All texts of a JSON value."""
+    """Yield all texts of a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -184,7 +184,7 @@ def names_in(value: Any) -> Iterator[str]:
 
 
 def test_traces_show_their_names(world: World) -> None:
-    """The JSON for Perfetto has every name with escapes that are seen."""
+    """Traces for Perfetto have the names with escaped characters."""
     for path in (path for path in files(world, ".json") if path.name == "trace.json"):
         texts = [*names_in(json.loads(path.read_text("utf-8")))]
         assert any("cmd|" in text for text in texts)
@@ -192,7 +192,7 @@ def test_traces_show_their_names(world: World) -> None:
 
 
 def test_texts_and_descriptions_are_seen(world: World) -> None:
-    """Loop nests are lines of ours; YAML that is written says the same names with escapes that are seen."""
+    """Loop nests and written YAML have only printable characters; YAML reads back to the names."""
     for path in files(world, ".txt", ".yaml"):
         text = path.read_text("utf-8")
         assert is_seen(text), path.name
@@ -202,7 +202,7 @@ def test_texts_and_descriptions_are_seen(world: World) -> None:
 
 
 def test_tables_for_a_paper_print_names(world: World) -> None:
-    """No name begins a line, a formula, a link or an element, in the table or in the notes below it."""
+    """No name begins a line, a formula, a link or an element in the tables for papers."""
     tables = [
         path
         for path in files(world, ".tex", ".md")
@@ -219,6 +219,6 @@ def test_tables_for_a_paper_print_names(world: World) -> None:
 
 
 def test_results_have_the_names_as_they_are(world: World) -> None:
-    """Artifacts are data: what reads them gets the names of the descriptions."""
+    """Artifacts have the names of the descriptions unchanged."""
     run = tilewright.load(Path(world.out("single/=narrow")))
     assert tuple(run.layers["layer"]) == LAYERS[:2]

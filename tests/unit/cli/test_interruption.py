@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command within two seconds, with one line, whenever it comes."""
+"""Ctrl-C ends a command within two seconds with one line, at any moment."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ KEPT = "interrupted: files written before are kept; no file is incomplete\n"
 
 
 def interrupted(code: str, times: int = 1) -> tuple[int, str, float]:
-    """Exit code, what was said and the seconds after Ctrl-C of a process that runs `code` once it has said "ready"."""
+    """Return exit code, output and seconds after Ctrl-C of a process that runs `code` and has printed "ready"."""
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW.format(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -29,7 +29,7 @@ def interrupted(code: str, times: int = 1) -> tuple[int, str, float]:
 
 
 def test_while_a_command_is_imported() -> None:
-    """At once, and without a traceback."""
+    """Ctrl-C during the imports of a command ends it at once without a traceback."""
     assert interrupted("print('ready', flush=True); time.sleep(30)")[:2] == (130, KEPT)
 
 
@@ -66,21 +66,20 @@ dispatch.run(['map'])
     ],
 )
 def test_in_a_verb(body: str, said: str) -> None:
-    """Also one that holds on to it, and where threads or what runs at the end would go on; two seconds, and the load of
-    the machine."""
+    """Ctrl-C ends a verb within two seconds, even if it catches the interruption or has running threads."""
     code, told, seconds = interrupted(f"exec({VERB.format(body)!r})")
     assert (code, told) == (130, said)
     assert seconds < 2 + 8 * os.getloadavg()[0] / (os.cpu_count() or 1)
 
 
 def test_asked_twice_it_ends_at_once() -> None:
-    """Without waiting for what a verb does at its end."""
+    """A second Ctrl-C ends a verb at once, without its clean-up."""
     body = "\n    try: wait()\n    finally: time.sleep(30)"
     assert interrupted(f"exec({VERB.format(body)!r})", times=2)[:2] == (130, KEPT)
 
 
 def test_the_command_itself(tmp_path: Path) -> None:
-    """`python -m tilewright`, at moments from its first import on: one line at most, and never a traceback of ours."""
+    """`python -m tilewright` ends after Ctrl-C with one line and no traceback of its own, from its first import on."""
     command = [
         sys.executable,
         "-m",

@@ -24,7 +24,7 @@ DESCRIBED = ["--hardware", TINY_CORE, "--workload", TINY_NETWORK]
 
 @pytest.mark.parametrize("kind", ["hardware", "workload", "mapping"])
 def test_a_file_says_what_it_is(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`parse FILE` is `parse KIND FILE` where its keys tell the kind."""
+    """`parse FILE` equals `parse KIND FILE` if the keys of the file tell its kind."""
     path = {"hardware": TINY_CORE, "workload": TINY_NETWORK, "mapping": TINY_MAPPING}[kind]
     assert main(["parse", path]) == 0
     said = capsys.readouterr().out
@@ -34,7 +34,7 @@ def test_a_file_says_what_it_is(kind: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """All commands with the verbs that lead to them."""
+    """Return all commands with the verbs that lead to them."""
     found = []
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)
@@ -44,7 +44,7 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, 
 
 @pytest.mark.parametrize("verbs", commands(cli))
 def test_every_command_explains_itself(verbs: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command has help with an example, -v and --json. Files of this repository that the help names exist."""
+    """Each command has help with an example, -v and --json, and the files in the help exist."""
     assert main([*verbs, "--help"]) == 0
     text = capsys.readouterr().out
     assert f"Example: tilewright {verbs[0]}" in text
@@ -66,7 +66,7 @@ def test_all_verbs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("old", "new"), OLD_VERBS.items())
 def test_an_old_verb_works_and_says_its_name(old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The old name has the same help, a line on stderr, and no line in the list of verbs."""
+    """An old verb has the same help and one line on stderr, and is not in the list of verbs."""
     assert main([new, "--help"]) == 0
     expected = capsys.readouterr()
     assert main([old, "--help"]) == 0
@@ -81,12 +81,12 @@ def test_an_old_verb_works_and_says_its_name(old: str, new: str, capsys: pytest.
 
 @pytest.mark.parametrize(("old", "new"), OLD_VERBS.items())
 def test_an_old_function_is_the_new_one(old: str, new: str) -> None:
-    """Scripts with the old name run."""
+    """The old name of a function names the new function."""
     assert getattr(tilewright, old) is getattr(tilewright, new.replace("-", "_"))
 
 
 def test_an_old_verb_takes_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    """What it writes on stdout is what the new name writes."""
+    """An old verb writes the same on stdout as the new one."""
     assert main(["cost-library", "hbm2", "--json"]) == 0
     expected = capsys.readouterr().out
     assert main(["costs", "hbm2", "--json"]) == 0
@@ -100,7 +100,7 @@ def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_user_errors_come_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Problems of several files are told together, one a line, without traceback, with exit code 2."""
+    """Problems of several files are reported together, one a line, with exit code 2."""
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(Path(TINY_CORE).read_text().replace("r_cost", "r_cots"))
     assert main(["validate", str(wrong), str(tmp_path / "none.yaml"), MAPPING]) == 2
@@ -112,7 +112,7 @@ def test_user_errors_come_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_our_bugs_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unexpected exception is exit code 1, asks for a report and shows its traceback with -v only."""
+    """An unexpected exception has exit code 1, asks for a report, and shows its traceback only with -v."""
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oops")
@@ -129,7 +129,7 @@ def test_our_bugs_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_interrupt_says_what_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-C during a search is exit code 130 and one line."""
+    """Ctrl-C during a search gives exit code 130 and one line about the kept results."""
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -142,7 +142,7 @@ def test_interrupt_says_what_is_kept(
 
 
 def test_broken_options_are_user_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong values of options are exit code 2 with what is allowed."""
+    """A wrong value of an option gives exit code 2 and the allowed values."""
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--lpf-limit", "0"]) == 2
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--objective", "speed"]) == 2
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--model", "zigzag-3.9.0"]) == 2
@@ -154,14 +154,14 @@ def test_broken_options_are_user_errors(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a small run."""
+    """Make a small run and return its folder."""
     folder = tmp_path_factory.mktemp("run")
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "-o", str(folder), "--no-store"]) == 0
     return folder
 
 
 def test_export_reads_back_to_the_same_numbers(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exported mappings give, evaluated or mapped again, exactly the energy and latency of the run."""
+    """Exported mappings give exactly the energy and latency of the run, evaluated or mapped again."""
     found = str(tmp_path / "found.yaml")
     assert main(["export", str(run), "--hardware", TINY_CORE, "-o", found]) == 0
     capsys.readouterr()
@@ -175,7 +175,7 @@ def test_export_reads_back_to_the_same_numbers(run: Path, tmp_path: Path, capsys
 
 
 def test_evaluate_refuses_open_orders(capsys: pytest.CaptureFixture[str]) -> None:
-    """A mapping that leaves loops open cannot be evaluated; the message says what to do."""
+    """`evaluate` refuses a mapping with open loops and says what to do."""
     assert main(["evaluate", *DESCRIBED, "--mapping", TINY_MAPPING]) == 2
     said = capsys.readouterr().err
     assert "temporal_ordering does not fix every loop; give every loop with its size, or use `tilewright map`" in said
@@ -183,7 +183,7 @@ def test_evaluate_refuses_open_orders(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_check_and_summary_of_a_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The verbs of the rules work on a folder of their own, and their artifacts can be verified."""
+    """`check`, `summarize` and `validate` work on a folder, and `summarize` refuses one without a run."""
     assert main(["check", str(run), "--hardware", TINY_CORE, "-o", str(tmp_path / "checks.json")]) == 0
     assert main(["summarize", str(run), "--csv", str(tmp_path / "s.csv")]) == 0
     assert main(["validate", str(run / "layers.jsonl"), str(tmp_path / "checks.json")]) == 0

@@ -1,4 +1,4 @@
-"""What `tilewright map` says of files that are legal but unusual, and where nothing fits: each cause once."""
+"""Messages of `tilewright map` about unusual files and missing mappings: each cause appears once."""
 
 import re
 from pathlib import Path
@@ -25,13 +25,13 @@ SHORT = """\
 
 
 def run_map(hardware: Path | str, mapping: Path | str, *options: str, network: str = NETWORK) -> int:
-    """Exit code of `tilewright map`."""
+    """Return the exit code of `tilewright map`."""
     described = ["--hardware", str(hardware), "--workload", network, "--mapping", str(mapping), "--no-store"]
     return main(["map", *described, "--preset", "zigzag", *options])
 
 
 def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Entries for no layer, entries that others come before, lanes that are cut, and the notices of each file."""
+    """`map` reports unused and replaced entries, missing lanes, and the notices of each file."""
     mapping, hardware = tmp_path / "mapping.yaml", tmp_path / "core.yaml"
     mapping.write_text(SHORT)
     text = TPU.read_text().replace('"O, fh", "O, tl", "O, fl", "O, th"]', '"O, fh", "O, fl", "O, th"]')
@@ -50,11 +50,11 @@ def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
         " selects",
     ]
     assert main(["validate", str(hardware)]) == 0
-    assert capsys.readouterr().err.splitlines() == said[:1], "what validate notes, map repeats"
+    assert capsys.readouterr().err.splitlines() == said[:1], "`map` repeats the notes of `validate`"
 
 
 def test_a_network_file_that_is_unusual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Results wider than sums: noted by validate, parse and map alike."""
+    """`validate`, `parse` and `map` report final outputs wider than partial sums."""
     network = tmp_path / "net.yaml"
     network.write_text(
         "- {id: 0, name: a, operator_type: Gemm, equation: 'O[k] += W[k][c] * I[c]', loop_dims: [K, C],"
@@ -68,7 +68,7 @@ def test_a_network_file_that_is_unusual(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_several_cores(capsys: pytest.CaptureFixture[str]) -> None:
-    """The file of several cores is for another flow, which is named with its verbs."""
+    """`map` refuses a file of several cores and names the verbs for it."""
     assert run_map("config/hardware/multi/quad_core.yaml", MAPPING) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith(
@@ -78,7 +78,7 @@ def test_several_cores(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_register_smaller_than_a_weight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One message on the line of its size, with the number of layers that it hits, before any search."""
+    """A register smaller than a weight is one message on its line with the number of layers, before any search."""
     hardware = tmp_path / "core.yaml"
     hardware.write_text(TPU.read_text().replace("size: 1024", "size: 4"))
     assert run_map(hardware, MAPPING) == 2
@@ -89,7 +89,7 @@ def test_a_register_smaller_than_a_weight(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_layers_that_fail_for_one_cause_are_told_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A memory too small for what lanes need, found by the search: two causes, with the numbers of the first layer."""
+    """Layers that fail for one cause are reported together, with the numbers of the first layer."""
     hardware = tmp_path / "core.yaml"
     hardware.write_text(TPU.read_text().replace("size: 10000000000", "size: 100000"))
     assert run_map(hardware, MAPPING, network="config/workload/resnet18.onnx") == 2
@@ -108,9 +108,7 @@ def test_layers_that_fail_for_one_cause_are_told_together(tmp_path: Path, capsys
 def test_hardware_without_energies(
     objective: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An objective that is a product with the energy compares no mappings if all energies are 0: this is said, and
-    refused under `--strict`.
-    """
+    """An objective with energy is reported as without effect if all energies are 0, and refused with --strict."""
     hardware, network = tmp_path / "core.yaml", tmp_path / "net.yaml"
     hardware.write_text(re.sub(r"(r_cost|w_cost|unit_energy): [0-9.]+", r"\1: 0", TPU.read_text()))
     network.write_text(
@@ -128,7 +126,7 @@ def test_hardware_without_energies(
 def test_designs_without_energies(
     objective: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`explore` says the same, `explore --strict` refuses it, and `decide` refuses to choose by such an objective."""
+    """`explore` reports an objective without effect, --strict refuses it, and `decide` refuses to choose by it."""
     hardware, network, space = tmp_path / "core.yaml", tmp_path / "net.yaml", tmp_path / "space.yaml"
     hardware.write_text(re.sub(r"(r_cost|w_cost|unit_energy): [0-9.]+", r"\1: 0", TPU.read_text()))
     network.write_text(
@@ -152,15 +150,15 @@ def test_designs_without_energies(
 
 
 def test_a_register_smaller_than_a_partial_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names both ways out: wider registers, or narrower partial sums."""
+    """The message about a register smaller than a partial sum names wider registers and narrower sums."""
     hardware, mapping, *_ = tilewright.new(tmp_path / "mine")
-    assert run_map(hardware, mapping, "--bits", "weights=8,activations=16") == 2
-    hint = "this is one partial sum: give the memory and its ports 32 bits, or the partial sums at most 16 bits"
+    assert run_map(hardware, mapping, "--bits", "weights=8,activations=16,partial=64") == 2
+    hint = "this is one partial sum: give the memory and its ports 64 bits, or the partial sums at most 32 bits"
     assert hint in capsys.readouterr().err
 
 
 def test_the_name_of_a_network_is_no_path(capsys: pytest.CaptureFixture[str]) -> None:
-    """`map` needs the path of a network; for the name of a network of the project, the message gives the path."""
+    """`map` refuses the name of a network and gives its path."""
     assert run_map(TPU, MAPPING, network="resnet18") == 2
     said = capsys.readouterr().err
     assert said == "error: resnet18: no such workload file (did you mean 'config/workload/resnet18.onnx'?)\n"

@@ -1,4 +1,4 @@
-"""Runs of the multi-core flow in the configuration."""
+"""Runs of several cores in the configuration."""
 
 import os
 import subprocess
@@ -25,17 +25,17 @@ def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def multi_run(top: dict[str, Any] | None = None, **values: Any) -> Run:
-    """The only run of a configuration with these keys at the top and in the run."""
+    """Return the only run of a configuration with these keys at the top and in the run."""
     return plan_of({**(top or {}), "runs": {"a": {**RUN, **values}}}).multi_runs[0]
 
 
 def names(plan: RunPlan) -> list[str]:
-    """Names of the runs of several cores."""
+    """Return the names of the runs of several cores."""
     return [run.name for run in plan.multi_runs]
 
 
 def test_default_configuration() -> None:
-    """Two networks run on several cores, each followed by what it is compared with."""
+    """The default has two networks on several cores, each followed by its layer-by-layer run."""
     plan = read_config("config/config.yaml")
     assert names(plan) == [
         "resnet18-quad_core",
@@ -49,7 +49,7 @@ def test_default_configuration() -> None:
 
 
 def test_a_run_that_says_nothing_is_searched() -> None:
-    """No mapping file, none of the name of the hardware, nothing of tiles: a run with `fusion: search`, key by key."""
+    """A run without mapping file and tiles equals a run with `fusion: search`."""
     nothing = {**RUN, "hardware": "multi/diana", "operands_to_prefetch": ["W"], "nb_plans": 7}
     silent, said = (plan_of({"runs": {"a": entry}}) for entry in (nothing, {**nothing, "fusion": "search"}))
     assert silent.multi_runs == said.multi_runs
@@ -69,7 +69,7 @@ def test_a_run_that_says_nothing_is_searched() -> None:
     ],
 )
 def test_a_run_that_says_something_is_not_searched(said: dict[str, Any], problem: bool) -> None:
-    """It has the mapping file that it names, or that of its hardware, or is told that there is none, as ever."""
+    """A run that has its own settings is not searched, and a missing mapping file is an error."""
     config = {"runs": {"a": {**RUN, "hardware": "multi/diana", **said}}}
     if problem:
         with pytest.raises(InputError, match="no such mapping file") as caught:
@@ -81,7 +81,7 @@ def test_a_run_that_says_something_is_not_searched(said: dict[str, Any], problem
 
 @pytest.mark.parametrize("hardware", ["multi/quad_core", "config/hardware/multi/quad_core.yaml"])
 def test_hardware_in_a_folder(hardware: str) -> None:
-    """A name with its folder or a path; the mapping of the same folder belongs to it."""
+    """Hardware in a folder is named with the folder or by path, and has the mapping of the same folder."""
     run = multi_run(hardware=hardware)
     assert (run.hardware, run.mapping) == ("quad_core", "quad_core")
     assert plan_of({"runs": {"a": {**RUN, "hardware": hardware}}}).files["mapping"] == {
@@ -90,8 +90,7 @@ def test_hardware_in_a_folder(hardware: str) -> None:
 
 
 def test_layer_by_layer_beside_every_run() -> None:
-    """The same run with each layer alone, unless it is not wanted or is what the run does anyway: cut between cores as
-    the mapping file says, or not at all where the run has loops instead of what the file says."""
+    """Each run has a layer-by-layer run beside it, unless this is unwanted or equal to the run."""
     fused = multi_run(stack_cutoffs=[12], nb_ga_individuals=8).companion
     assert fused is not None
     assert fused.settings == {"nb_ga_individuals": 8, "mode": "lbl"}
@@ -108,7 +107,8 @@ def test_layer_by_layer_beside_every_run() -> None:
 
 
 def test_model_of_the_top_is_for_single_cores() -> None:
-    """Runs of several cores are costed by the corrected model unless they say otherwise; other options are shared."""
+    """Runs of several cores use the corrected model unless they set another; other options at the top hold for all
+    runs."""
     top = {"model": "zigzag-3.9.1", "objective": "energy", "lpf_limit": 4}
     plan = plan_of({**top, "runs": {"a": RUN, "b": SINGLE_RUN, "c": {**RUN, "model": "zigzag-3.9.1"}}})
     models = {run.name: run.options.model for run in (*plan.runs, *plan.multi_runs) if "." not in run.name}
@@ -118,7 +118,7 @@ def test_model_of_the_top_is_for_single_cores() -> None:
 
 
 def test_keys_of_one_flow_at_the_top() -> None:
-    """Defaults of one flow leave runs of the other alone; null gives a key its default."""
+    """Defaults of one flow do not change runs of the other; null restores the default of a key."""
     top = {"nb_ga_individuals": 8, "exploit_data_locality": True, "mode": "lbl"}
     plan = plan_of({**top, "runs": {"a": {**RUN, "mode": None}, "b": SINGLE_RUN}})
     assert plan.multi_runs[0].settings == {"nb_ga_individuals": 8}
@@ -127,7 +127,7 @@ def test_keys_of_one_flow_at_the_top() -> None:
 
 
 def test_arguments_of_verbs() -> None:
-    """Each verb gets its own settings that have an effect, lists as JSON, and only what is said."""
+    """Each verb gets its own settings that have an effect, with lists as JSON."""
     run = multi_run(
         cn_define_mode=3,
         hint_loops=[[["OY", "all"]], [["K", 4]]],
@@ -163,7 +163,7 @@ def test_arguments_of_verbs() -> None:
 
 
 def test_who_says_how_a_schedule_is_drawn_gets_it() -> None:
-    """Figures are drawn then; it is told where that is refused, and not where it is for other runs."""
+    """Settings for the drawing of a schedule turn figures on, and contradict `figures: false`."""
     assert not multi_run().figures
     assert multi_run(plot_full_schedule=True).figures
     assert multi_run(plot_data_transfer=False).figures
@@ -173,7 +173,7 @@ def test_who_says_how_a_schedule_is_drawn_gets_it() -> None:
 
 
 def test_sweeps_of_runs_of_several_cores() -> None:
-    """Numbers and names are choices where they stand in a list; loops and stacks are one value."""
+    """Numbers and names in a list are choices of a sweep; loops and stacks are one value."""
     sweep = {
         **RUN,
         "baselines": False,
@@ -191,7 +191,7 @@ def test_sweeps_of_runs_of_several_cores() -> None:
 
 
 def test_what_is_swept_is_a_run_of_its_own_with_its_baseline() -> None:
-    """Objectives, modes and policies in lists; what is a list by itself cannot be a choice, and is refused as one."""
+    """Swept objectives and policies give a run with a baseline each; keys with list values cannot be swept."""
     sweep = {**RUN, "objective": ["latency", "energy"], "scheduler_candidate_selection": ["latency", "memory"]}
     found = plan_of({"sweeps": {"s": sweep}}).multi_runs
     assert {run.options.objective for run in found} == {"latency", "energy"}
@@ -205,7 +205,7 @@ def test_what_is_swept_is_a_run_of_its_own_with_its_baseline() -> None:
 
 
 def test_all_problems_at_once() -> None:
-    """Every mistake is told with its place, whatever checks it."""
+    """All faults are reported together with their places."""
     wrong = {
         **RUN,
         "cn_define_mode": 7,
@@ -262,7 +262,7 @@ def test_all_problems_at_once() -> None:
 
 
 def test_lines_of_problems(tmp_path: Path) -> None:
-    """A problem stands at the line of its key, also inside a list."""
+    """A problem has the line of its key, also inside a list."""
     path = tmp_path / "config.yaml"
     path.write_text(
         "runs:\n  a:\n    flow: multi\n    workload: resnet18\n    hardware: multi/quad_core\n    cn_define_mode: 1\n"
@@ -276,7 +276,7 @@ def test_lines_of_problems(tmp_path: Path) -> None:
 
 
 def test_reading_runs_of_several_cores_loads_nothing_heavy() -> None:
-    """The Snakefile reads the configuration and digests of hardware at every parse."""
+    """Reading the configuration loads no heavy library, because the Snakefile does it at every parse."""
     code = (
         "import sys; from tilewright.cli.config import read_config;"
         "from tilewright.cli.config_files import read_system;"
@@ -290,7 +290,7 @@ def test_reading_runs_of_several_cores_loads_nothing_heavy() -> None:
 
 
 def test_a_pipeline_of_ones_own() -> None:
-    """The verbs that run a part of it get all of it; what a run is compared with is still cut layer by layer."""
+    """A pipeline of the configuration is passed to every verb that runs a part of it, and to the layer-by-layer run."""
     stages = [{"replace": "InterCoreMapping", "stage": "config.stages.round_robin.RoundRobin"}]
     run = multi_run(pipeline=stages, operands_to_prefetch=["W"], plot_full_schedule=False)
     assert run.companion is not None
@@ -307,7 +307,7 @@ def test_a_pipeline_of_ones_own() -> None:
 
 
 def test_names_of_companions_are_taken() -> None:
-    """A run of one's own cannot have the name of what another is compared with."""
+    """A run cannot have the name of the layer-by-layer run of another."""
     said = problems_of({"runs": {"a": RUN, "a.layer_by_layer": SINGLE_RUN}})
     assert "runs.a.layer_by_layer: two runs have this name, got 'a.layer_by_layer'" in said
 
@@ -324,7 +324,7 @@ def test_every_key_is_explained() -> None:
 
 
 def test_what_a_search_of_plans_cannot_hold_fixed_is_told(tmp_path: Path) -> None:
-    """Each key by itself; the mapping file that says nothing is that of such runs."""
+    """Keys that a search of plans ignores are refused, and so are keys that need `fusion: search`."""
     path = tmp_path / "config.yaml"
     run = "    flow: multi\n    workload: resnet18\n    hardware: multi/quad_core\n"
     path.write_text(

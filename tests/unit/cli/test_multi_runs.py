@@ -1,4 +1,4 @@
-"""What the files of a run of several cores say without being read as artifacts."""
+"""Sizes of runs on several cores, read from their files without the checks of artifacts."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.unit.cli.multi_core import cut_and_cost, write_network
 
 
 def test_the_size_of_a_graph_is_its_nodes_and_edges(tmp_path: Path) -> None:
-    """What memory of jobs grows with: the counts that the file gives by layer and by link."""
+    """The size of a graph is the number of its nodes and edges, from the counts in its file."""
     cut_and_cost(write_network(tmp_path), tmp_path / "run")
     payload = json.loads((tmp_path / "run" / "cn_graph.json").read_text())["payload"]
     nodes, edges = sum(x["cn_count"] for x in payload["layers"]), sum(x["edge_count"] for x in payload["links"])
@@ -21,7 +21,7 @@ def test_the_size_of_a_graph_is_its_nodes_and_edges(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"payload": {"layers": 3}}', '{"payload": {"layers": [{}]}}'])
 def test_a_damaged_file_says_nothing(content: str, tmp_path: Path) -> None:
-    """Whoever reads it for good tells what is wrong; one that is not there is for Snakemake to wait for."""
+    """A damaged graph file has size 0, and a missing one raises FileNotFoundError."""
     (tmp_path / "cn_graph.json").write_text(content)
     assert graph_size(tmp_path / "cn_graph.json") == 0
     with pytest.raises(FileNotFoundError):

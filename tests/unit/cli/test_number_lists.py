@@ -1,4 +1,4 @@
-"""Lists of whole numbers in options: read alike by all verbs, with all wrong values told at once."""
+"""Lists of whole numbers in options: all verbs read them alike and report all wrong values together."""
 
 import pytest
 from tilewright.base.errors import InputError
@@ -6,7 +6,7 @@ from tilewright.cli.number_lists import batches_of, contexts_of
 
 
 def test_texts_and_lists() -> None:
-    """Equal numbers are one; k and M are powers of two."""
+    """Equal numbers count once, and k and M are powers of two."""
     assert batches_of("8, 2,8,1k") == batches_of([8, 1024, 2, 8]) == [2, 8, 1024]
     assert batches_of("1M") == [1 << 20]
     assert contexts_of("4k,16") == contexts_of([16, 4096]) == [16, 4096]
@@ -14,12 +14,12 @@ def test_texts_and_lists() -> None:
 
 
 def values_of(error: InputError) -> list[str]:
-    """Values that a message names."""
+    """Return the values that a message names."""
     return [str(problem.value) for problem in error.problems]
 
 
 def test_all_wrong_values_are_told() -> None:
-    """Wrong values appear as they were written, with what is allowed."""
+    """Wrong values are reported as they were written, with the allowed values."""
     with pytest.raises(InputError, match=r"--batches: is not a batch, got '0' \(allowed: whole numbers") as caught:
         batches_of("0,2,many,1.5,-4,2M,")
     assert values_of(caught.value) == ["'0'", "'many'", "'1.5'", "'-4'", "'2M'", "''"]

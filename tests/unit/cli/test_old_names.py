@@ -1,4 +1,4 @@
-"""Former names of verbs and options: they do what the current ones do, and are listed nowhere."""
+"""Former names of verbs and options: they work like the current ones and are listed nowhere."""
 
 import inspect
 import json
@@ -35,12 +35,12 @@ CALLS = {
     "export": "export single --format loop-nest",
     "accuracy": "accuracy timeloop-points --package-samples --json",
 }
-"""A call of each verb that has an option with a former name."""
+"""Maps a verb with a formerly named option to a call of it."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with descriptions, a run on one core, and a run on several cores that is not scheduled."""
+    """Make descriptions, a run on one core, and an unscheduled run on several cores."""
     place = tmp_path_factory.mktemp("old")
     write_files(place)
     core = yaml.safe_load((place / "vector.yaml").read_text()) | {"clock_frequency": "700 MHz"}
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def words_of(call: str) -> list[str]:
-    """The words of a call; what stands for several is written out."""
+    """Return the words of a call, with placeholders replaced."""
     given = inputs(Path("net.onnx"), Path("run"))
     return [
         part
@@ -69,7 +69,7 @@ def words_of(call: str) -> list[str]:
 def test_an_old_option_does_what_the_new_one_does(
     option: OldOption, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the command line with one more line on stderr, as a keyword with a warning; neither is listed."""
+    """An old option works with a line on stderr, an old keyword with a warning, and neither is listed."""
     monkeypatch.chdir(folder)
     if option.old:
         words = words_of(CALLS[option.verb])
@@ -91,7 +91,7 @@ def test_an_old_option_does_what_the_new_one_does(
 
 
 def assert_keywords_agree(option: OldOption) -> None:
-    """The function gets by the former keyword what it gets by the current one, which alone is in its signature."""
+    """Assert that both keywords give the function the same value, and that its signature has only the current one."""
     taken = with_old_keywords(lambda **given: given, option.function)
     with pytest.warns(DeprecationWarning, match=f"`{option.old_keyword}` is now called `{option.new_keyword}`"):
         assert taken(**{option.old_keyword: 2}) == taken(**{option.new_keyword: 2}) == {option.new_keyword: 2}
@@ -104,19 +104,19 @@ def assert_keywords_agree(option: OldOption) -> None:
 
 
 def read_hardware() -> Callable[..., Any]:
-    """The function behind `tilewright.parse("hardware", ...)`."""
+    """Return the function behind `tilewright.parse("hardware", ...)`."""
     from tilewright.cli.parse import READERS
 
     return READERS["hardware"]
 
 
 def contents(place: Path) -> dict[str, bytes]:
-    """The files of a folder that are the same at every call."""
+    """Return the contents of the files in a folder that have the same bytes each time."""
     return {path.name: path.read_bytes() for path in place.rglob("*") if path.suffix in (".json", ".svg", ".csv")}
 
 
 def unread(text: str) -> str:
-    """A JSON value without times; other texts as they are."""
+    """Return a JSON value without times, and other texts unchanged."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -125,13 +125,13 @@ def unread(text: str) -> str:
 
 
 def test_old_keywords_reach_the_functions(folder: Path) -> None:
-    """Whoever calls `tilewright` has them."""
+    """Functions of `tilewright` accept old keywords with a warning."""
     with pytest.warns(DeprecationWarning, match="`cores` is now called `core_folder`"):
         tilewright.parse("hardware", folder / "duo.yaml", cores=folder / "cores_too")
     assert {path.name for path in (folder / "cores_too").iterdir()} >= {"left.json", "right.json"}
 
 
 def test_what_follows_two_dashes_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
-    """Such as the name of a file."""
+    """A word after two dashes is not taken for an old option."""
     assert main(["report", "--", "--layer"]) == 2
     assert "is now called" not in capsys.readouterr().err

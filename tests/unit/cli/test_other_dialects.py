@@ -1,6 +1,6 @@
-"""Mapping, hardware and workload files of other tools and other years: each verb runs with them or says what is wrong.
+"""Files in the forms of other tools and years: each verb runs with them or says what is wrong.
 
-The samples are ours, in the forms of stream-dse 2.x, Timeloop v4 and AccelForge.
+The samples are written for these tests, in the forms of stream-dse 2.x, Timeloop v4 and AccelForge.
 """
 
 import shutil
@@ -96,7 +96,7 @@ ROLES = ("mapping", "hardware", "workload")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small network (one convolution, pooling, a product), and the samples."""
+    """Write a small network (one convolution, pooling, a product) and the samples."""
     made = tmp_path_factory.mktemp("dialects")
     info = helper.make_tensor_value_info
     nodes = [
@@ -133,7 +133,7 @@ def _arguments(verb: str, role: str, sample: Path, folder: Path) -> list[str]:
 def test_files_of_other_tools_are_refused_in_words(
     verb: str, role: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2 with a message about the file, and never an internal error."""
+    """A file of another tool is refused with exit code 2 and a message, without an internal error."""
     for number, name in enumerate(SAMPLES):
         code = main(_arguments(verb, role, folder / f"{number}.yaml", folder))
         said = capsys.readouterr().err
@@ -144,7 +144,7 @@ def test_files_of_other_tools_are_refused_in_words(
 
 
 def test_a_mapping_of_stream_2_is_refused_on_one_core(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Verbs for one core say what the file is, in one message; the file itself is valid."""
+    """Verbs for one core refuse a valid mapping of stream-dse 2.x with one message."""
     sample = folder / "0.yaml"
     assert main(["validate", str(sample)]) == 0
     capsys.readouterr()
@@ -158,7 +158,7 @@ def test_a_mapping_of_stream_2_is_refused_on_one_core(folder: Path, capsys: pyte
 
 
 def test_a_mapping_of_stream_2_is_checked_against_the_network(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Verbs for several cores refuse the parts and tiles that this network does not allow, and each has its line."""
+    """Verbs for several cores refuse parts that the network does not allow, with their line."""
     sample = folder / "0.yaml"
     for verb in ("cns", "fuse"):
         assert main(_arguments(verb, "mapping", sample, folder)) == 2
@@ -169,7 +169,7 @@ def test_a_mapping_of_stream_2_is_checked_against_the_network(folder: Path, caps
 
 
 def _two_cores(folder: Path) -> Path:
-    """An accelerator whose cores run all operators."""
+    """Write an accelerator whose cores run all operators."""
     shutil.copy(CONFIG / "hardware" / "zigzag" / "tpu_like_vector.yaml", folder / "core.yaml")
     shutil.copy(CONFIG / "hardware" / "multi" / "cores" / "offchip.yaml", folder / "offchip.yaml")
     text = """
@@ -210,7 +210,7 @@ DIMENSION_OF_NO_LAYER = """
 def test_mappings_that_stream_runs(
     text: str, told: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A default entry that splits K where a part reduces over K, and a dimension that a pooled layer does not have."""
+    """A default entry that would split a reduction, or that has an unknown dimension, gets a notice."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text(text)
     assert main([*_arguments("cns", "mapping", mapping, folder), "--hardware", str(_two_cores(tmp_path))]) == 0
@@ -220,7 +220,7 @@ def test_mappings_that_stream_runs(
 def test_a_reduction_that_is_split_by_its_own_entry_is_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Who names the layer means it: partial sums of several cores are not modelled."""
+    """An entry that splits the reduction of a named layer is refused."""
     mapping = tmp_path / "mapping.yaml"
     entry = '- {name: softmax/max, core_allocation: [0, 1], inter_core_tiling: ["K, 2"]}'
     mapping.write_text(f"{DEFAULT_OF_STREAM}\n{entry}\n")

@@ -1,4 +1,4 @@
-"""Outputs that cannot be written, the store, and files that are not there."""
+"""Outputs that cannot be written, the store, and missing files."""
 
 import json
 import os
@@ -18,14 +18,14 @@ GIVEN = ["--hardware", CORE, "--workload", NETWORK, "--mapping", MAPPING, "--lpf
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a small run, with a store beside it."""
+    """Make a small run with a store beside it."""
     folder = tmp_path_factory.mktemp("run")
     assert main(["map", *GIVEN, "-o", str(folder / "run"), "--store", str(folder / "store")]) == 0
     return folder / "run"
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What is said about wrong input, which is exit code 2 and not called our fault."""
+    """Return the message about wrong input, after exit code 2 without an internal error."""
     capsys.readouterr()
     assert main(arguments) == 2
     said = capsys.readouterr().err
@@ -49,7 +49,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 def test_output_that_cannot_be_written(
     arguments: list[str], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A place inside a file, or a folder where a file should be, is the user's error with the reason."""
+    """An output inside a file, or in place of a folder, is refused with the reason."""
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     places = {"run": run, "file": tmp_path / "file", "folder": tmp_path / "folder"}
@@ -59,7 +59,7 @@ def test_output_that_cannot_be_written(
 def test_map_tells_a_wrong_folder_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No search is started for a result that has no place."""
+    """`map` refuses a wrong folder before the search."""
 
     def search(*_: object, **__: object) -> None:
         raise AssertionError("searched")
@@ -70,7 +70,7 @@ def test_map_tells_a_wrong_folder_before_the_search(
 
 
 def test_gc_deletes_the_store_only(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Entries and leftovers go, and the folder with them; a folder with anything else is left alone, whole."""
+    """`store gc` deletes only a store with its leftovers, and refuses a folder with other files."""
     store = run.parent / "store"
     entries = sorted(store.glob("*/*.json"))
     assert len(entries) == 2
@@ -88,7 +88,7 @@ def test_gc_deletes_the_store_only(run: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_missing_places_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing to look at is an error, not a success."""
+    """Missing folders and files are errors."""
     none = str(tmp_path / "none.json")
     assert "no such folder" in refused(["store", "verify", none], capsys)
     assert refused(["conformance", none, f"{none}l"], capsys).count("no such reference file") == 2
@@ -97,7 +97,7 @@ def test_missing_places_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_unfinished_runs_are_not_replaced_by_others(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The summary of a configuration shows its own runs or says that there are none yet."""
+    """`summarize --config` shows only runs of this configuration, or says that none is finished."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "single").symlink_to(run.parent)
@@ -107,7 +107,7 @@ def test_unfinished_runs_are_not_replaced_by_others(
 
 
 def test_options_of_onnx_files_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
-    """A workload of layers has no dimensions to choose: who gives some is told."""
+    """Options of ONNX files are refused for a workload of layers."""
     said = refused(["parse", "workload", NETWORK, "--dim", "b=4", "--precision", "file"], capsys)
     assert "two_layers.yaml dim: applies only to ONNX files, and this workload is not an ONNX file" in said
     assert "precision: " in said
@@ -123,7 +123,7 @@ def test_options_of_onnx_files_are_not_ignored(capsys: pytest.CaptureFixture[str
 def test_network_without_layers_is_no_result(
     model: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A network of which nothing is costed is told with what it has, and no result is written."""
+    """A network without a layer for the core is refused with its operators, and no result is written."""
     values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in ("x", "y")]
     graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
     network = tmp_path / "net.onnx"
@@ -138,13 +138,13 @@ def test_network_without_layers_is_no_result(
 
 @pytest.mark.parametrize("dims", [["b=-1"], ["b=1", "b=2"], ["b=9007199254740993"], ["b=" + "9" * 5000], ["b=²"]])
 def test_wrong_dimensions_are_told(dims: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Sizes are whole numbers up to 2^53, each dimension once."""
+    """Sizes of dimensions are whole numbers up to 2^53, and each dimension is given once."""
     options = [text for dim in dims for text in ("--dim", dim)]
     assert "dim: " in refused(["parse", "workload", NETWORK, *options], capsys)
 
 
 def test_empty_order_is_called_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A mapping without temporal_ordering is told to leave loops open."""
+    """A mapping without temporal_ordering is refused by `evaluate`, because it leaves loops open."""
     path = tmp_path / "mapping.yaml"
     path.write_text("- name: default\n  spatial_mapping: {D1: ['K, 2']}\n")
     given = ["--hardware", CORE, "--workload", NETWORK, "--mapping", str(path)]
@@ -153,7 +153,7 @@ def test_empty_order_is_called_open(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_warm_up_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --json it is JSON."""
+    """`warm-up --json` prints JSON."""
     monkeypatch.setattr("tilewright.cli.map.map_workload", lambda *_: None)
     assert main(["warm-up", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"ready": True}
@@ -181,7 +181,7 @@ for write in (lambda: explore._write(None, Path()), lambda: front._written(None,
 
 
 def test_the_folder_of_fonts_is_named_before_fonts_are_loaded() -> None:
-    """Later, matplotlib would make its list of fonts elsewhere, or the list that it has just made would be deleted."""
+    """The folder for the list of fonts is set before matplotlib loads fonts."""
     library = Path(__file__).resolve().parents[3] / "lib"
     environment = {**os.environ, "PYTHONPATH": str(library)}
     command = [sys.executable, "-c", FONTS_FIRST]

@@ -1,4 +1,4 @@
-"""`tilewright page`: what is in the page, and what it does in a browser."""
+"""`tilewright page`: the contents of the page, and its behaviour in a browser."""
 
 import json
 import re
@@ -19,11 +19,11 @@ from tests.unit.cli.multi_core import GA, cut_and_cost, inputs, write_network
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
 NASTY = "</script><b>&amp;'\""
-"""The name of a layer, which must stay a name."""
+"""Name of a layer with HTML characters, which must appear unchanged."""
 
 
 def map_tiny(folder: Path, hardware: str, *options: str) -> None:
-    """A run of the network of two layers as the pipeline leaves it, its descriptions beside it."""
+    """Run the network of two layers like the pipeline, with its descriptions beside the run."""
     core, network = folder / f"hardware/{hardware}/accelerator.json", folder / "workload/two/corrected/workload.json"
     if not core.is_file():
         assert main(["parse", "hardware", str(TINY / f"hardware/{hardware}.yaml"), "-o", str(core)]) == 0
@@ -36,7 +36,7 @@ def map_tiny(folder: Path, hardware: str, *options: str) -> None:
 
 
 def renamed(run: Path, name: str) -> None:
-    """The first layer of a run gets another name."""
+    """Rename the first layer of a run."""
     layers, summary = read_artifact(run / "layers.jsonl"), read_artifact(run / "summary.json")
     rows: list[Any] = json.loads(json.dumps(layers.payload))
     old = rows[0]["layer"]["name"]
@@ -48,8 +48,9 @@ def renamed(run: Path, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs on one core, one of them with its bottlenecks written, two with a front and one with a nasty name, one
-    on two cores, and a run that failed.
+    """Make three runs on one core, a run on two cores, and a failed run.
+
+    One of the three has written bottlenecks, two have a front, and one has a layer name with HTML characters.
     """
     folder = tmp_path_factory.mktemp("results")
     map_tiny(folder, "wide")
@@ -70,12 +71,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(results: Path) -> Path:
-    """The page of all of them."""
+    """Make the page of all runs."""
     return tilewright.page([results / "single", results / "multi"], results / "page.html", results / "unfinished.json")
 
 
 def data_of(page: Path) -> dict[str, Any]:
-    """What the scripts of a page read."""
+    """Return the data that the scripts of a page read."""
     text = page.read_text("utf-8")
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert found
@@ -84,14 +85,14 @@ def data_of(page: Path) -> dict[str, Any]:
 
 
 def rows_of(data: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Run -> its cells by column."""
+    """Return run -> its cells by column."""
     keys = [column["key"] for column in data["columns"]]
     rows = [dict(zip(keys, row, strict=True)) for row in data["rows"]]
     return {row["run"]: row for row in rows}
 
 
 def test_numbers_are_those_of_the_runs(results: Path, page: Path) -> None:
-    """In the units of the heads, and what is of layers and memories adds up to the totals."""
+    """The page has the numbers of the runs in the units of its heads; layers and memories add up to the totals."""
     data = data_of(page)
     rows = rows_of(data)
     assert list(rows) == ["nasty", "two_layers-narrow", "two_layers-wide", "duo", "lost"]
@@ -114,7 +115,7 @@ def test_numbers_are_those_of_the_runs(results: Path, page: Path) -> None:
 
 
 def test_ranges_of_costs_are_told_of_several_cores(results: Path, tmp_path: Path) -> None:
-    """As of one core, where the summary has them."""
+    """The page of a run on several cores has the range of its costs if the summary has it."""
     run = tmp_path / "multi" / "duo"
     shutil.copytree(results / "multi" / "duo", run)
     summary = read_artifact(run / "summary.json")
@@ -125,7 +126,7 @@ def test_ranges_of_costs_are_told_of_several_cores(results: Path, tmp_path: Path
 
 
 def test_written_bottlenecks_say_what_new_ones_say(results: Path, page: Path, tmp_path: Path) -> None:
-    """They are taken only if they are of these very records: those of another run are not."""
+    """Written bottlenecks give the same page as new ones, unless they belong to other records."""
     alone = tilewright.page([results / "single/two_layers-wide"], tmp_path / "written.html")
     moved = results / "single/two_layers-wide/report/bottlenecks.json"
     content = moved.read_text()
@@ -145,7 +146,7 @@ def test_written_bottlenecks_say_what_new_ones_say(results: Path, page: Path, tm
 
 
 def test_page_is_one_file_with_equal_bytes(results: Path, page: Path, tmp_path: Path) -> None:
-    """Nothing outside is asked for, names cannot end the data, and a name is there once in each text."""
+    """The page is one file with equal bytes each time; it loads nothing, and names cannot end its data."""
     again = tilewright.page([results / "single", results / "multi"], tmp_path / "p.html", results / "unfinished.json")
     assert again.read_bytes() == page.read_bytes()
     text = page.read_text("utf-8")
@@ -156,7 +157,7 @@ def test_page_is_one_file_with_equal_bytes(results: Path, page: Path, tmp_path: 
 
 
 def test_runs_of_one_name_are_told_apart(results: Path, tmp_path: Path) -> None:
-    """By the folders above; a folder that is given twice is one run."""
+    """Runs of one name get the names of their folders, and a folder that is given twice is one run."""
     for side in ("a", "b"):
         shutil.copytree(results / "single/two_layers-narrow", tmp_path / side / "same")
     runs = [tmp_path / "a/same", tmp_path / "b/same", tmp_path / "a"]
@@ -165,7 +166,7 @@ def test_runs_of_one_name_are_told_apart(results: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("given", "told"), [([], "give folders of runs"), (["nowhere"], "no finished run")])
 def test_without_a_run_there_is_no_page(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which is told, and no file is written."""
+    """A page without a run is refused, and no file is written."""
     assert main(["page", *given, "-o", "never.html"]) == 2
     assert told in capsys.readouterr().err
     assert not Path("never.html").exists()
@@ -173,7 +174,7 @@ def test_without_a_run_there_is_no_page(given: list[str], told: str, capsys: pyt
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Page]:
-    """A browser, where there is one."""
+    """Return a browser, or skip the test without one."""
     program = find_chromium()
     if program is None:
         pytest.skip("needs Chromium, of which none is installed")
@@ -183,7 +184,7 @@ def browser() -> Iterator[Page]:
 
 @pytest.fixture
 def tab(browser: Page, page: Path) -> Iterator[Page]:
-    """The page as it opens; afterwards nothing was complained of."""
+    """Open the page, and assert afterwards that the browser has no complaint."""
     browser.open("about:blank", "true")
     browser.complaints.clear()
     browser.resize(1280, 900)
@@ -206,7 +207,7 @@ def go(tab: Page, place: str) -> None:
 
 
 def put(tab: Page, element: str, value: str) -> None:
-    """A person enters a value into a field, or chooses it."""
+    """Enter or choose a value in a field."""
     tab.run(
         f"(() => {{ const one = {element}; one.focus(); one.value = {json.dumps(value)};"
         " for (const name of ['input', 'change']) one.dispatchEvent(new Event(name)); })()"
@@ -215,7 +216,10 @@ def put(tab: Page, element: str, value: str) -> None:
 
 
 def test_table_is_sorted_and_filtered(tab: Page) -> None:
-    """By a click on a head, both ways, with runs without a value last; by text and by choice."""
+    """A click on a column head sorts the table, and a second click reverses the order; missing values stay last.
+
+    A text and choices filter the table.
+    """
     names = ["nasty", "two_layers-narrow", "two_layers-wide", "duo", "lost"]
     assert tab.run(FIRST_CELLS) == names
     energies = "[...document.querySelectorAll('tbody tr')].map((one) => one.cells[5].textContent)"
@@ -238,7 +242,7 @@ def test_table_is_sorted_and_filtered(tab: Page) -> None:
 
 
 def test_every_link_leads_to_its_view(tab: Page) -> None:
-    """Of all views, and back to where one came from."""
+    """Every link of every view leads to a view, and the browser can go back."""
     seen, waiting = set[str](), ["#runs", "#pareto", "#compare"]
     while waiting:
         place = waiting.pop()
@@ -258,7 +262,7 @@ def test_every_link_leads_to_its_view(tab: Page) -> None:
 
 
 def test_run_is_shown_down_to_its_loops(tab: Page) -> None:
-    """With its totals, and for each layer loop nest and memory levels; names stay names."""
+    """A run is shown with its totals, and each layer with its loop nest and memory levels."""
     go(tab, "#run=nasty")
     assert NASTY in "".join(tab.run(FIRST_CELLS))
     assert tab.run("document.querySelectorAll('main b').length") == 0
@@ -271,7 +275,7 @@ def test_run_is_shown_down_to_its_loops(tab: Page) -> None:
 
 
 def test_run_of_several_cores_says_what_limits_it(tab: Page, page: Path) -> None:
-    """What each core does adds up to the latency, in the data, in words and in the table."""
+    """The limits of a run on several cores add up to the latency, in the data, the text and the table."""
     detail, row = data_of(page)["details"]["duo"], rows_of(data_of(page))["duo"]
     assert [sum(cycles) for _, cycles in detail["work"]["cores"]] == [row["latency_cycles"]] * 2
     assert row["limited_by"].partition(" -")[0].partition(" (or")[0] in detail["limits"]["parts"][0][0]
@@ -289,7 +293,7 @@ def test_run_of_several_cores_says_what_limits_it(tab: Page, page: Path) -> None
 
 
 def test_run_of_several_cores_has_its_schedule(tab: Page) -> None:
-    """In a frame, with the rows of its cores."""
+    """A run on several cores has its schedule in a frame."""
     go(tab, "#run=duo")
     tab.run(
         "[...document.querySelectorAll('main button')].find((one) => one.textContent === 'show the schedule').click()"
@@ -299,8 +303,9 @@ def test_run_of_several_cores_has_its_schedule(tab: Page) -> None:
 
 
 def beaten_by_none(tab: Page, page: Path) -> list[str]:
-    """Names of the runs in the table of the front that no other run beats in the two chosen quantities, in the order of
-    the table. Equal runs do not beat each other.
+    """Return the runs of the front that no other run beats in the two chosen quantities, in table order.
+
+    Equal runs do not beat each other.
     """
     shown, rows = tab.run("[...document.querySelectorAll('tbody tr')].map((one) => one.cells[0].textContent)"), {}
     keys = [tab.run(f"document.querySelector('[data-pick={axis}]').value") for axis in "xy"]
@@ -315,7 +320,7 @@ def beaten_by_none(tab: Page, page: Path) -> list[str]:
 
 
 def test_axes_of_the_front_are_chosen(tab: Page, page: Path) -> None:
-    """The figure has a point for each run, those that no other beats as diamonds; names never overlap."""
+    """The figure of the front has a point for each run, diamonds for unbeaten runs, and names that do not overlap."""
     go(tab, "#pareto")
     assert tab.run("document.querySelectorAll('.chart svg a').length") == tab.run(
         "document.querySelectorAll('tbody tr').length"
@@ -348,7 +353,7 @@ def test_axes_of_the_front_are_chosen(tab: Page, page: Path) -> None:
 
 
 def test_two_runs_differ_by_what_their_tables_say(tab: Page) -> None:
-    """Totals with their ratio; another choice is another address."""
+    """A comparison of two runs has the ratio of their totals, and each choice has its own address."""
     go(tab, "#compare=two_layers-wide&with=two_layers-narrow")
     cells = (
         "[...document.querySelectorAll('tbody tr')].find((one) => one.cells[0].textContent.startsWith('energy')).cells"
@@ -361,7 +366,7 @@ def test_two_runs_differ_by_what_their_tables_say(tab: Page) -> None:
 
 
 def test_keys_are_enough(tab: Page) -> None:
-    """To the table, its sorting, a run, and a layer of it: Tab and Enter."""
+    """Tab and Enter reach the table, its sorting, a run, and a layer of the run."""
     focused = "document.activeElement.textContent"
 
     def tab_to(text: str) -> None:
@@ -388,7 +393,7 @@ def test_keys_are_enough(tab: Page) -> None:
 
 @pytest.mark.parametrize("width", [320, 768, 1280, 3840])
 def test_nothing_is_wider_than_the_window(tab: Page, width: int) -> None:
-    """Only tables scroll, in places of their own, light and dark; each drawing says in words what it shows."""
+    """Views are no wider than the window, and each drawing has a description in words."""
     tab.resize(width, 900)
     for place in ("#runs", *map("#run={}".format, ("two_layers-wide", "two_layers-narrow", "duo")), "#pareto", PAIR):
         go(tab, place)
@@ -399,7 +404,7 @@ def test_nothing_is_wider_than_the_window(tab: Page, width: int) -> None:
 
 
 def test_the_page_has_the_name_of_an_html_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A name without the suffix, such as that of a folder, is refused before any run is read."""
+    """A page name without the suffix of HTML is refused before any run is read."""
     assert main(["page", str(tmp_path), "-o", str(tmp_path / "page")]) == 2
     assert "-o: is not the name of an HTML file" in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]

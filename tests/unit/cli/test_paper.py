@@ -1,4 +1,4 @@
-"""`--paper`: which files it writes, from the command and from Python; where it has no effect, it is refused."""
+"""`--paper`: its files, from the command and from Python, and refusals without effect."""
 
 import os
 import re
@@ -24,13 +24,15 @@ WITHOUT_FIGURES = (
 ROOT = Path(__file__).resolve().parents[3]
 TINY = ROOT / "tests/workflow/tiny"
 NO_PAPER = {"figure_files.py": 1, "map.py": 1, "paper_tables.py": 1}
-"""Modules that write CSV files without a form for a paper, with the number of calls: numbers of a figure, the front of
-a network (whose form for a paper is in the report), and the CSV file beside a table for a paper."""
+"""Modules that write CSV files without a form for a paper, with the number of calls.
+
+These are numbers of a figure, the front of a network, and the CSV file beside a table for a paper.
+"""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run."""
+    """Make a run and return its folder."""
     folder = tmp_path_factory.mktemp("runs") / "100%_narrow"
     given = {"hardware": TINY / "hardware/narrow.yaml", "mapping": TINY / "mapping/free.yaml"}
     tilewright.map(**given, workload=TINY / "workload/two_layers.yaml", lpf_limit=3, output=folder)
@@ -39,7 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a space of two designs."""
+    """Write a space of two designs."""
     folder = tmp_path_factory.mktemp("space")
     for name in ("hardware/wide.yaml", "mapping/free.yaml", "workload/two_layers.yaml"):
         shutil.copy(TINY / name, folder / Path(name).name)
@@ -51,7 +53,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tables_of_runs(run: Path, tmp_path: Path) -> None:
-    """Each verb writes its table as CSV, LaTeX and Markdown, without powers of ten; names are escaped."""
+    """Each verb writes its table as CSV, LaTeX and Markdown, without powers of ten and with escaped names."""
     calls = {
         "summary": ["summarize", str(run), "--csv", str(tmp_path / "summary.csv")],
         "pareto": ["pareto", str(run), "--csv", str(tmp_path / "pareto.csv")],
@@ -72,7 +74,7 @@ def test_tables_of_runs(run: Path, tmp_path: Path) -> None:
 
 
 def test_tables_say_their_order_and_what_would_turn_it(run: Path, tmp_path: Path) -> None:
-    """Below the tables of all runs: the assumptions, and the sentences of the terminal on the order of the best two."""
+    """Below tables of runs are their assumptions, and the sentences on the order of the best two runs."""
     wide = tmp_path / "wide"
     given = {"hardware": TINY / "hardware/wide.yaml", "mapping": TINY / "mapping/free.yaml"}
     tilewright.map(**given, workload=TINY / "workload/two_layers.yaml", lpf_limit=3, output=wide)
@@ -90,7 +92,7 @@ def test_tables_say_their_order_and_what_would_turn_it(run: Path, tmp_path: Path
 
 
 def test_table_of_the_front_of_a_run(tmp_path: Path) -> None:
-    """Each point with its role; one unit for all energies."""
+    """The table of a front has each point with its role, and one unit for all energies."""
     given = {"hardware": TINY / "hardware/narrow.yaml", "mapping": TINY / "mapping/free.yaml"}
     summary = tilewright.map(
         **given, workload=TINY / "workload/two_layers.yaml", front=True, output=tmp_path / "run"
@@ -107,7 +109,7 @@ def test_table_of_the_front_of_a_run(tmp_path: Path) -> None:
 
 
 def test_tables_of_spaces(space: Path, tmp_path: Path) -> None:
-    """The fronts of `explore` and `front`, and the decision; the pages and figures of the report stay."""
+    """`explore`, `front` and `decide` write tables for a paper beside their pages and figures."""
     out = tmp_path / "out"
     tilewright.explore(space, out, paper="column")
     assert {"front-column.tex", "front.md", "front-two_layers-column.pdf", "front-two_layers.svg"} <= set(
@@ -127,7 +129,7 @@ def test_tables_of_spaces(space: Path, tmp_path: Path) -> None:
 def test_files_of_the_other_width_go_only_with_their_numbers(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A second width removes nothing; other designs remove the files that are not written again, and a line says so."""
+    """A second width removes no files; other designs remove outdated files, and a line says so."""
     file, out = tmp_path / "lanes.yaml", tmp_path / "out"
     shutil.copytree(space.parent, tmp_path, dirs_exist_ok=True)
     assert main(["explore", str(file), "-o", str(out), "--paper", "column"]) == 0
@@ -147,7 +149,7 @@ def test_files_of_the_other_width_go_only_with_their_numbers(
 
 
 def test_every_table_has_a_form_for_a_paper() -> None:
-    """A module that writes a CSV file writes it by `write_table`."""
+    """Each module writes CSV files by `write_table`, except the listed ones."""
     found = {}
     for path in (ROOT / "lib/tilewright").rglob("*.py"):
         count = len(re.findall(r"(?<!def )\bwrite_csv\(", path.read_text()))
@@ -156,7 +158,7 @@ def test_every_table_has_a_form_for_a_paper() -> None:
 
 
 def test_python_writes_and_refuses_what_the_command_does(run: Path, tmp_path: Path) -> None:
-    """A width without a file to write, and an unknown width, are errors."""
+    """Python writes and refuses the same as the command: a width without a file, and an unknown width."""
     with pytest.raises(InputError, match="--paper: has no effect without --csv"):
         tilewright.summarize([run], paper="column")
     table = tilewright.pareto([run], csv=tmp_path / "pareto.csv", paper="page")
@@ -169,7 +171,7 @@ def test_python_writes_and_refuses_what_the_command_does(run: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(("given", "needed"), WITHOUT_FIGURES)
 def test_no_figures_are_written(given: list[str], needed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names the option that is missing."""
+    """The message about `--paper` without effect names the missing option."""
     folder = str(Path(__file__).parent)
     given = [folder if one == "RUN" else one for one in given]
     assert main([*given, "--paper", "column"]) == 2
@@ -178,7 +180,7 @@ def test_no_figures_are_written(given: list[str], needed: str, capsys: pytest.Ca
 
 
 def test_draw_says_what_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exactly the files that are there, also when their names end with the width instead of being the one given."""
+    """`draw` prints exactly the files that it writes, which have the width in their names."""
     core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "zigzag" / "tpu_like.yaml"
     for width in ("column", "page"):
         out = tmp_path / width
@@ -192,8 +194,9 @@ def test_draw_says_what_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_an_unknown_width(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the widths that there are, and the nearest."""
+    """An unknown width is refused with the allowed widths and the nearest one."""
     core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "zigzag" / "tpu_like.yaml"
     assert main(["draw", str(core), "-o", str(tmp_path / "a.svg"), "--paper", "colum"]) == 2
-    assert "allowed: column, page) (did you mean 'column'?)" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said == "error: --paper: unknown value, got 'colum' (allowed: column, page) (did you mean 'column'?)\n"
     assert not list(tmp_path.iterdir())

@@ -1,10 +1,11 @@
-"""What the command line prints of limits, gains and gaps, read back and held against the plain model;
-`benchmarks/printed_verdicts.py` tries more."""
+"""Printed limits, gains and gaps, read back and compared with the plain model.
+`benchmarks/printed_verdicts.py` tries more.
+"""
 
 from pathlib import Path
 
 import pytest
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.terminal_tables import render, text_table
 
 from tests.plain.printed_text import is_change, is_share, table
 from tests.plain.printed_tokens import judge_tokens
@@ -17,15 +18,16 @@ LIMITS = ("moving data 62.5%: together: m1 rw and m2 rw -12.5%", "averyverylongw
 
 @pytest.mark.parametrize("seed", [1, 3, 7, 13, 18, 22, 23, 28, 39])
 def test_no_printed_verdict_is_false(seed: int) -> None:
-    """Of networks of one to three layers: in 13 and 18 two ports save the same, in 39 kinds of cycles tie, in 7 and 22
-    no single change helps."""
+    """No printed statement is false for networks of one to three layers.
+    Seeds 13 and 18 have two equal ports, seed 39 has equal kinds of cycles, and no single change helps seeds 7 and 22.
+    """
     tally = try_printed_verdicts(seed)
     assert tally.wrong == []
     assert tally.counts["statements"] > 50
 
 
 def test_no_printed_step_is_bound_by_something_else(tmp_path: Path) -> None:
-    """Of a small language model."""
+    """No printed limit of a step is false for a small language model."""
     tally = judge_tokens(3, tmp_path / "tokens")
     assert tally.wrong == []
     assert tally.counts["steps of tokens"] > 0
@@ -33,7 +35,7 @@ def test_no_printed_step_is_bound_by_something_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [30, 34, 40, 120])
 def test_folded_cells_are_read_as_one(width: int) -> None:
-    """Words that are folded, and words that are cut."""
+    """Folded and shortened cells of a table are read as one text."""
     made = text_table("Layers", ("layer", "limited by"), ("share",))
     for name, limit in zip(("one", "two", "three"), LIMITS, strict=True):
         made.add_row(name, limit, "12.5%")
@@ -43,7 +45,7 @@ def test_folded_cells_are_read_as_one(width: int) -> None:
 
 
 def test_numbers_are_read_with_their_digits() -> None:
-    """Shares and gains that are rounded, and those that are not what is told."""
+    """Rounded shares and gains are accepted, and others are not."""
     assert is_share("12.5%", 0.12549)
     assert not is_share("12.5%", 0.1262)
     assert is_share("<0.1%", 0.0004)

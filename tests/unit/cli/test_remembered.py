@@ -1,4 +1,4 @@
-"""A run remembers its files: verbs need its folder alone, wherever it lies and wherever they are called."""
+"""Descriptions in the folder of a run: verbs need only this folder, wherever it is."""
 
 import json
 import os
@@ -21,13 +21,13 @@ OF_ONE_CORE = ["--hardware", str(NARROW), "--workload", str(ONE_CORE / "workload
 FREE = ["--mapping", str(ONE_CORE / "mapping/free.yaml")]
 RUNS = ("map", "fuse", "schedule", "apart")
 OLDER = ("accelerator.json", "workload.json", "mapping.json")
-"""Files that older runs do not have."""
+"""Files that older runs lack."""
 SHIPPED = [*sorted((TINY.parents[2] / "config/hardware").rglob("*.y*ml")), NARROW, Path(HARDWARE)]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run by each verb that makes one; that of `apart` is of parts in the folder of another one."""
+    """Make a run with each verb; `apart` uses parts from the folder of another run."""
     place = tmp_path_factory.mktemp("a") / "b"
     place.mkdir()
     network = write_network(place)
@@ -60,7 +60,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def away(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with copies of the runs alone, in which the verbs are called."""
+    """Change to a folder with copies of the runs alone."""
     place = tmp_path / "x/y"
     for name in RUNS:
         shutil.copytree(made / name, place / name)
@@ -69,7 +69,7 @@ def away(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_copies_give_the_same_run(away: Path) -> None:
-    """The paths of the files are not recorded, and not needed: a run of the copies has the same bytes."""
+    """A run from the copied descriptions has the same bytes."""
     copies = [f"--{kind}=map/{file}" for kind, file in zip(("hardware", "workload", "mapping"), OLDER, strict=True)]
     assert main(["map", "--preset", "zigzag", *copies, "--lpf-limit", "3", "--no-store", "-o", "again"]) == 0
     for name in ("layers.jsonl", "summary.json"):
@@ -78,7 +78,7 @@ def test_the_copies_give_the_same_run(away: Path) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_folder_is_enough(name: str, away: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is missing, and everything is checked."""
+    """Each verb works on the folder of a run alone, and all checks are done."""
     for verb in ("explain", "advise", "check", "report"):
         capsys.readouterr()
         assert main([verb, name, *(["--no-search"] if verb == "advise" else [])]) == 0, verb
@@ -92,7 +92,7 @@ def test_the_folder_is_enough(name: str, away: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("name", ["map", "schedule"])
 def test_advice_is_that_of_the_files(name: str, away: Path, made: Path, tmp_path: Path) -> None:
-    """The same changes with the same gains; what is written is a hardware file with the change."""
+    """Advice from the folder equals advice from the files, and a change is written into a hardware file."""
     files = {"hardware": NARROW} if name == "map" else {"hardware": HARDWARE}
     options: dict[str, bool] = {"search": False, "mapping_changes": False}
     asked, found = tilewright.advise(name, **files, **options), tilewright.advise(name, **options)
@@ -107,7 +107,7 @@ def test_advice_is_that_of_the_files(name: str, away: Path, made: Path, tmp_path
 
 @pytest.mark.parametrize("name", ["map", "schedule"])
 def test_an_older_run_is_read(name: str, away: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As far as it goes; a missing file is named with the option in its place."""
+    """An older run is read as far as possible, and missing files are named with their options."""
     for file in OLDER:
         (away / name / file).unlink()
     assert main(["explain", name]) == 0
@@ -123,7 +123,7 @@ def test_an_older_run_is_read(name: str, away: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_damaged_file_is_told(away: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And one of another run, which is not used."""
+    """A damaged description, or one of another run, is refused."""
     file = away / "map/accelerator.json"
     file.write_bytes(file.read_bytes()[:-40])
     assert main(["advise", "map"]) == 2
@@ -134,7 +134,7 @@ def test_a_damaged_file_is_told(away: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_another_description_is_told_in_one_line(away: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is checked is checked with the one that is given; what would be wrong is refused."""
+    """Other hardware than that of the run gets a note from `check` and is refused by `explain` and `advise`."""
     main(["check", "map", "--hardware", str(WIDE)])
     said = capsys.readouterr()
     assert said.err.splitlines()[0].startswith(f"note: {WIDE} is not the hardware of the run in map: it is another")
@@ -148,7 +148,7 @@ def test_another_description_is_told_in_one_line(away: Path, capsys: pytest.Capt
 
 
 def test_what_lies_beside_a_run_is_not_kept_twice(made: Path, tmp_path: Path) -> None:
-    """As the pipeline has its descriptions."""
+    """Descriptions beside a run in the results of the pipeline are not kept twice."""
     hardware = tmp_path / "results/hardware/narrow/accelerator.json"
     assert main(["parse", "hardware", str(NARROW), "-o", str(hardware)]) == 0
     described = ["--hardware", str(hardware), *OF_ONE_CORE[2:], *FREE]
@@ -159,7 +159,7 @@ def test_what_lies_beside_a_run_is_not_kept_twice(made: Path, tmp_path: Path) ->
 
 
 def test_what_is_kept_has_no_paths(made: Path) -> None:
-    """And the same bytes wherever it is made, with other comments, too."""
+    """Kept descriptions contain no paths and have equal bytes for other comments and folders."""
     for name in RUNS:
         for file in OLDER:
             text = (made / name / file).read_text() if (made / name / file).is_file() else ""
@@ -171,7 +171,7 @@ def test_what_is_kept_has_no_paths(made: Path) -> None:
 
 
 def test_shipped_hardware_has_a_text() -> None:
-    """That reads back to it, cores of several files in it."""
+    """The text of each shipped hardware file, with its core files, reads back to the same accelerator."""
     found = 0
     for path in SHIPPED:
         try:
@@ -184,14 +184,14 @@ def test_shipped_hardware_has_a_text() -> None:
 
 
 def test_parts_of_a_schedule_are_copied(made: Path) -> None:
-    """With their bytes."""
+    """The parts of a schedule are copied with their bytes."""
     for name in ("cn_graph.json", "cn_graph.npz", "cost/left.jsonl", "cost/right.jsonl", "allocation.json"):
         assert (made / "apart" / name).read_bytes() == (made / "schedule" / name).read_bytes()
     assert read_artifact(made / "apart/mapping.json").digest == read_artifact(made / "schedule/mapping.json").digest
 
 
 def test_rows_of_evaluate_are_no_run(away: Path, made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And what makes one of the same mappings is said."""
+    """Rows of `evaluate` are no run, and the message names `map` for the same mappings."""
     Path("points").mkdir()
     found = ["--mapping", "found.yaml"]
     assert main(["export", "map", "--hardware", str(NARROW), "-o", "found.yaml"]) == 0
@@ -208,7 +208,7 @@ def test_rows_of_evaluate_are_no_run(away: Path, made: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize("model", ["corrected", "zigzag-3.9.1"])
 def test_the_whole_network_is_kept(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also the operators that the core does not run: a run that is made again says the same of them."""
+    """The whole network is kept with a run, so a repeated run has the same coverage."""
     config = TINY.parents[2] / "config"
     words = ["--hardware", str(config / "hardware/zigzag/edge_tpu_like.yaml"), "--preset", "zigzag", "--model", model]
     words += ["--lpf-limit", "2"]

@@ -28,7 +28,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a small run: a network of three layers on two cores."""
+    """Make a small run: a network of three layers on two cores."""
     folder = tmp_path_factory.mktemp("multi")
     made, costs = folder / "run", folder / "run" / "cost"
     write_network(folder / "net.onnx")
@@ -46,14 +46,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the run."""
+    """Make the report of the run."""
     folder = tmp_path_factory.mktemp("report") / "full"
     assert main(["report", str(run), "-o", str(folder)]) == 0
     return folder
 
 
 def different(one: Path, other: Path) -> set[str]:
-    """Files that differ between two reports of all files."""
+    """Return the files that differ between two complete reports."""
     assert {path.name for path in one.iterdir()} == {path.name for path in other.iterdir()} == FILES
     return {name for name in FILES if (one / name).read_bytes() != (other / name).read_bytes()}
 
@@ -61,7 +61,7 @@ def different(one: Path, other: Path) -> set[str]:
 def test_all_files_are_written_and_told(
     run: Path, report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same bytes each time."""
+    """All files are written and printed, with equal bytes each time."""
     capsys.readouterr()
     assert main(["report", str(run), "-o", str(tmp_path / "again"), "--json"]) == 0
     assert {Path(path).name for path in json.loads(capsys.readouterr().out)} == FILES
@@ -69,7 +69,7 @@ def test_all_files_are_written_and_told(
 
 
 def test_numbers_are_those_of_the_run(run: Path, report: Path) -> None:
-    """Of the page, the trace and the table."""
+    """Page, trace and table have the numbers of the run."""
     schedule = read_schedule(run / "schedule.npz").schedule
     summary = read_artifact(run / "summary.json").payload
     page = page_data((report / "schedule.html").read_text("utf-8"))
@@ -90,7 +90,7 @@ def test_numbers_are_those_of_the_run(run: Path, report: Path) -> None:
 
 
 def test_tables_and_figures_are_the_two_parts(run: Path, report: Path, tmp_path: Path) -> None:
-    """Each alone, both together all files."""
+    """Tables and figures are two parts, which together are all files."""
     made = {}
     for part in ("tables", "figures"):
         assert main(["report", str(run), "-o", str(tmp_path / part), "--only", part]) == 0
@@ -102,7 +102,7 @@ def test_tables_and_figures_are_the_two_parts(run: Path, report: Path, tmp_path:
 
 @pytest.mark.parametrize("option", ["--no-plot-full-schedule", "--no-plot-data-transfer"])
 def test_options_change_the_figure_of_the_schedule_alone(option: str, run: Path, report: Path, tmp_path: Path) -> None:
-    """Sections, and rows without links; every file is there in any case."""
+    """The options of plots change only the figure of the schedule."""
     assert main(["report", str(run), "-o", str(tmp_path / "other"), option]) == 0
     assert different(report, tmp_path / "other") == {"schedule.svg", "schedule.png"}
 
@@ -114,7 +114,7 @@ def test_options_change_the_figure_of_the_schedule_alone(option: str, run: Path,
 def test_a_missing_file_of_the_run_is_told_before_anything_is_written(
     name: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2 and the name of the file."""
+    """A missing file of the run is refused with its name before anything is written."""
     copy = tmp_path / "copy"
     shutil.copytree(run, copy)
     (copy / name).unlink()
@@ -126,6 +126,6 @@ def test_a_missing_file_of_the_run_is_told_before_anything_is_written(
 
 
 def test_loop_nests_of_layers_are_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--loop-nest is for runs on one core."""
+    """`--loop-nest` is refused for a run on several cores."""
     assert main(["report", str(run), "-o", str(tmp_path / "report"), "--loop-nest", "first"]) == 2
     assert "--loop-nest" in capsys.readouterr().err

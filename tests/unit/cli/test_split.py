@@ -1,4 +1,4 @@
-"""`tilewright split`: an ONNX file whose layers fit, what was split and why."""
+"""`tilewright split`: an ONNX file with layers that fit, and the report on the split layers."""
 
 import json
 from pathlib import Path
@@ -17,14 +17,14 @@ CAPACITY_BITS = 256 * 8192
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """`split` of resnet18 for four cores of 256 KiB, which may all run everything."""
+    """Return `split` of resnet18 for four cores of 256 KiB, which may run all layers."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("- name: default\n")
     return ["split", "--hardware", str(QUAD_CORE), "--workload", str(RESNET18), "--mapping", str(mapping)]
 
 
 def test_resnet18(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """9 layers become 48; the file is small, has no weights, and gives layers that fit."""
+    """9 layers of resnet18 become 48 that fit, in a small file without weights."""
     path = tmp_path / "out" / "split.onnx"
     assert main([*given, "-o", str(path)]) == 0
     shown = capsys.readouterr()
@@ -40,7 +40,7 @@ def test_resnet18(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_split_network_runs_through_the_next_step(
     given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Same MACs; `cns` cuts the parts, and an entry of a layer holds for them."""
+    """A split network has the same MACs and goes through `cns`; an entry of a layer holds for its parts."""
     path = tmp_path / "split.onnx"
     assert main([*given, "-o", str(path)]) == 0
     (tmp_path / "mapping.yaml").write_text(
@@ -55,7 +55,7 @@ def test_a_split_network_runs_through_the_next_step(
 
 
 def test_what_is_split_as_json(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Layer, memory, limit, and the channels of each part."""
+    """JSON output has layer, memory, limit, and the channels of each part."""
     assert main([*given, "--split-w-double-buffered", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     split = {one["layer"]: one for one in told["splits"]}
@@ -71,7 +71,7 @@ def test_what_is_split_as_json(given: list[str], capsys: pytest.CaptureFixture[s
 
 
 def test_nothing_to_split(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The file is written all the same: the next step reads it."""
+    """A network without layers to split is written unchanged."""
     path = tmp_path / "split.onnx"
     call = [*given, "--workload", str(CONFIG / "workload" / "bert_tiny.onnx"), "-o", str(path)]
     assert main(call) == 0
@@ -94,7 +94,7 @@ def test_nothing_to_split(given: list[str], tmp_path: Path, capsys: pytest.Captu
 def test_wrong_input(
     given: list[str], change: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, and no file."""
+    """Wrong input ends with exit code 2 and no file."""
     assert main(["parse", "workload", str(RESNET18), "-o", str(tmp_path / "workload.json")]) == 0
     arguments = [text.format(folder=tmp_path) for text in change]
     assert main([*given, *arguments, "-o", str(tmp_path / "split.onnx")]) == 2

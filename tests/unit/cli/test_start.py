@@ -23,7 +23,7 @@ CALL = (
 
 
 def loaded(*arguments: str) -> str:
-    """Last line of a process that calls a verb: its exit code, and the libraries of HEAVY that it has imported."""
+    """Return the last line of a process that calls a verb: exit code and imported libraries of HEAVY."""
     environment = {**os.environ, "PYTHONPATH": "lib"}
     called = subprocess.run(
         [sys.executable, "-c", CALL, *arguments], capture_output=True, text=True, check=True, env=environment
@@ -33,7 +33,7 @@ def loaded(*arguments: str) -> str:
 
 @pytest.mark.parametrize("output", [(), ("-o",)], ids=["printed", "written"])
 def test_map_and_check_start_without_tables(tmp_path: Path, output: tuple[str, ...]) -> None:
-    """The import of error bars in `map` once cost 0.4 s and 80 MB in every call without error bars."""
+    """`map` and `check` import no heavy library; error bars once cost 0.4 s and 80 MB in each call."""
     folder = tmp_path / "run"
     written = (*output, str(folder)) if output else ()
     assert loaded("map", *ONE_CORE, *written) == "loaded 0"
@@ -43,7 +43,7 @@ def test_map_and_check_start_without_tables(tmp_path: Path, output: tuple[str, .
 
 @pytest.mark.parametrize("verb", ["validate", "new"])
 def test_verbs_of_files_start_without_tables(tmp_path: Path, verb: str) -> None:
-    """Verbs that read or write descriptions print no table."""
+    """Verbs that read or write descriptions import no heavy library."""
     arguments = {
         "validate": (str(TINY / "hardware" / "wide.yaml"),),
         "new": (str(tmp_path / "mine"), "--like", "eyeriss", "--array", "16x16"),
@@ -52,7 +52,7 @@ def test_verbs_of_files_start_without_tables(tmp_path: Path, verb: str) -> None:
 
 
 def test_tables_are_imported_where_they_are_written(tmp_path: Path) -> None:
-    """The list of libraries is one that a verb can break."""
+    """`explain` imports pandas, so the list of heavy libraries is effective."""
     folder = tmp_path / "run"
     loaded("map", *ONE_CORE, "-o", str(folder))
     assert "pandas" in loaded("explain", str(folder)).split()

@@ -1,4 +1,4 @@
-"""What of a network a run costs, told on the command line, and `--strict`."""
+"""Coverage of a network on the command line, and `--strict`."""
 
 import json
 from pathlib import Path
@@ -17,12 +17,12 @@ MAPPING = PROJECT / "config" / "mapping" / "zigzag" / "tpu_like_vector.yaml"
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> list[str]:
-    """`map` of a small part of a network: one core, not the layers of which there are many."""
+    """Return `map` of a small network without the hardware."""
     return ["map", "--workload", str(small_network(tmp_path)), "--mapping", str(MAPPING), "--no-store"]
 
 
 def small_network(folder: Path) -> Path:
-    """conv -> relu -> pool -> flatten."""
+    """Write conv -> relu -> pool -> flatten."""
     from onnx import TensorProto, helper
 
     info = helper.make_tensor_value_info
@@ -43,7 +43,7 @@ def small_network(folder: Path) -> Path:
 
 
 def deformable_network(folder: Path) -> Path:
-    """A deformable convolution with offsets from outside."""
+    """Write a deformable convolution with offsets from outside."""
     from onnx import TensorProto, helper
 
     info = helper.make_tensor_value_info
@@ -59,12 +59,12 @@ def deformable_network(folder: Path) -> Path:
 
 
 def hardware(name: str) -> list[str]:
-    """The option for a core of the project."""
+    """Return the option for a shipped core."""
     return ["--hardware", str(shipped("hardware", name))]
 
 
 def test_what_is_not_costed_is_told(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Shares, operator types with their work, and what only moves data; the summary says the same."""
+    """The output and the summary have the shares of costed work and the operators without costs."""
     assert main([*arguments, *hardware("tpu_like"), "--model", "corrected", "-o", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().out
     assert "costed: 100% of MACs; 0% of other operations" in said
@@ -82,7 +82,7 @@ def test_what_is_not_costed_is_told(arguments: list[str], tmp_path: Path, capsys
 def test_an_operator_with_a_layer_is_not_said_to_only_move_data(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A deformable convolution moves data for its layer, whose work is an estimate."""
+    """A deformable convolution has a layer and counts as an estimate, not as an operator that only moves data."""
     network = deformable_network(tmp_path)
     core = "multi/one_core" if verb == "fuse" else "tpu_like"
     plans = ["--nb-plans", "1"] if verb == "fuse" else ["--mapping", str(MAPPING.with_name("tpu_like.yaml"))]
@@ -96,7 +96,7 @@ def test_an_operator_with_a_layer_is_not_said_to_only_move_data(
 
 
 def test_the_reference_profile_does_not_know_all_work(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """What it has no layer for is told, with a share that is not known."""
+    """The output says that the work of operators without a layer in the reference profile is unknown."""
     assert main([*arguments, *hardware("tpu_like_vector"), "--preset", "zigzag"]) == 0
     said = capsys.readouterr().out
     assert "costed: 100% of MACs; the number of other operations is not known" in said
@@ -107,7 +107,7 @@ def test_the_reference_profile_does_not_know_all_work(arguments: list[str], caps
 def test_strict_fails_where_work_is_not_costed(
     core: str, model: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, before any search, with every operator type."""
+    """Before any search, `--strict` fails with a message on each operator type without costs."""
     assert main([*arguments, *hardware(core), "--model", model, "--strict"]) == 2
     said = capsys.readouterr().err
     assert "strict forbids: 1 Relu" in said
@@ -116,7 +116,7 @@ def test_strict_fails_where_work_is_not_costed(
 
 
 def test_strict_passes_where_everything_is_costed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """All layers have energy and latency, and nothing is left to be told but moves."""
+    """`--strict` passes if all layers have costs."""
     assert main([*arguments, *hardware("tpu_like_vector"), "--model", "corrected", "--strict"]) == 0
     said = capsys.readouterr().out
     assert "3 layers" in said
@@ -124,7 +124,7 @@ def test_strict_passes_where_everything_is_costed(arguments: list[str], capsys: 
 
 
 def test_strict_in_python(tmp_path: Path) -> None:
-    """The same from Python."""
+    """`strict` in Python refuses the same inputs as `--strict` on the command line."""
     core = yaml.safe_load((PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml").read_text())
     options = api_options()
     with pytest.raises(InputError, match="strict forbids: 1 Relu"):
@@ -135,7 +135,7 @@ def test_strict_in_python(tmp_path: Path) -> None:
 
 
 def api_options() -> object:
-    """The corrected profile."""
+    """Return options with the corrected profile."""
     from tilewright.search.options import SearchOptions
 
     return SearchOptions(model="corrected")
@@ -144,7 +144,7 @@ def api_options() -> object:
 def test_runs_that_cost_different_work_are_not_compared(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A core that leaves out pooling is not better than one that does it: no Pareto front holds both."""
+    """Runs whose work differs are on separate Pareto fronts."""
     for core in ("tpu_like", "tpu_like_vector"):
         output = ["-o", str(tmp_path / "runs" / core)]
         assert main([*arguments, *hardware(core), "--model", "corrected", *output]) == 0
@@ -168,7 +168,7 @@ MAPPING_OF_ONE = """\
 def test_validate_holds_a_mapping_against_the_files_beside_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], with_hardware: bool
 ) -> None:
-    """Loops and entries that no layer of the workload uses are told, and are problems with --strict."""
+    """`validate` checks a mapping against the workload beside it; unused parts are problems with --strict."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text(MAPPING_OF_ONE)
     hardware = [str(PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml")] if with_hardware else []
@@ -183,11 +183,11 @@ def test_validate_holds_a_mapping_against_the_files_beside_it(
     assert main(["validate", "--strict", *files]) == 2
     assert capsys.readouterr().err.count("which strict forbids") == 2 + told.count("temporal_ordering[0]")
     assert len(tilewright.validate(files, strict=True)) >= 2
-    assert main(["validate", "--strict", *files[:-1]]) == 0, "the mapping by itself, or with its hardware"
+    assert main(["validate", "--strict", *files[:-1]]) == 0, "files without the network have no unused parts"
 
 
 def test_validate_tells_keys_that_the_entry_itself_overrules(tmp_path: Path) -> None:
-    """Whatever the network is."""
+    """`validate --strict` refuses keys that another key of the entry replaces, for any network."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text('- name: default\n  spatial_mapping: { D1: ["K, 4"] }\n  spatial_mapping_hint: { D1: [OX] }\n')
     assert main(["validate", str(mapping)]) == 0
@@ -195,7 +195,7 @@ def test_validate_tells_keys_that_the_entry_itself_overrules(tmp_path: Path) -> 
 
 
 def test_validate_holds_the_mapping_of_a_space_against_its_networks(tmp_path: Path) -> None:
-    """As `explore` does."""
+    """`validate` checks the mapping of a space against its networks."""
     (tmp_path / "mapping.yaml").write_text(MAPPING_OF_ONE)
     space = tmp_path / "space.yaml"
     hardware = PROJECT / "config" / "hardware" / "systolic" / "systolic.yaml"

@@ -1,4 +1,4 @@
-"""`--strict` of the steps of a run on several cores: an option without effect is told, or refused before any work."""
+"""`--strict` of the steps for several cores: an option without effect is reported, or refused before any work."""
 
 import json
 from pathlib import Path
@@ -16,12 +16,12 @@ WITHOUT_EFFECT = {
     "allocate": (LIST_SCHEDULER, "share_divisor"),
     "schedule": (LIST_SCHEDULER, "share_divisor"),
 }
-"""Step -> options of which one has no effect, and its name."""
+"""Maps a step to options, one of which has no effect, and the name of this option."""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network that is cut, costed and allocated, in one folder."""
+    """Cut, cost and allocate a network in one folder."""
     folder = tmp_path_factory.mktemp("run")
     network = write_network(folder)
     cut_and_cost(network, folder)
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def words_of(step: str, run: Path) -> list[str]:
-    """The step with what it needs of a run, all of which has an effect."""
+    """Return the call of a step, in which each option has an effect."""
     network = run / "net.onnx"
     if step == "cost":
         return [step, *given(network), "--cns", str(run), "--core", "left", "--no-store"]
@@ -40,7 +40,7 @@ def words_of(step: str, run: Path) -> list[str]:
 
 @pytest.mark.parametrize("step", WITHOUT_EFFECT)
 def test_an_option_without_effect(step: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Told and kept in what is written; with `--strict` refused by name, and nothing is written."""
+    """An option without effect is reported and recorded; --strict refuses it by name and writes nothing."""
     options, name = WITHOUT_EFFECT[step]
     place, words = tmp_path / ("left.jsonl" if step == "cost" else "out"), words_of(step, run)
     assert main([*words, *options, "--strict", "-o", str(place)]) == 2
@@ -54,7 +54,7 @@ def test_an_option_without_effect(step: str, run: Path, tmp_path: Path, capsys: 
 
 
 def kept(step: str, place: Path) -> dict[str, object]:
-    """The part of what a step wrote that has what was not used."""
+    """Return the part of the result that records unused options."""
     if step == "schedule":
         summary: dict[str, object] = json.loads((place / "summary.json").read_text())["payload"]
         return summary
@@ -63,5 +63,5 @@ def kept(step: str, place: Path) -> dict[str, object]:
 
 @pytest.mark.parametrize("step", ["cost", "allocate", "schedule"])
 def test_strict_lets_everything_else_pass(step: str, run: Path, tmp_path: Path) -> None:
-    """Where all that is written has an effect, `--strict` changes nothing."""
+    """`--strict` passes if each option has an effect."""
     assert main([*words_of(step, run), "--strict", "-o", str(tmp_path / "out")]) == 0

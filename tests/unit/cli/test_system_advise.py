@@ -1,4 +1,4 @@
-"""`tilewright advise` of a run on several cores: its gains are those of running the changed files."""
+"""`tilewright advise` for a run on several cores: its gains equal runs of the changed files."""
 
 import json
 import random
@@ -24,7 +24,7 @@ DUO = Path(HARDWARE)
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small run, with its network beside it."""
+    """Make a small run, with its network beside it."""
     folder = tmp_path_factory.mktemp("run")
     network, made = write_network(folder), folder / "duo"
     cut_and_cost(network, made)
@@ -35,21 +35,23 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def given(run: Path) -> dict[str, Path]:
-    """Its descriptions."""
+    """Return the descriptions of the run."""
     return {"hardware": DUO, "workload": run.parent / "net.onnx", "mapping": Path(MAPPING)}
 
 
 @pytest.fixture(scope="module")
 def found(run: Path) -> Advices:
-    """What would help it."""
+    """Return the advice for the run."""
     return tilewright.advise(run, **given(run))
 
 
 def confirmed(
     run: Path, found: Advices, number: int, folder: Path, mappings: dict[str, Path]
 ) -> list[dict[str, float]]:
-    """The costs by the verbs on the changed files, by each mapping file: that with the cores of the run needs no search
-    for an allocation."""
+    """Return the costs of the verbs on the changed files, for each mapping file.
+
+    The mapping file with the cores of the run needs no search for an allocation.
+    """
     shutil.copytree(TINY / "hardware", folder / "hardware")
     change = found.found[number - 1].change
     write_changed(found, number, folder / "hardware" / Path(change.file).relative_to(TINY / "hardware"))
@@ -76,7 +78,9 @@ def confirmed(
     ("seed", "part"), [(0, "core_connectivity"), (1, "core_files.left"), (2, "core_files.offchip")]
 )
 def test_gains_are_those_of_the_changed_files(run: Path, found: Advices, seed: int, part: str, tmp_path: Path) -> None:
-    """To the last bit, of links, cores and the memory off-chip, at the same allocation and after a new search."""
+    """Gains of links, cores and the off-chip memory equal runs of the changed files exactly.
+    They hold for the same allocation and after a new search.
+    """
     fits = [(n, one) for n, one in enumerate(found.found, 1) if one.same.energy_pj is not None]
     number, one = random.Random(seed).choice([(n, one) for n, one in fits if one.change.key.startswith(part)])
     mappings = {"same": run / "mapping.yaml"} | ({} if seed else {"search": Path(MAPPING)})
@@ -87,7 +91,7 @@ def test_gains_are_those_of_the_changed_files(run: Path, found: Advices, seed: i
 
 
 def test_changes_are_of_all_files(found: Advices, run: Path) -> None:
-    """Of links and of each core; ordered by what they gain; keys are paths of a space of systems."""
+    """Advice changes links and each core in the order of gains, and its keys are paths of a space of systems."""
     files = {Path(one.change.file).name for one in found.found}
     assert files == {"duo.yaml", *(path.name for path in (TINY / "hardware" / "cores").iterdir())}
     assert found.objective == json.loads((run / "summary.json").read_text())["payload"]["objective"]
@@ -102,7 +106,7 @@ def test_changes_are_of_all_files(found: Advices, run: Path) -> None:
 
 
 def test_text_and_files(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What stays is said; a change is written into the file in which its number stands."""
+    """The text names the kept allocation, and a change is written into the file of its number."""
     files = [f"--{name}={path}" for name, path in given(run).items()]
     arguments = ["advise", str(run), *files, "--no-search", "--factor", "4"]
     assert main([*arguments, "--write", "1", str(tmp_path / "changed.yaml"), "-o", str(tmp_path / "out")]) == 0
@@ -117,7 +121,7 @@ def test_text_and_files(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_what_is_wrong_is_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Other hardware than that of the run, and descriptions that are not found."""
+    """Other hardware than that of the run, and missing descriptions, are refused."""
     other = tmp_path / "hardware"
     shutil.copytree(TINY / "hardware", other)
     text = (other / DUO.name).read_text()

@@ -1,4 +1,4 @@
-"""Units that jobs of the pipeline make: which of them get a manifest."""
+"""Units that jobs of the pipeline make, and their manifests."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,38 +13,38 @@ NEEDS = {"first": (), "second": ("first",)}
 
 @pytest.fixture
 def order(tmp_path: Path) -> Order:
-    """The order of a unit of one file."""
+    """Return the order of a unit of one file."""
     unit = Unit("unit", ("file.txt",), {}, job=Job(("verb", "--option", "1"), str(tmp_path / "unit.log")))
     return read_order(ResultsLedger(tmp_path, {"unit": unit}).order("unit"))
 
 
 def written(order: Order, words: list[str]) -> int:
-    """A verb that writes the file of the unit."""
+    """Write the file of the unit like a verb."""
     (order.results / "file.txt").write_text(" ".join(words))
     return 0
 
 
 def test_further_words_of_a_rule_are_taken(order: Order) -> None:
-    """A rule may add what decides no result."""
+    """A rule may add words to the order that do not change the result."""
     assert make_unit(order, (*order.job.words, "--jobs", "2"), lambda words: written(order, words)) == 0
     assert manifest_file(order.results, "unit").exists()
 
 
 def test_words_of_another_plan_are_refused(order: Order) -> None:
-    """An order that was written from another configuration while the job waited would say what was not made."""
+    """A job whose command line differs from its order is refused, because the configuration has changed."""
     with pytest.raises(InputError, match="a configuration that has changed since this run began"):
         make_unit(order, ("verb", "--option", "2"), lambda words: written(order, words))
     assert not manifest_file(order.results, "unit").exists()
 
 
 def test_a_unit_without_its_file_fails_alone(order: Order) -> None:
-    """What is wrong stands in its log; others that share the job go on."""
+    """A unit without its file fails, and the message is in its log."""
     assert make(order, order.job.words, lambda words: 0) == 2
     assert "was not made" in Path(order.job.log).read_text()
 
 
 def test_what_is_read_before_it_is_made_is_refused(tmp_path: Path) -> None:
-    """Also what an earlier plan made: the manifest would say that this one was read."""
+    """A unit that reads another unit without an up-to-date result is refused."""
     units = {name: Unit(name, (f"{name}.txt",), {"word": lambda: "1"}, needs) for name, needs in NEEDS.items()}
     before = {"first": Unit("first", ("first.txt",), {"word": lambda: "0"})}
     order = ResultsLedger(tmp_path, units).order("second")

@@ -1,4 +1,4 @@
-"""The units of a plan: which of them share a job, and what they are made of."""
+"""Units of a plan: their common jobs and their inputs."""
 
 import shutil
 from collections import defaultdict
@@ -22,7 +22,7 @@ sweeps:
 
 
 def plan(cores: int, size: int) -> RunPlan:
-    """Of a configuration with so many cores, which is written into the working folder."""
+    """Write a configuration with so many cores into the working folder and return its plan."""
     for kind in ("workload/two_layers", "mapping/free"):
         Path("config", kind).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TINY / f"{kind}.yaml", Path("config", f"{kind}.yaml"))
@@ -39,7 +39,7 @@ def plan(cores: int, size: int) -> RunPlan:
 def test_jobs_of_one_kind_need_nothing_of_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int, size: int
 ) -> None:
-    """They run beside each other; all that is described, drawings too, is in one of them, behind what it needs."""
+    """Jobs of one kind do not need each other. In a job, a unit needs only earlier units; drawings are in jobs."""
     monkeypatch.chdir(tmp_path)
     units = Units(plan(cores, size), defaultdict(str)).by_name
     for kind in ("descriptions", "runs"):
@@ -58,13 +58,13 @@ MAP, DRAWING = "single/two_layers-core00/map", "hardware/core00/hierarchy"
 
 
 def made_of(said: RunPlan, *names: str) -> list[str]:
-    """Digests of all that units depend on."""
+    """Return the digests of all inputs of units."""
     ledger = ResultsLedger(said.results, Units(said, defaultdict(str)).by_name)
     return [ledger.made_of(name) for name in names]
 
 
 def test_rules_and_words_decide_what_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verb that is called in another way makes other files; where these lie, and comments, do not count."""
+    """Another call of a verb makes its files again; another folder and comments do not."""
     monkeypatch.chdir(tmp_path)
     said = plan(1, 1)
     before = made_of(said, MAP, DRAWING)

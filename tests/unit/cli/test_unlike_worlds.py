@@ -1,4 +1,4 @@
-"""Rankings of runs with unlike clocks: no verb prints cycles of such runs without a sentence on time."""
+"""Rankings of runs with different clocks: each verb that prints their cycles has a sentence on time."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ CLOCKS_MHZ = {"fast": 1000, "slow": 250}
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of one core at two clocks, whose MACs take unlike energies."""
+    """Make two runs of one core at two clocks, with different energies of a MAC."""
     folder = tmp_path_factory.mktemp("worlds")
     text = Path("config/hardware/zigzag/tpu_like.yaml").read_text("utf-8")
     for name, mhz in CLOCKS_MHZ.items():
@@ -39,21 +39,21 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[str, str]:
-    """What a command prints: (output, messages), each as one line."""
+    """Return output and messages of a command, each as one line."""
     assert main([str(one) for one in arguments]) == 0
     printed = capsys.readouterr()
     return " ".join(printed.out.split()), " ".join(printed.err.split())
 
 
 def sentence(runs: Path) -> str:
-    """Sentence on the times of both runs: cycles over the clock."""
+    """Return the sentence on the times of both runs: cycles over the clock."""
     cycles = {name: tilewright.load(runs / name / "summary.json")["latency_cycles"] for name in CLOCKS_MHZ}
     times = ", ".join(f"{name} {cycles[name] / mhz / 1e6:.4g} s" for name, mhz in CLOCKS_MHZ.items())
     return f"clocks differ: compare by time, not by cycles: {times}"
 
 
 def test_every_ranking_says_that_clocks_differ(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the text, or as a message where only a file is written; and in the page, its table and its front."""
+    """Each ranking says that clocks differ: in its text, its message, its file or its page."""
     text, mac = sentence(runs), "the energy of a MAC differs: fast: 0.04 pJ; slow: 0.01 pJ"
     for arguments in (("summarize", runs), ("pareto", runs), ("compare", runs / "fast", runs / "slow")):
         out, _ = said(capsys, *arguments)
@@ -71,7 +71,7 @@ def test_every_ranking_says_that_clocks_differ(runs: Path, tmp_path: Path, capsy
 def test_every_ranking_names_what_turns_the_order(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The sentences of `pareto`, to the letter, in the table of runs and in each view of the page; none of one run."""
+    """Each ranking has the sentences of `pareto` on reversing the order, in the table of runs and in the page."""
     groups = ordered([point_of_run(runs / name) for name in CLOCKS_MHZ], [runs / name for name in CLOCKS_MHZ])
     lines = [" ".join(line.split()) for group in groups for line in group.order_lines]
     assert len(lines) == 4
@@ -87,8 +87,7 @@ def test_every_ranking_names_what_turns_the_order(
 
 
 def test_a_changed_clock_of_the_table_turns_the_order(runs: Path, tmp_path: Path) -> None:
-    """The factor of the printed sentence, applied to the hardware file: the second run is the first; and at 0.9 of the
-    change it is not."""
+    """A clock changed by the printed factor reverses the order of two runs; 0.9 of the change does not."""
     (group,) = ordered([point_of_run(runs / name) for name in CLOCKS_MHZ], [runs / name for name in CLOCKS_MHZ])
     line = next(line for line in group.order_lines if ": latency in seconds" in line)
     factor = float(line.partition("at least ")[2].partition(" times the clock of B")[0])
@@ -105,7 +104,7 @@ def test_a_changed_clock_of_the_table_turns_the_order(runs: Path, tmp_path: Path
 
 
 def test_compare_names_a_clock_that_turns_the_latency(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Both have equal cycles, so that four times the slower clock makes both equal."""
+    """`compare` names a clock that reverses the latency: four times the slower clock makes equal runs equally fast."""
     out, _ = said(capsys, "compare", runs / "fast", runs / "slow")
     assert "B would be first with at least 4.01 times the clock of B (250 -> 1010 MHz)" in out
     assert "energy: A is" in out

@@ -1,4 +1,4 @@
-"""What a person wrote and nothing used, by verb: told once at the end, kept in what is written, refused by --strict."""
+"""Unused inputs of each verb: reported once at the end, recorded in results, refused by --strict."""
 
 import json
 from pathlib import Path
@@ -13,17 +13,17 @@ from tilewright.cli.main import main
 from tests.strangers.verbs import CASES, MODEL, Case, called, write_files
 
 LINES = {"narrow.yaml": 3, "duo.yaml": 3, "vector.yaml": 6}
-"""Hardware file -> the line of its name, where there is another one before."""
+"""Maps a hardware file to the line of its second name."""
 HARDWARE = tuple(LINES)
 FUSED = '[{"set":"GenerateCNWorkloadHybrid","parameters":{"mode":"fused"}}]'
-"""A pipeline that says how layers are stacked."""
+"""A pipeline that sets how layers are stacked."""
 CALLS = [case for case in CASES if any(name in case.files for name in HARDWARE)]
-"""Cases in which a stranger wrote the hardware."""
+"""Cases that read hardware files."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The files of all cases, the hardware with a name that is given twice."""
+    """Write the files of all cases, with a name that is given twice in the hardware."""
     write_files(tmp_path)
     for name in HARDWARE:
         file = tmp_path / name
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: f"{case.verb}-{case.files[0]}")
 def test_told_once_and_refused_by_strict(case: Case, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One note at the end of every verb, which is the one error under strict; results have the row."""
+    """A verb prints one note at its end and records it; with --strict, the note is the only error."""
     name = next(name for name in HARDWARE if name in case.files)
     assert main(case.arguments(folder)) == 0
     said = capsys.readouterr()
@@ -59,8 +59,7 @@ def _unused(result: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", {case.verb: case for case in reversed(CASES)}.values(), ids=lambda case: case.verb)
 def test_strict_passes_where_all_is_used(case: Case, tmp_path: Path) -> None:
-    """The files as they are have nothing without effect, but for loops that small networks lack, and work that cores do
-    not run."""
+    """`--strict` passes for the files as they are, except for missing loops and operators without costs."""
     write_files(tmp_path)
     done = called(case, tmp_path, ("--strict",))
     errors = [line for line in done.told if line.startswith("error:")]
@@ -69,7 +68,7 @@ def test_strict_passes_where_all_is_used(case: Case, tmp_path: Path) -> None:
 
 
 def test_what_is_written_has_it(folder: Path) -> None:
-    """The graph of CNs with its provenance, answer, schedule and its summary, and tables of a space as attributes."""
+    """Graph, schedule and tables record the unused inputs."""
     given = {"workload": folder / "net.onnx", "hardware": folder / "duo.yaml", "mapping": folder / "duo_mapping.yaml"}
     short: dict[str, Any] = {"nb_plans": 2, "jobs": 1, "lpf_limit": 2, "fusion_time_budget_s": None}
     tilewright.fuse(**given, **short, output=folder / "out")
@@ -91,7 +90,7 @@ def _provenance(folder: Path) -> Any:
 
 @pytest.mark.parametrize("verb", ["cns", "fuse", "depth_first", "tokens", "attention", "explore", "front", "evaluate"])
 def test_strict_in_python(verb: str, folder: Path) -> None:
-    """The functions that are verbs refuse it in the same way."""
+    """Functions with `strict` refuse unused inputs like verbs."""
     several = verb in ("cns", "fuse")
     of_model = verb in ("tokens", "attention")
     hardware = "duo.yaml" if several else "vector.yaml" if of_model else "narrow.yaml"
@@ -125,7 +124,7 @@ def test_strict_in_python(verb: str, folder: Path) -> None:
     ],
 )
 def test_options_without_effect(verb: str, options: str, told: str, tmp_path: Path) -> None:
-    """An option that another one overrules is told, and refused by strict."""
+    """An option without effect is reported, and refused by --strict."""
     write_files(tmp_path)
     case = next(case for case in CASES if case.verb == verb)
     words = [str(tmp_path / word) if word.endswith(".yaml") else word for word in options.split()]
@@ -138,14 +137,14 @@ def test_options_without_effect(verb: str, options: str, told: str, tmp_path: Pa
 
 
 def test_seed_of_a_search_of_plans_has_an_effect(tmp_path: Path) -> None:
-    """The search of mappings on a core has none with loma, that of plans has."""
+    """`fuse` accepts a seed without a notice that it has no effect."""
     write_files(tmp_path)
     case = next(case for case in CASES if case.verb == "fuse")
     assert not called(case, tmp_path, ("--seed", "3")).told
 
 
 def test_options_of_onnx_files_beside_points(tmp_path: Path) -> None:
-    """They are refused for a workload that is none, also where mappings come from a file of points."""
+    """Options of ONNX files are refused for another workload, also with a file of points."""
     write_files(tmp_path)
     case = next(case for case in CASES if case.verb == "evaluate")
     done = called(case, tmp_path, ("--precision", "file"))

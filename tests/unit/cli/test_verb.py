@@ -1,4 +1,4 @@
-"""Commands made from functions: names, types, limits and defaults of options, and what is made and shown of them."""
+"""Commands made from functions: options, types, limits, defaults, and results."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -16,19 +16,19 @@ from tilewright.cli.verb import ARGUMENT, DECLARED, Argument, Help, command_of, 
 
 
 def declared(function: Callable[..., Any], **settings: Any) -> click.Command:
-    """Command of a function that prints what it returns."""
+    """Return the command of a function, which prints its return value."""
     show = settings.pop("show", lambda found: click.echo(repr(found)))
     verb("Do it.\n\n    Example: tilewright do", show=show, **settings)(function)
     return command_of(__name__)
 
 
 def said(command: click.Command, *words: str) -> Result:
-    """What a call says."""
+    """Call a command and return the result."""
     return CliRunner().invoke(command, words)
 
 
 def sample(**settings: Any) -> click.Command:
-    """Command of a function with options of all kinds."""
+    """Return the command of a function with options of all kinds."""
 
     def sample_verb(
         file: Annotated[FilePath, ARGUMENT],
@@ -42,14 +42,15 @@ def sample(**settings: Any) -> click.Command:
         others: Annotated["Sequence[FilePath]", Help("More.")] = (),
         only_in_python: object = None,
     ) -> tuple[object, ...]:
-        """All that it was given."""
+        """Return all arguments."""
         return file, output, sizes, share, kind, form, is_quick, searches, others, only_in_python
 
     return declared(sample_verb, **settings)
 
 
 def test_options_have_the_types_of_the_signature() -> None:
-    """Paths, several values, limits, choices, switches; what is not given has the default of the function."""
+    """Options have the types of the signature: paths, several values, limits, choices, switches; defaults are those of
+    Python."""
     command = sample()
     assert said(command, "f").output == f"{(Path('f'), None, (), 0.5, '', 'x', False, True, (), None)!r}\n"
     given = "f -o out --size 1 --size 2 --share 1 --kind a --form y --quick --no-search --others g --others h"
@@ -69,14 +70,14 @@ def test_options_have_the_types_of_the_signature() -> None:
     ],
 )
 def test_wrong_values_are_refused(words: str, message: str) -> None:
-    """As click says it."""
+    """Wrong values are refused with the message of click."""
     result = said(sample(), *words.split())
     assert result.exit_code == 2
     assert message in result.output
 
 
 def test_help_has_defaults_that_it_does_not_say_itself() -> None:
-    """Numbers and names; no empty ones."""
+    """The help shows defaults of options, unless the text has them or they are empty."""
     text = " ".join(said(sample(), "--help").output.split())
     assert "How much. [default: 0.5; x>0]" in text
     assert "What; default: x. -" in text
@@ -85,10 +86,10 @@ def test_help_has_defaults_that_it_does_not_say_itself() -> None:
 
 
 def test_python_sees_no_help() -> None:
-    """The signature is the one that was written, without its marks."""
+    """The signature of a function has no marks for the command line."""
 
     def plain(file: FilePath, others: "Sequence[FilePath]" = (), *, size: int = 1) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def marked(
         file: Annotated[FilePath, ARGUMENT],
@@ -96,14 +97,14 @@ def test_python_sees_no_help() -> None:
         *,
         size: Annotated[int, Limits(least=1), Help("Size.")] = 1,
     ) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     declared(marked)
     assert inspect.signature(marked) == inspect.signature(plain)
 
 
 def test_result_is_made_and_shown_by_what_they_take(capsys: pytest.CaptureFixture[str]) -> None:
-    """`run` in place of the function; both get by name what they name; what `show` returns is the exit code."""
+    """`run` replaces the function of a command, `show` gives its exit code, and both get arguments by name."""
     taken: dict[str, Any] = {}
 
     def run(size: int, show_progress: bool) -> str:
@@ -117,7 +118,7 @@ def test_result_is_made_and_shown_by_what_they_take(capsys: pytest.CaptureFixtur
     def poor(
         files: Annotated[Sequence[FilePath], Argument(is_required=True)], size: Annotated[int, Help("S.")]
     ) -> None:
-        """Never called by the command."""
+        """Fail, because the command never calls it."""
         raise AssertionError
 
     command = declared(poor, run=run, show=show)
@@ -127,7 +128,7 @@ def test_result_is_made_and_shown_by_what_they_take(capsys: pytest.CaptureFixtur
 
 
 def test_every_verb_gives_what_is_asked_for() -> None:
-    """What makes and what shows a result have no argument that the verb does not have."""
+    """The functions `run` and `show` of a verb have only arguments of the verb."""
     for module, _ in VERBS.values():
         import_module(module)
     given = {"verbose", "as_json", "tell", "show_progress"}
@@ -140,7 +141,7 @@ def test_every_verb_gives_what_is_asked_for() -> None:
 
 
 def test_every_option_reaches_a_function() -> None:
-    """An option that neither makes nor shows the result would be accepted and ignored. --paper is read by the verb."""
+    """Each option of a verb reaches a function, except --paper, which the verb reads."""
     for module, _ in VERBS.values():
         import_module(module)
     for one in {one for name, one in DECLARED.items() if name != __name__}:
@@ -150,6 +151,6 @@ def test_every_option_reaches_a_function() -> None:
 
 
 def test_options_that_are_named_come_first() -> None:
-    """In that order, the others as in the signature."""
+    """Named options come first, in the given order."""
     names = [one.name for one in sample(order="share sizes").params]
     assert names[:4] == ["share", "sizes", "file", "output"]

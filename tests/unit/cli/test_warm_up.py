@@ -1,4 +1,4 @@
-"""`tilewright warm-up` compiles every function that any verb calls as machine code."""
+"""`tilewright warm-up`: it compiles every function that a verb calls as machine code."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ LOOP_VARIABLE = "entry"
 
 
 def called_as_machine_code() -> Iterator[tuple[Path, str]]:
-    """(module, name of the kernel) of each call of `native_function`."""
+    """Yield (module, name of the kernel) of each call of `native_function`."""
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text()
         for node in ast.walk(ast.parse(source)) if "native_function" in source else ():
@@ -23,7 +23,7 @@ def called_as_machine_code() -> Iterator[tuple[Path, str]]:
 
 
 def test_every_entry_point_is_compiled() -> None:
-    """No verb finds one that warm-up has left out; those that loops take are the tables of the exact search."""
+    """Warm-up compiles each entry point; only the exact search calls entry points from a loop over functions."""
     known = {entry.__name__ for entry, _ in entry_points()}
     calls = [(path.as_posix(), name) for path, name in called_as_machine_code() if path.as_posix() != "cli/warm_up.py"]
     named = {name for _, name in calls if name != LOOP_VARIABLE}

@@ -1,7 +1,4 @@
-"""What a run says at its end.
-
-What the Snakefile changes of Snakemake: names of jobs that end, and what is known of files that are put back.
-"""
+"""Messages at the end of a run, and changes of the Snakefile to Snakemake."""
 
 import logging
 from enum import Enum
@@ -24,19 +21,19 @@ from tilewright.cli.workflow_messages import (
 
 
 def job(name: str, run: str = "", **others: Any) -> EndedJob:
-    """A job of that name."""
+    """Return a job with this name."""
     return EndedJob(f"map_single {name}", run, **others)
 
 
 def test_times_are_for_people() -> None:
-    """In the two largest units."""
+    """Durations are printed in the two largest units."""
     assert [duration(seconds) for seconds in (4.21, 59.94, 60, 185, 3599.6, 7805)] == [
         *("4.2 s", "59.9 s", "1 min 0 s", "3 min 5 s", "1 h 0 min", "2 h 10 min")
     ]
 
 
 def test_a_first_run_says_where_its_results_are(tmp_path: Path) -> None:
-    """Of what there is."""
+    """A first run prints the existing results and how to explain a run."""
     (tmp_path / "single").mkdir()
     (tmp_path / "summary.csv").touch()
     text = ending_text([job("a", "a"), job("b", "b")], 61.0, tmp_path)
@@ -49,7 +46,7 @@ def test_a_first_run_says_where_its_results_are(tmp_path: Path) -> None:
 
 
 def test_what_is_reused_is_counted() -> None:
-    """Runs that were made again are named, where they are few."""
+    """Reused results are counted, and runs that were made again are named if they are few."""
     kept = [job(name, name, was_needed=False) for name in "abc"]
     text = ending_text([*kept, job("d", "d"), job("parse")], 2, Path("results"))
     assert text.startswith("done in 2.0 s: 2 jobs of 1 of 4 runs (d); reused: 3 jobs whose results were up to date\n")
@@ -59,7 +56,7 @@ def test_what_is_reused_is_counted() -> None:
 
 
 def test_what_failed_is_told_once_with_its_message(tmp_path: Path) -> None:
-    """Or with the last lines of its log; or that there are none."""
+    """A failed job is printed once with its message, with the last lines of its log, or without a message."""
     texts = {
         "one": "note: x\nerror: too small\n",
         "two": "error: too small\n",
@@ -82,7 +79,7 @@ def test_what_failed_is_told_once_with_its_message(tmp_path: Path) -> None:
 
 
 def test_logs_and_names_of_files_are_lines(tmp_path: Path) -> None:
-    """What a log or the name of a file holds neither controls a terminal nor adds a line."""
+    """Text of logs and names of files neither controls a terminal nor adds a line."""
     log = tmp_path / "a\x1b[31m\nb.log"
     log.write_text("error: \x1b]0;owned\x07\u202e\n")
     text = ending_text([EndedJob("one", "one", (str(log),), is_done=False, has_failed=True)], 2, Path("results"))
@@ -91,14 +88,14 @@ def test_logs_and_names_of_files_are_lines(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_stopped_goes_on() -> None:
-    """Nothing failed, and something is left."""
+    """A stopped run prints the number of jobs left."""
     text = ending_text([job("a"), job("b", is_done=False)], 2, Path("results"))
     assert text == "stopped: 1 job left; run the same command again to continue"
 
 
 @pytest.mark.parametrize("file", [None, "ending"])
 def test_jobs_are_those_of_snakemake(file: str | None, tmp_path: Path) -> None:
-    """With what each is about; rules that only name others do not count."""
+    """Jobs of Snakemake are printed with their wildcards; a rule that only collects other rules, as `all`, is not."""
     rules = {"map_single": {"run": "mine"}, "parse_hardware": {"hardware": "wide"}, "all": {}}
     made = [
         SimpleNamespace(rule=SimpleNamespace(name=name), wildcards_dict=about, log=[f"{name}.log"])
@@ -119,20 +116,20 @@ def test_jobs_are_those_of_snakemake(file: str | None, tmp_path: Path) -> None:
 
 
 class Event(Enum):
-    """As Snakemake names them."""
+    """Events with the names of Snakemake."""
 
     BEGINS, ENDS = "job_info", "job_finished"
 
 
 def record(text: str, **fields: Any) -> logging.LogRecord:
-    """A record with the fields that Snakemake adds."""
+    """Return a log record with the fields that Snakemake adds."""
     made = logging.LogRecord("snakemake", logging.INFO, "", 0, text, None, None)
     made.__dict__.update(fields)
     return made
 
 
 def test_a_job_that_ends_says_what_it_said_when_it_began() -> None:
-    """Others, and records without these fields, stay as they are."""
+    """The record of an ended job gets the message of its beginning; other records stay unchanged."""
     names = NamedJobs()
     begins = record("x", event=Event.BEGINS, jobid=3, rule_msg="map_single mine")
     ends = [record("Finished jobid: 3", event=Event.ENDS, job_id=number) for number in (3, 4)]

@@ -1,4 +1,4 @@
-"""Wrong cuts of layers between cores, wrong sums of parts, and wrong links: refused by line, with exit code 2."""
+"""Wrong cuts of layers, wrong additions of partial sums and wrong links: refused with their line and exit code 2."""
 
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ SYSTEMS: dict[str, tuple[Data, str, list[str]]] = {
 
 
 def files(folder: Path, changes: Data, types: tuple[str, ...] = ("all",)) -> tuple[Path, Path]:
-    """A matrix product with an activation function, and four cores on a bus."""
+    """Write a matrix product with an activation function, and four cores on a bus."""
     nodes = [make_node("MatMul", ["x", "w"], ["y"], name="y"), make_node("Relu", ["y"], ["z"], name="z")]
     network = saved(folder, nodes, {"x": (4, 64)}, {"w": np.ones((64, 8), np.float32)})
     cores = {number: core("lane", 4, "2 KiB", types) for number in range(4)}
@@ -113,7 +113,7 @@ def files(folder: Path, changes: Data, types: tuple[str, ...] = ("all",)) -> tup
 
 
 def refusal(folder: Path, capsys: pytest.CaptureFixture[str], entry: Data, changes: Data, *more: str) -> list[str]:
-    """Lines that `tilewright cns` writes when it ends with 2."""
+    """Return the lines of a refused `tilewright cns`."""
     types = ("mac",) if entry.pop("cores add", True) is False else ("all",)
     network, hardware = files(folder, changes, types)
     mapping = folder / "map.yaml"
@@ -125,7 +125,7 @@ def refusal(folder: Path, capsys: pytest.CaptureFixture[str], entry: Data, chang
 
 @pytest.mark.parametrize("case", ENTRIES)
 def test_wrong_cuts_are_refused(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One message with the file, the line and the path."""
+    """A wrong cut is one message with file, line and path."""
     entry, place, parts = ENTRIES[case]
     (line,) = refusal(tmp_path, capsys, dict(entry), {})
     assert f"{place}: " in line
@@ -134,7 +134,7 @@ def test_wrong_cuts_are_refused(case: str, tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.parametrize("case", SYSTEMS)
 def test_wrong_links_are_refused(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One message with the file, the line and the path."""
+    """A wrong link is one message with file, line and path."""
     changes, place, parts = SYSTEMS[case]
     (line,) = refusal(tmp_path, capsys, {}, changes)
     assert f" {place}: " in line
@@ -143,14 +143,14 @@ def test_wrong_links_are_refused(case: str, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_sums_that_no_core_adds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Cores for products alone: neither the additions nor the activation function has a core, and both are told."""
+    """If no core can run the additions and the activation function, both are refused."""
     lines = refusal(tmp_path, capsys, {**CUT, "reduction": {}, "cores add": False}, {})
     assert [line for line in lines if "map.yaml:5 y.reduction: no core can add the partial sums of y" in line]
     assert [line for line in lines if "no core can run Relu z" in line]
 
 
 def test_sums_of_nothing_are_told_and_refused_if_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`reduction` without a cut reduction has no effect."""
+    """`reduction` without a cut reduction has no effect, and --strict refuses it."""
     entry = {"inter_core_tiling": ["K, 2"], "reduction": {}}
     lines = refusal(tmp_path, capsys, entry, {}, "--strict")
     assert [line for line in lines if "map.yaml:5 y.reduction: has no effect" in line]

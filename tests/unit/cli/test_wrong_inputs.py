@@ -1,4 +1,4 @@
-"""What a person hears when several inputs are wrong at once, or a given mapping is impossible."""
+"""Messages about several wrong inputs at once, and about impossible given mappings."""
 
 import pytest
 from tilewright.base.errors import MappingError
@@ -11,19 +11,19 @@ LINKS = MappingConstraints("any").memory_operand_links
 
 
 def run_map(hardware: str, workload: str, mapping: str) -> int:
-    """Exit code of `tilewright map`."""
+    """Return the exit code of `tilewright map`."""
     return main(["map", "--hardware", hardware, "--workload", workload, "--mapping", mapping, "--no-store"])
 
 
 def test_problems_of_all_three_files_come_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Three missing files are three lines, and exit code 2."""
+    """Three missing files are three lines with exit code 2."""
     assert run_map("no/hardware.yaml", "no/workload.onnx", "no/mapping.yaml") == 2
     said = capsys.readouterr().err
     assert [f"no such {what} file" in said for what in ("hardware", "workload", "mapping")] == [True] * 3
 
 
 def test_a_mapping_for_another_array_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """A mapping that names an array dimension the core lacks is told with file, line and what the core has."""
+    """A mapping with an array dimension that the core lacks is refused with file, line and the core's dimensions."""
     code = run_map(
         "config/hardware/zigzag/tpu_like.yaml", "config/workload/resnet18.onnx", "config/mapping/cube_3d.yaml"
     )
@@ -51,7 +51,7 @@ def test_a_mapping_for_another_array_is_refused(capsys: pytest.CaptureFixture[st
     ],
 )
 def test_an_impossible_given_mapping_is_refused(spatial: tuple, order: tuple, told: str) -> None:
-    """A given mapping is taken as it is or refused in words; it is never capped or guessed."""
+    """A given mapping that is impossible is refused with a message; it is never changed."""
     layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
     core = parse_accelerator("config/hardware/zigzag/tpu_like.yaml").cores[0]
     with pytest.raises(MappingError) as raised:
@@ -60,7 +60,7 @@ def test_an_impossible_given_mapping_is_refused(spatial: tuple, order: tuple, to
 
 
 def test_links_must_be_complete_and_one_to_one() -> None:
-    """An operand without a memory operand, or two with the same, is refused."""
+    """Links are refused if an operand has no memory operand, or if two operands share a memory operand."""
     layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
     core = parse_accelerator("config/hardware/zigzag/tpu_like.yaml").cores[0]
     for links, told in (((("O", "O"), ("W", "I2")), "no entry for operand I"),

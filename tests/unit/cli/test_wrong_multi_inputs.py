@@ -1,5 +1,6 @@
-"""Wrong inputs of the multi-core flow: every problem at once, with file, line, path, value, what may stand there and
-the nearest name; exit code 2, no traceback, and what earlier runs made stays."""
+"""Wrong inputs of the flow for several cores: all problems at once with exit code 2; earlier results stay.
+Each problem has its file, line, path, value, allowed values and nearest name.
+"""
 
 import re
 from pathlib import Path
@@ -254,7 +255,7 @@ ALL = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The files, all right, and the folder of an earlier run."""
+    """Write the files, all correct, and the folder of an earlier run."""
     write_files(tmp_path)
     (tmp_path / "run").mkdir()
     for name in ("cn_graph.json", "cn_graph.npz"):
@@ -263,7 +264,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def cut(folder: Path, hardware: str, *options: str) -> int:
-    """`tilewright cns` on the files; the exit code."""
+    """Run `tilewright cns` on the files and return the exit code."""
     given = {"hardware": hardware, "workload": "net.onnx", "mapping": MAPPING}
     words = [word for key, name in given.items() for word in (f"--{key}", str(folder / name))]
     return main(
@@ -273,7 +274,7 @@ def cut(folder: Path, hardware: str, *options: str) -> int:
 
 @pytest.mark.parametrize("hardware", [SYSTEM, MESH])
 def test_the_files_are_right(hardware: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before they are edited, in both dialects."""
+    """The files are correct before they are edited, in both forms."""
     assert cut(folder, hardware) == 0
     assert capsys.readouterr().err == ""
 
@@ -282,7 +283,7 @@ def test_the_files_are_right(hardware: str, folder: Path, capsys: pytest.Capture
 def test_everything_that_is_wrong_is_told(
     group: dict[str, Slip], name: str, hardware: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """These lines and no others; nothing that follows from a mistake is told as one."""
+    """Each mistake gives exactly the expected lines, and no consequences of it."""
     slip = group[name]
     for file, old, new in slip.edits:
         text = (folder / file).read_text()
@@ -298,7 +299,7 @@ def test_everything_that_is_wrong_is_told(
 
 
 def test_names_of_no_layer_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Mapping files are used for several networks: a remark with the nearest name. So are stacks that interleave."""
+    """A name that no layer has gets a note with the nearest name. Stacks that cannot run in order get a note, too."""
     text = (folder / MAPPING).read_text()
     (folder / MAPPING).write_text(text.replace("- name: first", "- name: frist"))
     assert cut(folder, SYSTEM, "--layer-stacks", "[[0, 2], [1]]") == 0
@@ -308,7 +309,7 @@ def test_names_of_no_layer_are_told(folder: Path, capsys: pytest.CaptureFixture[
 
 
 def test_remarks_are_told_beside_problems(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A dimension that other layers have may be the mistake behind the one that is told."""
+    """Notes are printed beside problems, since they can explain a problem."""
     text = (folder / MAPPING).read_text()
     (folder / MAPPING).write_text(text.replace("OY, 4", "QQ, 2") + "  inter_core_tiling: ['OZ, 2']\n")
     assert cut(folder, SYSTEM) == 2
@@ -320,7 +321,7 @@ def test_remarks_are_told_beside_problems(folder: Path, capsys: pytest.CaptureFi
 
 
 def test_an_entry_for_one_layer_names_its_dimensions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It would not be cut at all; in an entry for kinds of layers that is a remark (the test before)."""
+    """An unknown dimension is an error in a mapping entry for one layer; in the default entry, it is a note."""
     (folder / MAPPING).write_text("- name: default\n- name: first\n  intra_core_tiling: ['OZ, 2']\n")
     assert cut(folder, SYSTEM) == 2
     said = capsys.readouterr().err
@@ -332,7 +333,7 @@ def test_an_entry_for_one_layer_names_its_dimensions(folder: Path, capsys: pytes
 
 
 def words(folder: Path) -> list[str]:
-    """The descriptions, and the folder of a run that has no results that can be read."""
+    """Return the descriptions, and the folder of a run without readable results."""
     given = {"hardware": SYSTEM, "workload": "net.onnx", "mapping": MAPPING, "cns": "run"}
     return [word for key, name in given.items() for word in (f"--{key}", str(folder / name))]
 
@@ -361,14 +362,14 @@ VERBS: dict[str, tuple[list[str], list[str]]] = {
         ["lpf_limit: wrong kind of value, got 'few' (allowed: a whole number or null)"],
     ),
 }
-"""Verb -> options, what is said of them."""
+"""Maps a verb to wrong options and the messages about them."""
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_tells_options_files_and_results_at_once(
     verb: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Wrong options hide neither a wrong accelerator, nor a wrong mapping file, nor results that cannot be read."""
+    """Each verb reports wrong options, hardware, mapping and results together."""
     options, told = VERBS[verb]
     (folder / SYSTEM).write_text((folder / SYSTEM).read_text().replace("- 0, 1", "- 0, 11"))
     (folder / MAPPING).write_text((folder / MAPPING).read_text().replace("OY, 4", "OY; 4"))
@@ -384,7 +385,7 @@ def test_every_verb_tells_options_files_and_results_at_once(
 
 
 def test_names_of_operands_and_cores_are_told_beside_results(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the names that there are."""
+    """Wrong names of operands and cores are reported beside missing results, with the known names."""
     assert main(["allocate", *words(folder), "--costs", str(folder), "--operands-to-prefetch", '["w"]']) == 2
     said = capsys.readouterr().err
     assert "operands_to_prefetch[0]: no layer reads an operand of this name, got w (allowed: I, W)" in said
@@ -397,7 +398,7 @@ def test_names_of_operands_and_cores_are_told_beside_results(folder: Path, capsy
 
 
 def test_splitting_tells_wrong_cores_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It comes before the network is cut, and needs the cores."""
+    """`split` reports a wrong core of the mapping together with a wrong option of `split`."""
     (folder / MAPPING).write_text((folder / MAPPING).read_text().replace("[0, 1]", "[0, 9]"))
     given = words(folder)[:-2]
     assert main(["split", *given, "--split-w-percentage", "0"]) == 2
@@ -410,7 +411,7 @@ ODD = (1, -1, 1.5, True, None, "x", "K, 2", [1], ["OY, 2"], [[]], {"a": 1}, {"D1
 
 
 def test_no_value_of_any_key_of_a_mapping_crashes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every key with values of every type, also with another mistake beside it: 0 or 2, never a traceback."""
+    """No value of any key in a mapping file crashes, even beside another mistake."""
     keys = [name for name in MappingEntry.model_fields if name != "name"]
     for key in keys:
         for value in ODD:

@@ -1,4 +1,4 @@
-"""A small problem of the multi-core flow whose files are all right, and what is wrong after an edit of them."""
+"""A small problem of the flow for several cores with correct files, and the messages after an edit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,20 +91,20 @@ POOL = helper.make_node("MaxPool", ["c"], ["p"], name="pool", kernel_shape=[2, 2
 
 
 class Slip(NamedTuple):
-    """A slip of the pen in files or options, and all that must be said of it."""
+    """A mistake in files or options, with all expected messages."""
 
     edits: list[tuple[str, str, str]]
-    """(file, old text, new text)."""
+    """Triples (file, old text, new text)."""
     told: list[str]
-    """The lines of the message without `error: ` and the folder; an ellipsis stands for any text."""
+    """Lines of the message without `error: ` and the folder; an ellipsis stands for any text."""
     options: Sequence[str] = ()
     """Options of `cns`."""
 
 
 def write_files(folder: Path) -> None:
-    """The files of the problem: a network of convolution first (K 8, OY 8), pooling pool and convolution second.
+    """Write the files of the problem: a network of convolution `first`, pooling `pool` and convolution `second`.
 
-    The last two have OY 4, second has K 4.
+    `first` has K 8 and OY 8, the other layers have OY 4, and `second` has K 4.
     """
     (folder / "cores").mkdir()
     for name, text in FILES.items():

@@ -1,4 +1,4 @@
-"""Layers, cores and mappings that the engine tests share, and random ones."""
+"""Fixed and random layers, cores and mappings for the tests of the engines."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def convolution(
     bits: tuple[tuple[str, int], ...] = BITS,
     **sizes: int,
 ) -> Layer:
-    """A convolution; loop sizes that are not given are 1."""
+    """Return a convolution; omitted loop sizes are 1."""
     return Layer(
         name,
         "Conv",
@@ -43,7 +43,7 @@ def convolution(
 
 
 def depthwise(name: str = "depthwise", bits: tuple[tuple[str, int], ...] = BITS, **sizes: int) -> Layer:
-    """A convolution with one channel a group. With 0 bits for W it is a pooling layer."""
+    """Return a convolution with one channel a group; with 0 bits for W it is a pooling layer."""
     return Layer(
         name,
         "Conv",
@@ -55,7 +55,7 @@ def depthwise(name: str = "depthwise", bits: tuple[tuple[str, int], ...] = BITS,
 
 
 def gemm(name: str = "gemm", bits: tuple[tuple[str, int], ...] = BITS, **sizes: int) -> Layer:
-    """O[d][k] += I[d][c] * W[c][k]."""
+    """Return O[d][k] += I[d][c] * W[c][k]."""
     return Layer(
         name,
         "Gemm",
@@ -68,7 +68,7 @@ def gemm(name: str = "gemm", bits: tuple[tuple[str, int], ...] = BITS, **sizes: 
 
 
 def one_input(name: str = "relu", bits: tuple[tuple[str, int], ...] = BITS, **sizes: int) -> Layer:
-    """O[d][k] += I[d][k]."""
+    """Return O[d][k] += I[d][k]."""
     return Layer(
         name, "Relu", (("O", ("D", "K")), ("I", ("D", "K"))), tuple((d, sizes.get(d, 1)) for d in ("D", "K")), (), bits
     )
@@ -86,7 +86,7 @@ def memory(
     top: bool = False,
     **other: Any,
 ) -> Memory:
-    """A memory with one read and one write port."""
+    """Return a memory with one read and one write port."""
     reads = [(o, d) for o in operands for d in (("tl", "th") if o == "O" else ("tl",)) if not (top and d == "th")]
     writes = [(o, d) for o in operands for d in (("fl", "fh") if o == "O" else ("fh",)) if not (top and d == "fh")]
     ports = [Port("r_port_1", "read", min(granularity, read), read, tuple(reads))]
@@ -98,7 +98,7 @@ def memory(
 def small_core(
     array: tuple[tuple[str, int], ...] = (("D1", 4), ("D2", 4)), buffer_bits: int = 4096, **buffer: Any
 ) -> Core:
-    """Registers for weights and outputs, a buffer for inputs and outputs, a top memory for all."""
+    """Return registers for weights and outputs, a buffer for inputs and outputs, and a top memory for all operands."""
     served = tuple(name for name, _ in array)
     return Core(
         "small",
@@ -115,7 +115,7 @@ def small_core(
 def register_core(
     buffer_bits: int = 10**6, array: tuple[tuple[str, int], ...] = (("D1", 4),), top_bits: int = 10**12
 ) -> Core:
-    """One buffer for all operands below a top memory: easy to work out by hand."""
+    """Return one buffer for all operands below a top memory, which is easy to work out by hand."""
     served = tuple(name for name, _ in array)
     return Core(
         "register",
@@ -173,18 +173,18 @@ def tpu_like() -> Core:
 
 
 def network(layers: list[Layer], name: str = "network") -> Workload:
-    """Layers in a row without edges."""
+    """Return a network of layers without edges."""
     return Workload(name, tuple(WorkloadNode(i, x.name, x.operator_type, x) for i, x in enumerate(layers)))
 
 
 def constraints(unrolling: Unrolling = (), ordering: list[list[Any]] | None = None, **other: Any) -> MappingConstraints:
-    """Mapping constraints; the ordering as in a mapping file, innermost first."""
+    """Return mapping constraints; `ordering` is as in a mapping file, innermost first."""
     entries = tuple(TemporalOrderingEntry(d, None if size == "*" else size) for d, size in ordering or [])
     return MappingConstraints("default", unrolling, temporal_ordering=entries, **other)
 
 
 def rank(objective: str, energy_pj: float, latency_cycles: float) -> tuple[float, ...]:
-    """What two mappings are compared by."""
+    """Return the key by which two mappings are compared."""
     return {
         "latency": (latency_cycles, energy_pj),
         "energy": (energy_pj, latency_cycles),
@@ -209,7 +209,7 @@ bit_widths = st.sampled_from([1, 4, 8, 16])
 
 @st.composite
 def layers(draw: st.DrawFn) -> Layer:
-    """Small layers of every kind."""
+    """Generate small layers of every kind."""
     final = draw(bit_widths)
     bits = (
         ("W", draw(st.sampled_from([0, 1, 4, 8]))),
@@ -235,7 +235,7 @@ def layers(draw: st.DrawFn) -> Layer:
 
 @st.composite
 def ports(draw: st.DrawFn, operands: tuple[str, ...], top: bool) -> tuple[Port, ...]:
-    """One to four ports; every link that data may take has one."""
+    """Generate one to four ports that cover every link of the operands."""
     links = [(o, d) for o in operands for d in (("tl", "fl", "th", "fh") if o == "O" else ("tl", "fh"))]
     if top:
         links = [(o, d) for o, d in links if d not in ("th", "fh")]
@@ -253,7 +253,7 @@ def ports(draw: st.DrawFn, operands: tuple[str, ...], top: bool) -> tuple[Port, 
 
 @st.composite
 def cores(draw: st.DrawFn) -> Core:
-    """Small cores: one to three array dimensions, up to four memories below a top memory for everything."""
+    """Generate small cores of one to three array dimensions and up to four memories below a top memory."""
     names = ("D1", "D2", "D3")[: draw(st.integers(1, 3))]
     array = tuple((name, draw(st.sampled_from([1, 2, 3, 4, 5, 8]))) for name in names)
     groups = st.sampled_from([("I1",), ("I2",), ("O",), ("I1", "O"), ("O", "I1"), ("I1", "I2"), ("I1", "I2", "O")])
@@ -281,7 +281,7 @@ def cores(draw: st.DrawFn) -> Core:
 
 @st.composite
 def unrollings(draw: st.DrawFn, layer: Layer, core: Core) -> Unrolling:
-    """Spatial mappings, also mixed and non-dividing, some on no array dimension at all."""
+    """Generate spatial mappings, also with mixed or non-dividing factors and with idle array dimensions."""
     result = []
     for name, size in draw(st.permutations(core.operational_array.dimensions)):
         room, factors = size, {}
@@ -296,7 +296,7 @@ def unrollings(draw: st.DrawFn, layer: Layer, core: Core) -> Unrolling:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Everything but the order."""
+    """Generate a case without its order."""
     layer, core = draw(layers()), draw(cores())
     swapped = (("O", "O"), ("W", "I1"), ("I", "I2"))
     links = draw(st.sampled_from([LINKS, LINKS, swapped]))
@@ -304,7 +304,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def split(size: int, draw: st.DrawFn) -> list[int]:
-    """Factors of a size."""
+    """Split a size into factors."""
     factors = []
     for divisor in range(2, size + 1):
         while size % divisor == 0 and draw(st.booleans()):
@@ -315,7 +315,7 @@ def split(size: int, draw: st.DrawFn) -> list[int]:
 
 @st.composite
 def orders(draw: st.DrawFn, sizes_left: dict[str, int]) -> Order:
-    """A random order of random factors."""
+    """Generate a random order of random factors."""
     loops = [(d, factor) for d, size in sizes_left.items() for factor in split(size, draw)]
     assert {d: math.prod(f for n, f in loops if n == d) for d in sizes_left} == sizes_left
     return tuple(draw(st.permutations(loops)))

@@ -1,4 +1,4 @@
-"""Results that cannot be are not reported."""
+"""Impossible results are refused: negative numbers, and totals that are not the sum of their parts."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ LINKS = MappingConstraints("any").memory_operand_links
 
 @pytest.fixture
 def evaluated() -> tuple[Problem, Workspace]:
-    """A problem and the workspace of one of its orders."""
+    """Return a problem and the workspace of one of its orders."""
     layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
     core = parse_accelerator("config/hardware/zigzag/tpu_like.yaml").cores[0]
     assert layer is not None
@@ -31,13 +31,13 @@ def evaluated() -> tuple[Problem, Workspace]:
 
 
 def test_a_true_result_passes(evaluated: tuple[Problem, Workspace]) -> None:
-    """What the kernel computes breaks no law."""
+    """A correct result of the kernel passes."""
     verify(*evaluated)
 
 
 @pytest.mark.parametrize("place", ["words", "energy", "load", "transfer_cycles"])
 def test_a_negative_number_is_refused(evaluated: tuple[Problem, Workspace], place: str) -> None:
-    """One negative access, energy or cycle anywhere is an error that says what is wrong."""
+    """A negative access, energy or cycle is an error that says what is wrong."""
     evaluated[1][place][0, 0, 0] = -1
     with pytest.raises(InvariantError, match="contradicts itself: wrong"):
         verify(*evaluated)
@@ -52,7 +52,7 @@ def test_a_total_that_is_not_the_sum_is_refused(evaluated: tuple[Problem, Worksp
 
 
 def test_more_padding_than_positions_leaves_one() -> None:
-    """Two rows of padding around a window of two positions: one input position is left, never none or fewer."""
+    """Two rows of padding around a window of two positions leave one input position, never none or fewer."""
     layer = Layer(
         "hollow",
         "Conv",

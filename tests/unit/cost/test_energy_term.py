@@ -1,5 +1,4 @@
-"""A term of the energy in one file: refresh of memories, which goes on as long as a layer runs. Whatever sums, checks,
-tabulates or draws energies has it, on one core and on several."""
+"""An energy term that a plug-in adds, the refresh of memories: all sums, checks, tables and figures include it."""
 
 import math
 from collections.abc import Iterator
@@ -35,23 +34,23 @@ CORE = register_core()
 
 
 def power(core: Core) -> float:
-    """Refresh of the memories of a core in pJ a cycle; an outermost one has no end, and would hide all else."""
+    """Return the refresh power of a core's memories in pJ a cycle; large memories count as 2^15 bits."""
     return PJ_A_CYCLE_AND_BIT * sum(min(memory.size_bits, 2**15) for memory in core.memories)
 
 
 class _Refresh:
-    """Every bit of a memory is refreshed in every cycle."""
+    """Refresh of every bit of a memory in every cycle."""
 
     def concerns(self, core: Core) -> bool:
-        """Every core has memories."""
+        """Return True: every core has memories."""
         return True
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """It grows with latency."""
+        """Return an energy that grows with latency."""
         return TermCost(pj_a_cycle=power(core))
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Data that are copied are refreshed, too."""
+        """Return the energy of a cycle in which data are copied and no layer runs."""
         return power(core)
 
 
@@ -60,14 +59,14 @@ Refresh = _Refresh()
 
 @pytest.fixture(autouse=True)
 def refresh() -> Iterator[None]:
-    """The term while a test runs."""
+    """Register the term while a test runs."""
     enter(ENTRIES)
     yield
     withdraw(ENTRIES)
 
 
 def test_one_core() -> None:
-    """Records, their file form, the summary, checks, tables and figures have the term."""
+    """Records, artifacts, the summary, checks, tables and figures have the term."""
     mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
     (record,) = mapped.records
     expected = power(CORE) * record.latency_cycles
@@ -84,7 +83,7 @@ def test_one_core() -> None:
 
 
 def test_layers_that_differ_only_in_constants(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A term can depend on which operands are constant, so one search does not serve both layers."""
+    """Two layers that differ only in constant operands are searched separately, because a term can depend on these."""
 
     def cost(term: _Refresh, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
         return TermCost(fixed_pj=float(len(layer.constant_operands)))
@@ -97,7 +96,7 @@ def test_layers_that_differ_only_in_constants(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_is_missing_from_the_sum_is_found() -> None:
-    """A record that leaves the term out of its energy fails, and a summary that leaves it out of its sum."""
+    """Checks fail for a record or a summary whose energy leaves the term out."""
     mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
     (record,) = mapped.records
     wrong = replace(record, energy_pj=record.energy_pj - record.energy_terms_pj["refresh"])
@@ -110,7 +109,7 @@ def test_what_is_missing_from_the_sum_is_found() -> None:
     "value", [TermCost(-1.0), TermCost(0.0, -2.0), TermCost(math.inf), TermCost(math.nan), TermCost(True), 3.0, None]
 )
 def test_what_is_no_energy_is_refused(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Energies that are negative, infinite or missing: the message names the plug-in and the layer."""
+    """The message about a negative, infinite or missing energy names the plug-in and the layer."""
     monkeypatch.setattr(_Refresh, "cost", lambda self, layer, core, unrolling: value)
     with pytest.raises(InputError) as caught:
         map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
@@ -121,7 +120,7 @@ def test_what_is_no_energy_is_refused(value: object, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("value", [-1.0, math.inf, "3"])
 def test_what_is_no_energy_of_copies_is_refused(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Energies of cycles in which data are copied are checked, too."""
+    """A wrong energy of cycles in which data are copied is refused."""
     monkeypatch.setattr(_Refresh, "waiting_pj_a_cycle", lambda self, core: value)
     (term,) = further_energy_terms(CORE).values()
     with pytest.raises(InputError, match="plug-in refresh is not a valid energy for cycles in which data are copied"):

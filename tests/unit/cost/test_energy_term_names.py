@@ -13,7 +13,7 @@ POWER = Attribute("tree_power", "array", "tree_power_mw", "power_mw", "Power of 
 
 
 class Term:
-    """Term that returns a plain number."""
+    """A term that returns a plain number."""
 
     concerns = staticmethod(lambda core: True)
     cost = staticmethod(lambda layer, core, unrolling: 3.2)
@@ -22,7 +22,7 @@ class Term:
 
 @contextmanager
 def entered(name: str) -> Iterator[None]:
-    """The power and a term with a name, while a test runs."""
+    """Register the power and a term with the given name while a test runs."""
     entries = {ENTERED.owner: {"power": f"{__name__}:POWER"}, ENERGY_TERMS.owner: {name: f"{__name__}:Term"}}
     enter(entries)
     try:
@@ -34,19 +34,19 @@ def entered(name: str) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("tree", "which the attribute tree_power has as its energy term"),
+        ("tree", "but the attribute tree_power already has an energy term of this name"),
         ("leakage", "which is built in"),
         ("mac", "which is built in"),
     ],
 )
 def test_names_of_other_terms_are_refused(name: str, reason: str) -> None:
-    """Names of terms that a static power of a plug-in or tilewright itself has, before a core is read."""
+    """A term with the name of a static power or a built-in term is refused before a core is read."""
     with entered(name), pytest.raises(InputError, match=f"has the name {name}, {reason}"):
         ENERGY_TERMS[name]
 
 
 def test_a_plain_number_is_no_cost() -> None:
-    """The message on a number in place of a `TermCost` names the class."""
+    """The message about a number in place of a `TermCost` names the class."""
 
     class Thing:
         name = "thing"

@@ -20,7 +20,7 @@ from tests.unit.cost.engine_cases import Case, cases, orders
 
 
 def plain_model(case: Case) -> PlainModel | None:
-    """The plain model, or None where the spatial mapping is impossible."""
+    """Return the plain model, or None if the spatial mapping is impossible."""
     try:
         return PlainModel(case.layer, case.core, case.links, case.unrolling, case.even)
     except DoesNotFitError:
@@ -30,7 +30,7 @@ def plain_model(case: Case) -> PlainModel | None:
 @settings(max_examples=members(400, 160), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_kernel_equals_plain_model(data: st.DataObject) -> None:
-    """Energy, every part of latency, word accesses, port stalls and allocation are equal; so is being rejected."""
+    """Kernel and plain model have equal energy, latency, accesses, stalls and allocation, and refuse the same cases."""
     case = data.draw(cases())
     model = plain_model(case)
     options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
@@ -64,7 +64,7 @@ def test_kernel_equals_plain_model(data: st.DataObject) -> None:
 @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_temporal_sizes_equal_plain_model(case: Case) -> None:
-    """The loops left to iterate over are those of the slow reference, in layer order."""
+    """The temporal loops equal those of the plain model, in the order of the layer."""
     model = plain_model(case)
     if model is None:
         return
@@ -73,14 +73,15 @@ def test_temporal_sizes_equal_plain_model(case: Case) -> None:
 
 
 def same_widths(problem: Problem) -> bool:
-    """Whether partial sums are as wide as final outputs."""
+    """Return whether partial sums are as wide as final outputs."""
     return problem.layer.bits_of["O"] == problem.layer.bits_of["O_final"]
 
 
 def test_every_switch_and_any_boundaries() -> None:
-    """On random problems of all kinds, under random switches, allocated greedily and with any boundaries, in memories
-    of just the room needed: every transfer, stall, part of latency, word access and energy is the plain model's; also
-    where partial sums and final outputs differ in width and have room for both."""
+    """Kernel and plain model agree on random problems under random switches, in each transfer, stall, access and
+    energy.
+    The problems include any boundaries, tight memories, and outputs of other widths than partial sums.
+    """
     seen: Counter[str] = Counter()
     for seed in range(members(500, 200)):
         for compared in comparisons(seed):

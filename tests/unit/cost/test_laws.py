@@ -1,4 +1,4 @@
-"""Laws of physics and of sound bookkeeping under `corrected`; `benchmarks/laws.py` tries many more problems."""
+"""Laws of physics and of consistent accounting under `corrected`; `benchmarks/laws.py` tries many more problems."""
 
 import random
 from dataclasses import replace
@@ -39,7 +39,7 @@ NOT_OF_A_MAPPING = {
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_laws_hold(part: int) -> None:
-    """No law is broken under `corrected`, nor without a switch that it does not rest on."""
+    """Each law holds under `corrected`, also after a switch is turned off on which the law does not depend."""
     tally = Tally()
     for seed in range(part * CASES // PARTS, (part + 1) * CASES // PARTS):
         tally.add(try_laws(seed))
@@ -51,7 +51,7 @@ def test_laws_hold(part: int) -> None:
 
 
 def test_switches_are_those_of_the_package() -> None:
-    """Every switch of the package that acts on a mapping is known here."""
+    """The tests know every switch of the package that acts on a mapping."""
     assert set(SWITCHES) | NOT_OF_A_MAPPING == set(PACKAGE_SWITCHES)
     assert set(RESTS_ON) == set(LAWS) == {*OF_MAPPINGS, MORE_IS_NOT_WORSE}
 
@@ -70,7 +70,7 @@ def test_switches_are_those_of_the_package() -> None:
     ],
 )
 def test_laws_rest_on_switches(law: str, switch: str, first_seed: int) -> None:
-    """Without a switch that a law rests on, some case breaks it: the checks can fail, and the switches are needed."""
+    """Each law is broken in some case if a switch on which it depends is off."""
     assert switch in RESTS_ON[law]
     for seed in range(first_seed, first_seed + 800):
         rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Small cores on which a law is close to breaking, worked out on paper."""
+"""Small cores on which a law is nearly broken, worked out by hand."""
 
 from dataclasses import replace
 
@@ -13,20 +13,20 @@ EVERY = ("tl", "fl", "th", "fh")
 
 
 def own_ports(wide: int, *links: tuple[str, str]) -> tuple[Port, ...]:
-    """A port for each link."""
+    """Return a port for each link."""
     return tuple(Port(f"{o}_{d}", "read_write", 1, wide, ((o, d),)) for o, d in links)
 
 
 def problem(core: Core, unrolling: Unrolling, widths: tuple[int, int, int, int], **sizes: int) -> Problem:
-    """A matrix product under `corrected`; bits of W, I, partial sums and final outputs."""
+    """Return a matrix product under `corrected`; `widths` has the bits of W, I, partial sums and final outputs."""
     bits = tuple(zip(("W", "I", "O", "O_final"), widths, strict=True))
     return Problem("gemm", gemm(bits=bits, **sizes), core, LINKS, unrolling, "corrected")
 
 
 def test_second_tiles_do_not_depend_on_the_unit_of_bits() -> None:
-    """C 5 over 2 lanes: 5 weights of 1 bit of which a third, 1 2/3 bits, must stay, beside sums of 4 bits and their
-    second tile, in 9 bits: 9 2/3 are too many. Rounded down to 1 they fit; with all bits doubled, 3 + 8 + 8 do not fit
-    into 18."""
+    """Latency is the same if all widths and sizes in bits are scaled.
+    The second tile of weights needs a third of 5 bits, which is not rounded down to 1.
+    """
     sums = tuple(("O", d) for d in EVERY)
     ports = (Port("th", "read", 1, 1, (("O", "th"),)), *own_ports(64, *sums[:2], sums[3], ("I2", "tl"), ("I2", "fh")))
     core = Core(
@@ -45,7 +45,7 @@ def test_second_tiles_do_not_depend_on_the_unit_of_bits() -> None:
 
 
 def test_final_outputs_reach_the_top_in_full_width() -> None:
-    """One output of 16 bits, formed in a DRAM from two sums of 1 bit: more than 2 bits are written."""
+    """A final output of 16 bits, added up from 1-bit partial sums, is written in at least 16 words of one bit."""
     top = memory("top", 10**6, ("I1", "I2", "O"), ("D1",), read=1, write=1, granularity=1, top=True)
     core = Core("one", OperationalArray((("D1", 1),), 1.0), (top,))
     case = problem(core, (("D1", ()),), (8, 8, 1, 16), C=2, D=1, K=1)
@@ -54,8 +54,7 @@ def test_final_outputs_reach_the_top_in_full_width() -> None:
 
 
 def test_an_unrolling_by_one_means_nothing() -> None:
-    """`C, 1` over an array dimension leaves everything as it is: final outputs of 8 bits, all summed up in a register
-    below, take 8 bits of the next memory, not the 16 of partial sums."""
+    """`C, 1` over an array dimension changes nothing: outputs that are summed up below take 8 bits, not 16."""
     register = Memory("register", 16, 1.0, 1.0, ("O",), own_ports(8, *(("O", d) for d in EVERY)), ())
     top = memory("top", 10**6, ("I1", "I2", "O"), ("D1",), top=True)
     core = Core(
@@ -71,8 +70,7 @@ def test_an_unrolling_by_one_means_nothing() -> None:
 
 
 def test_partial_sums_have_their_own_width() -> None:
-    """One output summed up from 3 products on 2 lanes, 1.5 on average: what the lanes hand up are partial sums of
-    16 bits, 2 words of 8 bits from each."""
+    """Two lanes add 1.5 products each on average; a partial sum of 16 bits is handed up in 2 words of 8 bits."""
     register = Memory("register", 16, 1.0, 1.0, ("O",), own_ports(8, *(("O", d) for d in EVERY)), ())
     top = memory("top", 10**6, ("I1", "I2", "O"), ("D1",), top=True)
     core = Core("lanes", OperationalArray((("D1", 2),), 1.0), (register, replace(register, name="next"), top))
@@ -82,8 +80,7 @@ def test_partial_sums_have_their_own_width() -> None:
 
 
 def test_windows_of_lanes_cover_the_tensor() -> None:
-    """16 windows of 3, 8 one after another on each of 2 lanes: each lane needs 10 positions, both together 18. What two
-    single windows need, 4 for 3, makes 10 x 4 / 3 of them."""
+    """Two lanes of 8 windows with 3 positions each need 18 inputs together, and the mapping reads at least these."""
     inputs = Memory("inputs", 10**4, 1.0, 1.0, ("I1",), own_ports(8, ("I1", "tl"), ("I1", "fh")), ("D1",))
     top = memory("top", 10**6, ("I1", "I2", "O"), ("D1", "D2"), read=8, write=8, top=True)
     core = Core("rows", OperationalArray((("D1", 3), ("D2", 2)), 1.0), (inputs, top))

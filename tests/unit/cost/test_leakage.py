@@ -1,4 +1,4 @@
-"""Static power as a term of the energy: a power times a time, on one core and on several, in searches and results."""
+"""Static power as an energy term: power times time, on one core and on several, in searches and results."""
 
 import math
 from copy import deepcopy
@@ -34,14 +34,14 @@ LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
 
 
 def leaky(core: Core, power_mw: float = 0.2, clock_mhz: float = 100.0) -> Core:
-    """The core with memories that each draw as much, and units that draw a tenth."""
+    """Return the core with a static power for each memory, and a tenth of it for each unit."""
     memories = tuple(replace(memory, figures=(("leakage_mw", power_mw),)) for memory in core.memories)
     array = replace(core.operational_array, figures=(("unit_leakage_mw", power_mw / 10),))
     return replace(core, memories=memories, operational_array=array, clock_frequency_mhz=clock_mhz)
 
 
 def test_one_core() -> None:
-    """The term is power times time, the sum has it, and rates follow from both."""
+    """The energy term is power times time, the total includes it, and rates follow from both."""
     core = leaky(register_core())
     mapped = map_workload(network([LAYER]), core, Mapping((MappingConstraints("default"),)), SearchOptions())
     (record,) = mapped.records
@@ -70,8 +70,9 @@ UNITS_OF_CLOCK = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
 )
 @settings(max_examples=30, deadline=None)
 def test_a_file_by_hand(powers_uw: list[float], clock_hz: float, unit: str, data: st.DataObject) -> None:
-    """Every instance of each memory and every unit, at any clock in any unit: power times cycles over the frequency,
-    added to what the same mapping costs without; and with no power at all nothing changes by a bit."""
+    """Static energy of a file is the power of all instances and units times cycles over the clock frequency.
+    The other energies stay the same; without any power nothing changes.
+    """
     served = [data.draw(st.lists(st.sampled_from(["D1", "D2"]), unique=True)) for _ in range(3)] + [["D1", "D2"]]
     file = yaml.safe_load(EXAMPLE.read_text())
     sides = dict(zip(file["operational_array"]["dimensions"], file["operational_array"]["sizes"], strict=True))
@@ -112,7 +113,7 @@ def test_a_file_by_hand(powers_uw: list[float], clock_hz: float, unit: str, data
 
 
 def test_without_a_clock_nothing_is_added() -> None:
-    """No field of a summary, and one line that says what is left out."""
+    """A run without a clock has no static energy, and one printed line says so."""
     mapped = map_workload(network([LAYER]), register_core(), Mapping((MappingConstraints("default"),)), SearchOptions())
     assert not {"latency_s", "power_w", "leakage_energy_pj"} & mapped.summary.keys()
     (line,) = power_lines(mapped.summary)
@@ -120,7 +121,7 @@ def test_without_a_clock_nothing_is_added() -> None:
 
 
 def test_a_memory_that_a_layer_does_not_see_goes_on_leaking() -> None:
-    """Data that stay below the top memory do not switch it off."""
+    """A memory leaks during a layer that does not use it."""
     core = leaky(register_core())
     layers = [gemm("first", C=4, D=6, K=4), gemm("second", C=4, D=6, K=4)]
     mapping = Mapping((MappingConstraints("default"),))
@@ -135,7 +136,7 @@ def test_a_memory_that_a_layer_does_not_see_goes_on_leaking() -> None:
     [({"C": 4, "D": 6, "K": 4}, 0.001), ({"C": 8, "D": 4, "K": 9}, 0.2), ({"C": 12, "D": 2, "K": 6}, 50.0)],
 )
 def test_the_certified_optimum_is_the_best_of_all_orders(objective: str, size: dict[str, int], power_mw: float) -> None:
-    """Whether the static power is next to nothing, something, or nearly all."""
+    """The certified optimum is the best of all orders for a tiny, a medium and a dominant static power."""
     layer, core = gemm(**size), leaky(register_core(buffer_bits=300), power_mw)
     options = SearchOptions(objective=objective)
 
@@ -149,7 +150,7 @@ def test_the_certified_optimum_is_the_best_of_all_orders(objective: str, size: d
 
 
 def test_more_static_power_never_costs_less() -> None:
-    """The least energy rises with it, and goes from the least dynamic energy to the least latency."""
+    """The least energy rises with the static power; at a high power its mapping has the least latency."""
     options = SearchOptions(objective="energy", temporal_mapping_search_engine="exact")
     layer, core = gemm(C=8, D=4, K=9), register_core(buffer_bits=300)
     found = [map_layer(layer, leaky(core, power), constraints(), options) for power in (1e-6, 0.01, 0.1, 1.0, 1e3)]
@@ -162,7 +163,7 @@ def test_more_static_power_never_costs_less() -> None:
 @settings(max_examples=50)
 @given(st.floats(0.01, 100), st.integers(1, 10**12), st.floats(1, 1e15), st.integers(1, 10**15), st.floats(0.01, 1e3))
 def test_rates_agree_with_each_other(period_ns: float, cycles: int, energy_pj: float, macs: int, area: float) -> None:
-    """Power times time is energy; operations a joule are those a second over the power."""
+    """Power times time is energy, and operations a joule are operations a second over the power."""
     found = rates(period_ns, cycles, energy_pj, macs, 0.0, area)
     assert found["power_w"] * found["latency_s"] == pytest.approx(energy_pj * 1e-12)
     assert found["tops_per_w"] * found["power_w"] == pytest.approx(found["tops"])
@@ -171,7 +172,7 @@ def test_rates_agree_with_each_other(period_ns: float, cycles: int, energy_pj: f
 
 
 def test_several_cores(tmp_path: Path) -> None:
-    """All cores leak from the start to the end, the waiting ones too, and nothing of it stands in the cost tables."""
+    """All cores leak from start to end of a run, even while they wait; cost tables have no leakage."""
     given = branches(tmp_path), write_mapping(tmp_path), LINES
     plain = run(tmp_path / "plain", write_accelerator(tmp_path / "a", DUO), *given)
     leaking = deepcopy(DUO)

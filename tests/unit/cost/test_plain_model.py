@@ -1,4 +1,4 @@
-"""The plain model by hand: small examples of each repair, worked out on paper."""
+"""The plain model on small examples of each correction, worked out by hand."""
 
 import itertools
 import random
@@ -21,13 +21,13 @@ READS, WRITES = ("tl", "th"), ("fl", "fh")
 
 
 def port(name: str, bits: int, *links: tuple[str, str]) -> Port:
-    """A port of one width."""
+    """Return a port of one width."""
     kind = "read" if links[0][1] in READS else "write"
     return Port(name, kind, bits, bits, links)
 
 
 def one_memory(operands: tuple[str, ...]) -> Core:
-    """A DRAM alone, 16 bits wide; inputs I1 and partial sums are read over one port."""
+    """Return a core with only a DRAM of 16 bits a cycle; one port reads inputs and partial sums."""
     ports = (
         port("r", 16, ("I1", "tl"), ("O", "tl")),
         port("rw", 16, ("I2", "tl")),
@@ -38,7 +38,7 @@ def one_memory(operands: tuple[str, ...]) -> Core:
 
 
 def cost(layer: Layer, core: Core, unrolling: Unrolling, order: tuple, model: str = "corrected") -> Cost:
-    """What a mapping costs."""
+    """Return the cost of a mapping."""
     return PlainModel(layer, core, LINKS, unrolling, model=model).cost(order)
 
 
@@ -46,7 +46,7 @@ def cost(layer: Layer, core: Core, unrolling: Unrolling, order: tuple, model: st
 
 
 def test_names_of_profiles() -> None:
-    """Profiles are read as the package writes them."""
+    """Names of profiles give the same switches as in the package."""
     assert switches_of("zigzag-3.9.1") == frozenset()
     assert switches_of("corrected") == {*SWITCHES, *IN_MEMORY_SWITCHES}
     assert switches_of("zigzag-3.9.1+whole_tiles-whole_tiles+skip_first_accumulation_read") == {
@@ -63,8 +63,9 @@ def test_positions_of_windows() -> None:
 
 
 def test_union_by_definition_is_what_is_marked() -> None:
-    """For nested periods E_K + (T / P_K - 1) F_K is what stays of a time line without each link's first window, also
-    where one period is too long to mark."""
+    """The formula of the window union equals a count of the cycles outside the first windows, for nested periods.
+    The formula is E_K + (T / P_K - 1) F_K; scaled periods give a scaled union.
+    """
     rng = random.Random(1)
     for _ in range(400):
         periods = list(itertools.accumulate([rng.randint(1, 3)] + [rng.randint(1, 4)] * 5, lambda a, b: a * b))
@@ -81,7 +82,7 @@ def test_union_by_definition_is_what_is_marked() -> None:
 
 
 def test_merging_loops() -> None:
-    """Of the dimension with most factors the smallest two are merged, as long as there are more than the limit."""
+    """Merging joins the two smallest factors of the dimension with most factors until the limit holds."""
     assert merged_loops({"K": 12, "C": 2}, None) == (("K", 2), ("K", 2), ("K", 3), ("C", 2))
     assert merged_loops({"K": 12, "C": 2}, 3) == (("K", 3), ("K", 4), ("C", 2))
     assert merged_loops({"K": 12, "C": 2}, 1) == (("K", 12), ("C", 2))
@@ -93,10 +94,10 @@ def test_merging_loops() -> None:
 
 @pytest.mark.parametrize("operands", list(itertools.permutations(("I1", "I2", "O"))))
 def test_union_with_read_backs(operands: tuple[str, ...]) -> None:
-    """C 2 inside D 50: 100 inputs and 50 partial sums over one port, one cycle each.
+    """C 2 inside D 50 moves 100 inputs and 50 partial sums over one port, one cycle each.
 
-    While the array computes, 99 and 50 must move in the 99 cycles after the first: a stall of 50, 150 cycles. The first
-    inputs before and the last output after take one cycle each: 152, in any order of operands.
+    While the array computes, 99 inputs and 50 sums must move in the 99 cycles after the first: a stall of 50 cycles.
+    With one cycle before and one after, latency is 100 + 50 + 2 = 152, in any order of operands.
     """
     result = cost(gemm(C=2, D=50, bits=BITS), one_memory(operands), (("D1", (("K", 1),)),), (("C", 2), ("D", 50)))
     assert result.parts["temporal_stall"] == 50
@@ -107,7 +108,7 @@ def test_union_with_read_backs(operands: tuple[str, ...]) -> None:
 
 
 def preloading_core() -> Core:
-    """Registers for an input and a sum, a buffer of inputs, and a DRAM whose read port also brings sums back."""
+    """Return registers for an input and a sum, a buffer of inputs, and a DRAM whose read port also returns sums."""
     return Core(
         "one",
         OperationalArray((("D1", 1),), 1.0),
@@ -141,8 +142,7 @@ def preloading_core() -> Core:
 
 
 def test_preloading_leaves_the_port_to_read_backs() -> None:
-    """K 2, C 16, D 64 on a core whose DRAM port brings 512 words of inputs and 1920 read-backs of partial sums, a cycle
-    each: 2432 cycles, which the layer cannot be shorter than."""
+    """K 2, C 16, D 64 takes at least 2432 cycles: 512 words of inputs and 1920 read-backs over one DRAM port."""
     order = (("K", 2), ("C", 16), ("D", 64))
     result = cost(gemm(C=16, D=64, K=2, bits=BITS), preloading_core(), (("D1", (("K", 1),)),), order)
     served = result.transfers[3, 0]
@@ -155,8 +155,9 @@ def test_preloading_leaves_the_port_to_read_backs() -> None:
 
 
 def test_whole_tiles_hold_whole_lanes() -> None:
-    """K 15 over 8 lanes: 2 passes of 7.5 lanes; 8 weights of 8 bits take 64 bits, and with an input of 4 bits they do
-    not fit into 64; fractional ones (60 + 4) did."""
+    """K 15 over 8 lanes holds whole tiles of 8 weights, which do not fit 64 bits beside an input of 4 bits.
+    Without the switch, tiles of 7.5 weights (60 bits) fit.
+    """
     core = Core(
         "tiny",
         OperationalArray((("D1", 8),), 1.0),
@@ -175,8 +176,9 @@ def test_whole_tiles_hold_whole_lanes() -> None:
 
 
 def test_traffic_is_exact_on_average() -> None:
-    """5 weights over 4 lanes: 2 passes of 2.5 lanes on average; 2 words and 3 words of one weight each are 5 words. The
-    latency analysis moves 3 a time. In words of two weights they are 1 and 2, 1.5 on average, 3 in all."""
+    """A layer of 5 weights in 2 passes over 4 lanes reads 5 words of one weight, or 3 words of two weights.
+    The latency analysis moves 3 weights a pass.
+    """
     for narrow, wide, words in ((8, 8, 5), (16, 16, 3), (8, 16, 3)):
         core = Core(
             "five",
@@ -190,7 +192,7 @@ def test_traffic_is_exact_on_average() -> None:
 
 
 def test_room_for_wide_final_outputs() -> None:
-    """A sum of 8 bits that becomes a result of 16 bits needs 16 bits in its register from the start."""
+    """A sum of 8 bits that becomes an output of 16 bits needs 16 bits in its register from the start."""
     layer = gemm(C=2, D=2, K=3, bits=(("W", 8), ("I", 8), ("O", 8), ("O_final", 16)))
     core = register_core(buffer_bits=24 + 8 + 8)
     order = (("C", 2), ("D", 2), ("K", 3))
@@ -208,8 +210,9 @@ def test_room_for_wide_final_outputs() -> None:
 
 
 def test_best_double_buffers() -> None:
-    """O, I and W of 8 bits each in a buffer of 40 bits: two of three second tiles fit. The choice with the least stall
-    counts, so the order of operands in the layer means nothing."""
+    """A buffer with room for two of three second tiles holds the two that leave the least stall.
+    The order of operands in the layer does not change the latency.
+    """
     bits = (("W", 8), ("I", 8), ("O", 8), ("O_final", 8))
     order = (("C", 2), ("K", 2), ("D", 2))
     boundaries = {"O": (0, 3), "I": (0, 3), "W": (0, 3)}
@@ -224,8 +227,9 @@ def test_best_double_buffers() -> None:
 
 
 def test_an_optimum_with_wide_final_outputs() -> None:
-    """Brute force over free boundaries finds the optimum that a search missed which took partial sums for the wider
-    ones: closing a level of outputs below the loop that accumulates can fit where closing it above does not."""
+    """A search over free boundaries finds the optimum that closes outputs below the accumulating loop.
+    Final outputs are wider than partial sums here.
+    """
     layer = gemm(C=2, D=2, K=3, bits=(("W", 8), ("I", 8), ("O", 8), ("O_final", 16)))
 
     def ports(read: tuple, write: tuple) -> tuple[Port, ...]:

@@ -1,4 +1,4 @@
-"""Every switch of the model on a case small enough to work out by hand, and what always holds under every profile."""
+"""Every switch of the model on a case worked out by hand, and laws that hold under every profile."""
 
 import math
 from dataclasses import replace
@@ -43,15 +43,15 @@ TPU: Example = (
 
 
 def result(example: Example, model: str = REFERENCE) -> LayerRecord:
-    """The record of an example."""
+    """Return the record of an example."""
     layer, core, unrolling, order = example
     return evaluate(layer, core, LINKS, unrolling, order, SearchOptions(model=model))
 
 
 def changes(example: Example, switch: str) -> tuple[LayerRecord, LayerRecord, set[str]]:
-    """Records without and with a switch, and the fields in which they differ; parts of latency by name.
+    """Return the records without and with a switch, and the fields in which they differ.
 
-    Under `corrected` nothing differs: it is the profile that does not depend on the run's own.
+    The corrected figures of both records are equal, because they do not depend on the profile of the run.
     """
     before, after = result(example), result(example, f"{REFERENCE}+{switch}")
     assert before.model != after.model
@@ -66,10 +66,11 @@ LATENCY = {"latency_cycles", "edp_pj_cycles", "mac_utilization"}
 
 
 def test_skip_first_accumulation_read() -> None:
-    """B4: outputs are accumulated V = 3 * 3 * 2 = 18 times; one read-back in 18 is saved. rf_2B: 995328 / 18 = 55296
-    reads and as many writes from above, at 0.021 pJ; SRAM: 324 / 18 = 18 words at 416.16 pJ; 9813.312 pJ in all.
-    Latency does not change here: the SRAM's read port still has a window of every cycle, 1295 + 1223 - 1296 = 1222
-    cycles of stall instead of 1294, which leaves 72 cycles less of spare time for loading over the DRAM port."""
+    """The first read-back of each output is saved: one of V = 3 * 3 * 2 = 18 (B4).
+    rf_2B saves 995328 / 18 = 55296 reads, and as many writes from above, at 0.021 pJ; SRAM saves 324 / 18 = 18 words at
+    416.16 pJ; in all 9813.312 pJ. The stall falls from 1294 to 1222 cycles. Loading has 72 cycles less of spare time on
+    the DRAM port, so latency stays.
+    """
     before, after, changed = changes(TPU, "skip_first_accumulation_read")
     assert before.energy_pj - after.energy_pj == pytest.approx(9813.312)
     assert after.energy_pj == 3219069.12
@@ -81,8 +82,9 @@ def test_skip_first_accumulation_read() -> None:
 
 
 def test_spatial_reduction_alone_reads_nothing_back() -> None:
-    """B4, V = 1: C 4 only across the array, between a register at each MAC and the memory above. Nothing is accumulated
-    in time, yet the reference reads each of 4 registers in each of 4 cycles: 16 words of 1 pJ; repaired, none."""
+    """A sum across the array alone (V = 1) reads nothing back (B4).
+    The reference reads each of 4 registers in each of 4 cycles: 16 words of 1 pJ.
+    """
     bits = (("W", 8), ("I", 8), ("O", 64), ("O_final", 64))
     core = Core(
         "registers",
@@ -97,9 +99,9 @@ def test_spatial_reduction_alone_reads_nothing_back() -> None:
 
 
 def test_round_up_spatial_factors() -> None:
-    """B5: K 49 over 16 lanes: 4 passes of 12 lanes, 48 weights of 8 bits, 6 cycles on the 64-bit port of the top
-    memory; rounded up 13 lanes, 52 weights, 416 bits, 7 cycles. With the one input, over the same ports, on-loading is
-    6 + 1 or 7 + 1. Energy does not change."""
+    """K 49 over 16 lanes has 4 passes of 12 lanes, or of 13 if rounded up (B5).
+    Then 52 weights of 8 bits take 7 cycles on the 64-bit port instead of 6, and on-loading takes 8 cycles instead of 7.
+    """
     example: Example = (
         gemm(K=49), register_core(array=(("D1", 16),)), (("D1", (("K", 16),)),), (("K", 4),)
     )  # fmt: skip
@@ -111,7 +113,7 @@ def test_round_up_spatial_factors() -> None:
 
 
 def real_cycles(record: LayerRecord, memory: str, operand: str, direction: str) -> int:
-    """Cycles of one transfer."""
+    """Return the cycles of one transfer."""
     return next(
         activity.real_cycles
         for port in record.ports
@@ -121,7 +123,7 @@ def real_cycles(record: LayerRecord, memory: str, operand: str, direction: str) 
 
 
 def test_exact_temporal_sizes() -> None:
-    """B6: K 34 over 5 lanes: 34 / (34 / 7) is a little more than 7 as a double, 8 passes; exactly 7."""
+    """K 34 over 5 lanes has 7 passes; the reference has 8, because 34 / (34 / 7) is above 7 as a double (B6)."""
     core = register_core(array=(("D1", 5),))
     unrolling: Unrolling = (("D1", (("K", 5),)),)
     before = result((gemm(K=34), core, unrolling, (("K", 8),)))
@@ -134,9 +136,9 @@ def test_exact_temporal_sizes() -> None:
 
 
 def test_exact_window_sizes() -> None:
-    """B12: one output and 3 weights at dilation 2 touch 3 inputs, the reference says 1 * 3 - (3 - 1) * (1 - 2) = 5.
-    K 4 outside keeps them in the buffer. Inputs of 64 bits: 2 words fewer are read from the top at 10 pJ and written to
-    the buffer at 1 pJ, 22 pJ in all."""
+    """One output and 3 weights at dilation 2 touch 3 inputs; the reference counts 5 (B12).
+    The repair saves two words of 64 bits: each is read from the top at 10 pJ and written to the buffer at 1 pJ.
+    """
     bits = (("W", 8), ("I", 64), ("O", 16), ("O_final", 8))
     layer = convolution(dilations=(2, 1), bits=bits, FX=3, K=4)
     example: Example = (layer, register_core(), (("D1", ()),), (("FX", 3), ("K", 4)))
@@ -151,7 +153,7 @@ def test_exact_window_sizes() -> None:
 
 
 def test_serial_half_shared_loading() -> None:
-    """B16: W and I both come over the DRAM port, 866 and 216 cycles: one after the other 1082."""
+    """W and I take 866 and 216 cycles over the same DRAM port, one after the other 1082 (B16)."""
     before, after, changed = changes(TPU, "serial_half_shared_loading")
     assert [r.latency_breakdown_cycles["onloading"] for r in (before, after)] == [866, 1082]
     assert after.latency_cycles == 4023
@@ -159,8 +161,9 @@ def test_serial_half_shared_loading() -> None:
 
 
 def test_a_single_input_is_loaded_in_full() -> None:
-    """B16: 64 x 28 x 28 elements of 8 bits over a DRAM port of 64 bits are 6272 cycles, which the reference leaves out
-    where the layer has no second input."""
+    """A single input of 64 x 28 x 28 elements takes 6272 cycles over a DRAM port of 64 bits (B16).
+    The reference leaves them out if the layer has no second input.
+    """
     example: Example = (
         *(relu(K=64, OY=28, OX=28), tpu_like()),
         *((("D1", (("K", 32),)), ("D2", (("OY", 28),))), (("OX", 28), ("K", 2))),
@@ -171,9 +174,12 @@ def test_a_single_input_is_loaded_in_full() -> None:
 
 
 def test_consistent_window_union() -> None:
-    """B17: D 4 inside K 4. On the buffer's read port I moves every cycle (windows 15), W every 4 cycles and may take 4
-    (windows 12, slack 3 * 3 = 9). Union 16: 27 - 9 - 16 = 2. Without the first window of W the union is 3 + 12 = 15:
-    27 - 9 - 15 = 3."""
+    """A window union that leaves out the first window of W raises the stall from 2 to 3 cycles (B17).
+
+    D 4 is inside K 4. The windows of I take 15 cycles. The windows of W take 12, with a slack of 9. The reference has a
+    union of 16 cycles and a stall of 27 - 9 - 16 = 2. The corrected union is 3 + 12 = 15, and the stall is 27 - 9 - 15
+    = 3.
+    """
     example: Example = (gemm(D=4, K=4), register_core(), (("D1", ()),), (("D", 4), ("K", 4)))
     before, after, changed = changes(example, "consistent_window_union")
     assert [r.latency_breakdown_cycles["temporal_stall"] for r in (before, after)] == [2, 3]
@@ -181,9 +187,10 @@ def test_consistent_window_union() -> None:
 
 
 def test_per_level_loading_floor() -> None:
-    """B19: all 768 MACs need their 36 weights first: 768 * 288 / 64 = 3456 cycles on the DRAM port, not 5, so nothing
-    of W moves into the spare time. That is left for O: 288 cycles down to the 32 sums of one tile, 32 * 16 / 64 = 8;
-    off-loading 1 + 8 = 9. 2590 + 3456 + 9 + 62 = 6117."""
+    """All 768 MACs wait for their 36 weights: 768 * 288 / 64 = 3456 cycles on the DRAM port, not 5 (B19).
+    The spare time is left for O: 288 cycles down to 32 * 16 / 64 = 8, so off-loading takes 1 + 8 = 9.
+    Latency is 2590 + 3456 + 9 + 62 = 6117.
+    """
     _, after, changed = changes(TPU, "per_level_loading_floor")
     assert after.latency_breakdown_cycles["onloading"] == 3456
     assert after.latency_breakdown_cycles["offloading"] == 9
@@ -192,13 +199,13 @@ def test_per_level_loading_floor() -> None:
 
 
 def single_lane(*memories: Memory) -> Core:
-    """One multiplier with the given memories below a wide top memory."""
+    """Return one multiplier with the given memories below a wide top memory."""
     top = memory("top", 10**9, ("I1", "I2", "O"), ("D1",), top=True)
     return Core("single", OperationalArray((("D1", 1),), 1.0), (*memories, top))
 
 
 def lanes_for_weights(size_bits: int) -> Example:
-    """K 5 over 4 lanes, weights through a memory with ports of 8 bits: two passes of 2.5 lanes on average."""
+    """Return a loop of K 5 on 4 lanes, which takes two passes of 2.5 lanes on average; the ports have 8 bits."""
     core = Core(
         "lanes",
         OperationalArray((("D1", 4),), 1.0),
@@ -211,8 +218,9 @@ def lanes_for_weights(size_bits: int) -> Example:
 
 
 def test_whole_tiles() -> None:
-    """B41: the reference reads 2 of the 2.5 weights in each of two passes, 4 of 5; and writes 4 of 5 outputs. Repaired,
-    5 words of each; at most 3 at a time, which takes 3 cycles on the port instead of 2."""
+    """Whole tiles read all 5 weights and write all 5 outputs in two passes of 2.5 lanes (B41).
+    The reference reads and writes 4 of the 5. A pass of 3 takes 3 cycles on the port instead of 2.
+    """
     before, after, changed = changes(lanes_for_weights(64), "whole_tiles")
     assert [r.word_accesses["W"][0]["tl"] for r in (before, after)] == [4, 5]
     assert [r.word_accesses["O"][0]["fl"] for r in (before, after)] == [4, 5]
@@ -222,7 +230,7 @@ def test_whole_tiles() -> None:
 
 
 def test_whole_tiles_need_room() -> None:
-    """B41: a memory of 20 bits does not hold the 3 weights of 8 bits that one of the passes needs, only 2.5 of them."""
+    """A memory of 20 bits holds 2.5 weights of 8 bits, but not the 3 weights that one of the passes needs (B41)."""
     assert result(lanes_for_weights(20)).energy_pj > 0
     for model in (f"{REFERENCE}+whole_tiles", "corrected"):
         with pytest.raises(MappingError, match=r"'weights' is too small .* needs 24 bits, has 20"):
@@ -230,10 +238,11 @@ def test_whole_tiles_need_room() -> None:
 
 
 def test_every_transfer_takes_port_time() -> None:
-    """B42: C 2 inside D 50, all data in one memory of one read port. Inputs, weights and partial sums come 100 times
-    each: 300 cycles. The reference counts 99 transfers each and nothing for the first ones: 297 - 100 = 197 cycles of
-    stall in 297. Repaired, 99 + 99 + 100 transfers while the array computes, 198 cycles of stall, one cycle each to
-    load the first input and the first weight, and one to bring out the last output."""
+    """First transfers take port time too: C 2 inside D 50, all data in one memory with one read port (B42).
+    Inputs, weights and partial sums come 100 times each. The reference counts 99 transfers each: a stall of 297 - 100 =
+    197 cycles, latency 297. The repaired model counts 99 + 99 + 100 while the array computes, a stall of 198. Loading
+    the first input and weight and writing the last output take a cycle each: latency 301.
+    """
     core = Core(
         "one_memory",
         OperationalArray((("D1", 1),), 1.0),
@@ -249,10 +258,11 @@ def test_every_transfer_takes_port_time() -> None:
 
 
 def test_best_double_buffers() -> None:
-    """B43: order C 2, K 4, D 8, K 2. The buffer keeps 8 weights (up to K 4 and D 8) and 2 inputs (up to K 4) in 18
-    elements of 8 bits: of the 8 that are free either operand can have a second tile, not both. The weights are first
-    in the equation, and have theirs in the reference, without need: 16 cycles on the 4-bit port once in a window of 8
-    would cost 8. The inputs then take 4 cycles in a window of 2, 15 times: 30."""
+    """Second tiles go to the operand that stalls less: order C 2, K 4, D 8, K 2 (B43).
+    The buffer keeps 8 weights and 2 inputs in 18 elements of 8 bits, and either operand can have a second tile. The
+    reference doubles the weights, the first in the equation, so the inputs stall 30 cycles. The repaired model doubles
+    the inputs, and the stall is 8 cycles.
+    """
     outputs, inputs, weights = gemm().operand_dimensions
     layer = replace(gemm(C=2, D=8, K=8), operand_dimensions=(outputs, weights, inputs))
     ports = (
@@ -272,8 +282,11 @@ def test_best_double_buffers() -> None:
 
 
 def test_room_for_final_outputs() -> None:
-    """B44: 8 outputs of 8 bits while they are accumulated, of 16 bits when they are final, in a memory of 64 bits. C 2
-    above D 8: all of them are kept, says the reference, and end in it. Repaired, 4 would fit: they come and go."""
+    """Final outputs of 16 bits need more room than partial sums of 8 bits (B44).
+
+    C 2 is outside D 8, and the memory has 64 bits. The reference keeps all 8 outputs in the memory, which takes twice
+    its size. The repaired model moves the outputs in and out.
+    """
     bits = (("W", 8), ("I", 8), ("O", 8), ("O_final", 16))
     example: Example = (
         *(gemm(C=2, D=8, bits=bits), single_lane(memory("sums", 64, ("O",), ("D1",)))),
@@ -288,7 +301,7 @@ def test_room_for_final_outputs() -> None:
 
 @pytest.mark.parametrize(("model", "lanes"), [(REFERENCE, 4), (f"{REFERENCE}+keep_given_unrolling", 8)])
 def test_keep_given_unrolling(model: str, lanes: int) -> None:
-    """B45: K 8 is asked for; the port of the weights feeds 4 lanes of 8 bits in a cycle, the memory holds 6."""
+    """K 8 is asked for, and the port of the weights feeds 4 lanes; the repaired model keeps the 8 lanes (B45)."""
     core = Core(
         "narrow",
         OperationalArray((("D1", 8),), 1.0),
@@ -299,8 +312,9 @@ def test_keep_given_unrolling(model: str, lanes: int) -> None:
 
 
 def test_ties_by_equation() -> None:
-    """B46: 72 bits hold all 8 inputs of C 2, D 4 beside one weight, or all 8 weights of C 2, K 4 beside one input, and
-    as many bits move. The reference keeps whole what the memory names first; repaired, what the equation does: I."""
+    """Ties between operands follow the equation, not the order of operands in the memory (B46).
+    72 bits hold either all 8 inputs beside one weight, or all 8 weights beside one input; both move equally many bits.
+    """
     kept = []
     for model in (REFERENCE, f"{REFERENCE}+ties_by_equation"):
         for operands in (("I1", "I2"), ("I2", "I1")):
@@ -312,12 +326,12 @@ def test_ties_by_equation() -> None:
 
 @pytest.mark.parametrize("switch", ["onnx_height_is_y", "trace_onnx_constants", "model_every_operator"])
 def test_switches_of_the_onnx_reader(switch: str) -> None:
-    """B10, B13 and B40 act when a network is read; the cost of a given layer does not change."""
+    """Switches of the ONNX reader (B10, B13, B40) leave the cost of a given layer as it is."""
     assert changes(TPU, switch)[2] == set()
 
 
 def test_every_switch_has_a_test() -> None:
-    """The switches covered here are all there are."""
+    """Every switch has a test here or belongs to the list of switches with tests elsewhere."""
     here = {name.removeprefix("test_") for name in globals()}
     elsewhere = {
         "onnx_height_is_y",
@@ -334,7 +348,7 @@ def test_every_switch_has_a_test() -> None:
 
 
 def test_corrected_of_worked_example() -> None:
-    """All switches together, and the figures that stand beside every reference result, are those of `corrected`."""
+    """All switches together give the figures of `corrected`, which also stand beside each reference result."""
     record = result(TPU, "corrected")
     assert (record.energy_pj, record.latency_cycles) == (3219863.68, 6265)
     assert result(TPU).corrected == Figures(3219863.68, 6265)
@@ -346,7 +360,7 @@ def test_corrected_of_worked_example() -> None:
 
 
 def draw_record(data: st.DataObject, model: str) -> tuple[Layer, LayerRecord] | None:
-    """A layer and the record of a random mapping of it, None where it does not fit."""
+    """Return a layer and the record of a random mapping, or None if the mapping does not fit."""
     case = data.draw(cases())
     options = SearchOptions(model=model, temporal_mapping_type="even" if case.even else "uneven")
     try:
@@ -365,8 +379,7 @@ def draw_record(data: st.DataObject, model: str) -> tuple[Layer, LayerRecord] | 
 @settings(max_examples=members(200, 80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject) -> None:
-    """Energy by link and MACs sum to the total, parts of latency too; no figure is negative; no MAC works more than all
-    the time."""
+    """Parts of energy and of latency add up to the totals; no figure is negative, and no utilization is above 1."""
     drawn = draw_record(data, model)
     if drawn is None:
         return
@@ -390,8 +403,7 @@ def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject)
 @settings(max_examples=members(200, 80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_memories_are_never_overfull(data: st.DataObject) -> None:
-    """With factors that divide, what all operands keep in a memory is at most its size (one element more or less
-    where fractional tiles are rounded)."""
+    """Operands take at most the size of a memory if all factors divide."""
     drawn = draw_record(data, REFERENCE)
     if drawn is None:
         return
@@ -412,7 +424,7 @@ def test_memories_are_never_overfull(data: st.DataObject) -> None:
 @settings(max_examples=members(200, 80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_corrected_never_reads_back_what_was_never_written(data: st.DataObject) -> None:
-    """Under `corrected` no partial sum comes back at a level where no accumulation in time is left (V = 1)."""
+    """`corrected` reads no partial sum back at a level without accumulation in time (V = 1)."""
     drawn = draw_record(data, "corrected")
     if drawn is None:
         return

@@ -1,4 +1,4 @@
-"""The cost model against a replay of the loop nest, element by element, and laws of sums that leave and come back."""
+"""The cost model against a replay of the loop nest element by element, and laws of sums that are read back."""
 
 import itertools
 import random
@@ -23,7 +23,7 @@ ENDS = (("O", "tl"), ("O", "fl"))
 
 
 def one_port_each(name: str, size: int, links: list[tuple[str, str]], bits: int, costs: tuple[float, float]) -> Memory:
-    """A memory with a port of one width for each link."""
+    """Return a memory with a port of one width for each link."""
     ports = [
         Port(f"p{i}", "read" if link[1] in ("tl", "th") else "write", bits, bits, (link,))
         for i, link in enumerate(links)
@@ -33,14 +33,14 @@ def one_port_each(name: str, size: int, links: list[tuple[str, str]], bits: int,
 
 
 def scatter_core() -> Core:
-    """A register of four sums of 8 bits below a memory in which a read costs 1 pJ and a write 1000."""
+    """Return a register of four sums of 8 bits below a memory in which a read costs 1 pJ and a write 1000 pJ."""
     sums = one_port_each("sums", 32, [("O", d) for d in ("tl", "th", "fl", "fh")], 8, (0.0, 0.0))
     top = one_port_each("top", 10**6, [("I1", "tl"), ("I2", "tl"), *ENDS], 8, (1.0, 1000.0))
     return Core("one_unit", OperationalArray((("D1", 1),), 0.0), (sums, top))
 
 
 def scatter(ix: int = 4, fx: int = 3) -> Layer:
-    """O[ox] += W[fx] * I[ix] with ox = ix + fx: every input is added to a few outputs next to each other."""
+    """Return O[ox] += W[fx] * I[ix] with ox = ix + fx: each input is added to several adjacent outputs."""
     return Layer(
         "scatter",
         "Conv",
@@ -52,12 +52,12 @@ def scatter(ix: int = 4, fx: int = 3) -> Layer:
 
 
 def words(record: LayerRecord, level: int) -> dict[str, int]:
-    """Word accesses of outputs at a memory level."""
+    """Return the word accesses of outputs at a memory level."""
     return record.word_accesses["O"][level]
 
 
 def test_windows_on_outputs_revisit_sums() -> None:
-    """Of twelve sums that are written up six are new: six come back, out of the memory above and into the register."""
+    """Twelve sums are written up and six of them are read back from the memory above into the register."""
     record = evaluate(scatter(), scatter_core(), LINKS, (("D1", (("FX", 1),)),), (("FX", 3), ("IX", 4)), CORRECTED)
     assert words(record, 1) == {"tl": 6, "fl": 12, "th": 0, "fh": 0}
     assert words(record, 0) == {"tl": 6, "fl": 12, "th": 12, "fh": 6}
@@ -68,7 +68,10 @@ def test_windows_on_outputs_revisit_sums() -> None:
 
 
 def test_windows_on_outputs_with_the_window_outside() -> None:
-    """All inputs in the register: the window loop outside moves all four outputs on by one, and three come back."""
+    """Six sums are read back if the window loop is outside.
+
+    Four outputs are touched for each of three window positions. The next position touches three of them again.
+    """
     record = evaluate(scatter(), scatter_core(), LINKS, (("D1", (("FX", 1),)),), (("IX", 4), ("FX", 3)), CORRECTED)
     assert words(record, 1) == {"tl": 6, "fl": 12, "th": 0, "fh": 0}
 
@@ -107,7 +110,7 @@ def test_sums_that_lanes_add_up_leave_as_partial_sums() -> None:
 
 
 def test_windows_that_share_a_loop_are_counted_together() -> None:
-    """I[x][y] with x = a + b, y = a + c: of all pairs of positions only those near the diagonal are touched."""
+    """I[x][y] with x = a + b, y = a + c touches only positions near the diagonal, 13 in this layer."""
     layer = Layer(
         "diagonal",
         "Conv",
@@ -125,7 +128,7 @@ def test_windows_that_share_a_loop_are_counted_together() -> None:
 
 
 def test_random_affine_layers() -> None:
-    """Windows on any operand, shared loops, ragged lanes: all words, transfers and energies are those of the replay."""
+    """Words, transfers and energies of random layers equal the replay, with windows, shared loops and ragged lanes."""
     tally = Tally()
     for seed in range(members(125, 50)):
         tally.add(attack(seed))
@@ -137,7 +140,7 @@ def test_random_affine_layers() -> None:
 
 
 def in_elements(problem: Problem) -> Problem:
-    """The problem with outputs, sums and all ports of one width, so that words are elements."""
+    """Return the problem with one width for outputs, sums and ports, so that words are elements."""
     bits = tuple((operand, 8) for operand, _ in problem.layer.precision_bits)
     memories = [
         replace(
@@ -155,7 +158,7 @@ def in_elements(problem: Problem) -> Problem:
 
 
 def outputs_of(layer: Layer) -> int:
-    """Outputs that the loops of a layer touch, counted."""
+    """Count the outputs that the loops of a layer touch."""
     windows = {relation.data_dimension: relation.terms for relation in layer.relations}
     axes = [windows.get(axis, ((axis, 1),)) for axis in dict(layer.operand_dimensions)["O"]]
     names = list(layer.size_of)
@@ -167,8 +170,9 @@ def outputs_of(layer: Layer) -> int:
 
 
 def test_what_goes_up_and_does_not_come_back_is_the_output() -> None:
-    """Law: into the topmost memory go the outputs once, and every sum that comes back once more: each time that a
-    sum is written up it is read back, but for the last. Without lanes between them two memories agree on a link."""
+    """Writes to the top memory are the outputs plus the sums that are read back.
+    Two adjacent memories without lanes between them agree on the traffic of their link.
+    """
     tried = 0
     for seed in range(200):
         rng = random.Random(seed)
@@ -197,8 +201,7 @@ def test_what_goes_up_and_does_not_come_back_is_the_output() -> None:
 
 
 def test_the_replay_counts_a_gemm_as_by_hand() -> None:
-    """2 x 3 outputs, each the sum of two products, without any memory below the top: twelve writes, six
-    reads; a weight stays at the multiplier while A goes on."""
+    """The replay of 2 x 3 outputs with two products each counts twelve writes and six reads, as by hand."""
     layer = Layer(
         "mm",
         "Gemm",

@@ -1,4 +1,4 @@
-"""Waiting for calls, commands and requests: the kernel beside a plain model, and laws of the terms."""
+"""Waiting for calls, commands and requests: the kernel against a plain model, and laws of the waiting terms."""
 
 import math
 import random
@@ -34,12 +34,12 @@ KINDS = ("convolution", "pointwise", "gemm", "batched", "grouped")
 
 
 def figures(**values: float) -> tuple[tuple[str, float], ...]:
-    """Attributes as records of hardware have them."""
+    """Return attributes in the form of records of hardware."""
     return tuple(sorted((name, value) for name, value in values.items() if value))
 
 
 def keyed(problem: Problem, rng: random.Random) -> Core:
-    """The core of a problem with random keys: calls, commands and requests, each with a chance of two thirds."""
+    """Return the core of a problem with random keys; calls, commands and requests each have a chance of two thirds."""
     core = problem.core
     calls, commands, requests = (rng.random() < 0.67 for _ in range(3))
     more = random.Random(rng.getrandbits(40))  # the keys that change nothing unless they are given
@@ -91,7 +91,7 @@ def keyed(problem: Problem, rng: random.Random) -> Core:
 
 
 def whole(problem: Problem) -> bool:
-    """True if lanes divide all dimensions, so that tiles have one size."""
+    """Return whether lanes divide all dimensions, so that all tiles have one size."""
     lanes: Counter[str] = Counter()
     for _, factors in problem.unrolling:
         for name, factor in factors:
@@ -100,19 +100,19 @@ def whole(problem: Problem) -> bool:
 
 
 def prepared_of(problem: Problem, core: Core) -> PreparedProblem:
-    """A problem on a core."""
+    """Return a problem prepared on a core."""
     return prepare(problem.layer, core, problem.links, problem.unrolling, OPTIONS)
 
 
 def random_order(prepared: PreparedProblem, rng: random.Random) -> tuple[tuple[str, int], ...]:
-    """The prime factors in any order."""
+    """Return the prime factors in random order."""
     found = [(name, prime) for name, size in prepared.spatial.temporal_sizes for prime in primes(int(size))]
     rng.shuffle(found)
     return tuple(found)
 
 
 def plain(problem: Problem, core: Core, record: LayerRecord, prepared: PreparedProblem) -> PlainWaiting:
-    """The plain model of the mapping of a record."""
+    """Return the plain model of the mapping of a record."""
     boundaries = allocated_boundaries(prepared, record.loop_order)
     assert boundaries is not None
     operands = problem.layer.operands
@@ -134,7 +134,7 @@ def plain(problem: Problem, core: Core, record: LayerRecord, prepared: PreparedP
 
 
 def evaluated(seed: int) -> tuple[Problem, Core, PreparedProblem, LayerRecord] | None:
-    """A random mapping of a random problem on a core with random keys; None if it does not fit."""
+    """Return a random mapping of a random problem on a core with random keys, or None if it does not fit."""
     rng = random.Random(seed)
     problem = random_problem(rng.getrandbits(40), (1, 8), kind=rng.choice(KINDS))
     if not whole(problem):
@@ -148,7 +148,7 @@ def evaluated(seed: int) -> tuple[Problem, Core, PreparedProblem, LayerRecord] |
 
 
 def test_the_kernel_equals_the_plain_model() -> None:
-    """Waiting terms of random problems with random keys are those of the plain model, rounded up to a whole cycle."""
+    """Waiting terms of random problems equal the plain model, rounded up to a whole cycle."""
     seen: Counter[str] = Counter()
     for seed in range(members(1500, 600)):
         found = evaluated(seed)
@@ -174,8 +174,9 @@ def test_the_kernel_equals_the_plain_model() -> None:
 
 
 def test_waiting_only_adds() -> None:
-    """Other terms, the accesses and the memory energy are those of the core without keys, to the bit; a core
-    without keys has no waiting terms."""
+    """Keys for waiting leave the other latency terms, the accesses and the energy as they are.
+    A core without keys has no waiting terms.
+    """
     compared = 0
     for seed in range(members(600, 240)):
         found = evaluated(seed)
@@ -195,7 +196,7 @@ def test_waiting_only_adds() -> None:
 
 
 def test_no_command_runs_while_the_first_inputs_are_loaded() -> None:
-    """Latency without calls and requests is at least the commands one after the other, plus loading at both ends."""
+    """Latency without calls and requests is at least the loading at both ends plus all commands in sequence."""
     later = 0
     for seed in range(members(900, 400)):
         found = evaluated(seed)
@@ -216,7 +217,7 @@ def test_no_command_runs_while_the_first_inputs_are_loaded() -> None:
 
 
 def test_more_in_flight_never_waits_longer() -> None:
-    """Waiting does not grow with twice as many calls, commands or requests in flight, at the same mapping."""
+    """Twice as many calls, commands or requests in flight never raise the latency of a mapping."""
     shorter = 0
     for seed in range(members(600, 240)):
         found = evaluated(seed)
@@ -232,7 +233,7 @@ def test_more_in_flight_never_waits_longer() -> None:
 
 
 def doubled(core: Core, name: str) -> Core:
-    """The core with twice the value of a key."""
+    """Return the core with twice the value of a key."""
 
     def twice(given: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
         return tuple((key, 2 * value if key == name else value) for key, value in given)
@@ -244,7 +245,7 @@ def doubled(core: Core, name: str) -> Core:
 
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 def test_lower_bounds_hold_with_waiting(objective: str) -> None:
-    """Bounds that the exact search computes without waiting are not above any order of a layer."""
+    """Lower bounds of the exact search ignore waiting and are not above the cost of any order."""
     checked, above = 0, 0
     for seed in range(members(160, 60)):
         rng = random.Random(seed)
@@ -277,7 +278,7 @@ def test_lower_bounds_hold_with_waiting(objective: str) -> None:
 
 
 def test_keys_are_named_in_order() -> None:
-    """The keys of a core are those of its file, in the order of their declaration."""
+    """The keys of a core come in the order of their declaration."""
     problem = random_problem(3, (1, 8), kind="gemm")
     core = keyed(problem, random.Random(5))
     keys = waiting_keys(core)

@@ -1,4 +1,4 @@
-"""The union of transfer windows in closed form against a time line, and layers of very many cycles."""
+"""The union of transfer windows: its closed form against a time line, and layers of very many cycles."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ Activities = list[tuple[int, int, int]]
 
 @st.composite
 def activities(draw: st.DrawFn) -> Activities:
-    """(allowed, period, count) of 2 to 6 links of one port: periods are products of the inner loops of one order."""
+    """Generate (allowed, period, count) of 2 to 6 links of a port; periods are products of inner loops of one order."""
     loops = draw(st.lists(st.integers(2, 5), min_size=0, max_size=6))
     periods = list(itertools.accumulate(loops, lambda a, b: a * b, initial=draw(st.integers(1, 3))))
     total = periods[-1]
@@ -34,7 +34,7 @@ def activities(draw: st.DrawFn) -> Activities:
 
 
 def closed_form(links: Activities, consistent: bool = False) -> int:
-    """What the kernel makes of the activities of a port."""
+    """Return the window union that the kernel computes for the activities of a port."""
     problem, ws = new_record(PROBLEM_DTYPE), new_workspace()
     problem.switches[SWITCHES.index("consistent_window_union")] = consistent
     ws.total_cycles = max(period * count for _, period, count in links)
@@ -46,15 +46,16 @@ def closed_form(links: Activities, consistent: bool = False) -> int:
 @settings(max_examples=members(300, 120), deadline=None, derandomize=True)
 @given(activities())
 def test_closed_form_equals_time_line(links: Activities) -> None:
-    """For nested periods and any windows the closed form counts the marked cycles of the time line."""
+    """The closed form counts the marked cycles of a time line, for nested periods and any windows."""
     assert closed_form(links) == union_on_time_line(links)
 
 
 @settings(max_examples=members(300, 120), deadline=None, derandomize=True)
 @given(activities())
 def test_consistent_union_leaves_out_first_windows(links: Activities) -> None:
-    """With `consistent_window_union`: cycles marked on a time line of the whole layer, on which each link's first
-    period has no window and all shorter links' periods inside the first period of the longest remain."""
+    """The union under `consistent_window_union` counts marked cycles without the first window of each link.
+    The time line covers the whole layer.
+    """
     total = math.lcm(*(period for _, period, _ in links)) * max(
         count for _, p, count in links if p == max_period(links)
     )
@@ -66,24 +67,24 @@ def test_consistent_union_leaves_out_first_windows(links: Activities) -> None:
 
 
 def max_period(links: Activities) -> int:
-    """The longest period."""
+    """Return the longest period."""
     return max(period for _, period, _ in links)
 
 
 def test_time_line_by_hand() -> None:
-    """Windows of 1 in 2 and of 3 in 8 cycles: cycles 0, 2, 4, 6 and 0, 1, 2 make 5 of 8; four times over: 20."""
+    """Windows of 1 in 2 and of 3 in 8 cycles mark 5 of 8 cycles, and 20 in four periods."""
     assert marked_cycles([(1, 2), (3, 8)], 8) == 5
     links = [(1, 2, 16), (3, 8, 4)]
     assert union_on_time_line(links) == closed_form(links) == 20
 
 
 def test_consistent_union_by_hand() -> None:
-    """The same without first windows: of the first 8 cycles 2, 4, 6 (3), of each of the other three 5: 18."""
+    """Windows without the first of each link mark 3 of the first 8 cycles and 5 of each later 8: 18 in all."""
     assert closed_form([(1, 2, 16), (3, 8, 4)], consistent=True) == 18
 
 
 def test_time_and_memory_do_not_grow_with_cycles() -> None:
-    """More than 1e12 cycles cost a few milliseconds and no memory to speak of."""
+    """A layer of more than 1e12 cycles is evaluated in less than 0.5 s and needs no more memory than a small one."""
     size = 1 << 14
     layer = gemm(C=size, D=size, K=size)
     order = (("C", size), ("D", size), ("K", size))

@@ -1,4 +1,4 @@
-"""A 3 x 3 convolution, 48 to 64 channels, 6 x 6 outputs, on tpu_like: every step against the numbers worked by hand."""
+"""A convolution on tpu_like, worked out by hand step by step: 3 x 3, 48 to 64 channels, 6 x 6 outputs."""
 
 from typing import Any
 
@@ -19,25 +19,25 @@ LOOPS = [list(loop) for loop in ORDER]
 
 @pytest.fixture(scope="module")
 def record() -> dict[str, Any]:
-    """The record of the example, as in a file."""
+    """Return the record of the example in the form of a file."""
     return record_row(evaluate(LAYER, tpu_like(), LINKS, UNROLLING, ORDER))
 
 
 def test_elements() -> None:
-    """O 6*6*64, W 64*48*9, I 6*6*48 (8 positions less 2 of padding on each axis)."""
+    """The operands have O 6*6*64, W 64*48*9 and I 6*6*48 elements; I has 8 positions less 2 of padding on each axis."""
     profile = SearchOptions().profile
     elements = {o: operand_elements(LAYER, o, profile) for o in ("O", "W", "I")}
     assert elements == {"O": 2304, "W": 27648, "I": 1728}
 
 
 def test_spatial_conversion(record: dict[str, Any]) -> None:
-    """C 48 over 32 lanes: 2 passes of 24; each operand's loops lie below its innermost memory that serves them."""
+    """C 48 over 32 lanes takes 2 passes of 24; spatial loops stand below the innermost memory that serves them."""
     lanes = [["K", 32], ["C", 24]]
     assert record["spatial_levels"] == {"O": [[], lanes, [], []], "W": [[], lanes, []], "I": [lanes, [], []]}
 
 
 def test_units_and_boost() -> None:
-    """Active instances O 768, 768, 1, 1; W 768, 768, 1; I 768, 1, 1; boost O 1, 32, 1; W 1, 768; I 24, 1."""
+    """Active instances are O 768, 768, 1, 1; W 768, 768, 1; I 768, 1, 1. Boosts are O 1, 32, 1; W 1, 768; I 24, 1."""
     arrays = prepare(LAYER, tpu_like(), LINKS, UNROLLING, SearchOptions()).arrays
     units = [arrays.units[o, : arrays.level_count[o] + 1].tolist() for o in range(3)]
     assert units == [[768, 768, 1, 1], [768, 768, 1], [768, 1, 1]]
@@ -46,13 +46,13 @@ def test_units_and_boost() -> None:
 
 
 def test_temporal_sizes() -> None:
-    """What is left after the spatial mapping, in layer order, sizes above 1."""
+    """Temporal sizes are the loops above 1 that the spatial mapping leaves, in the order of the layer."""
     sizes = prepare(LAYER, tpu_like(), LINKS, UNROLLING, SearchOptions()).spatial.temporal_sizes
     assert sizes == (("K", 2), ("C", 2), ("OY", 6), ("OX", 6), ("FY", 3), ("FX", 3))
 
 
 def test_allocation(record: dict[str, Any]) -> None:
-    """rf_2B holds one partial sum, so all loops of O are in the SRAM; weights of a MAC fit in rf_128B; I in SRAM."""
+    """All loops of O are in the SRAM, because rf_2B holds one partial sum; weights are in rf_128B and I in the SRAM."""
     assert record["temporal_mapping"] == {"O": [[], LOOPS, []], "W": [LOOPS, []], "I": [LOOPS, []]}
 
 
@@ -71,7 +71,7 @@ def test_word_accesses(record: dict[str, Any]) -> None:
 
 
 def test_energy(record: dict[str, Any]) -> None:
-    """Per level: O 83607.552 + 261182.88 + 216000, W 5253.12 + 2419200, I 52625.76 + 151200; MACs 39813.12."""
+    """Energies of levels are O 83607.552, 261182.88, 216000; W 5253.12, 2419200; I 52625.76, 151200; MACs 39813.12."""
     per_level = {o: [sum(row.values()) for row in levels] for o, levels in record["energy_breakdown_pj"].items()}
     assert per_level["O"] == pytest.approx([83607.552, 261182.88, 216000])
     assert per_level["W"] == pytest.approx([5253.12, 2419200])
@@ -82,14 +82,14 @@ def test_energy(record: dict[str, Any]) -> None:
 
 
 def test_stall(record: dict[str, Any]) -> None:
-    """SRAM read port: windows 1295 + 1295 + 0 in a union of 1296, no slack: 1294. No other port stalls."""
+    """The SRAM read port stalls 1295 + 1295 + 0 - 1296 = 1294 cycles; no other port stalls."""
     stalls = {(p["memory"], p["port"]): p["stall_slack_cycles"] for p in record["ports"]}
     assert stalls["sram_2MB", "r_port_1"] == 1294
     assert max(stalls.values()) == 1294
 
 
 def test_loading_and_totals(record: dict[str, Any]) -> None:
-    """W 3456 on the DRAM port, less 2590 spare cycles: 866. Off-loading 1 + 288. Drain 31 + 31, as mapped."""
+    """On-loading takes 3456 - 2590 = 866 cycles for W on the DRAM port, off-loading 1 + 288, and the drain 31 + 31."""
     assert record["latency_breakdown_cycles"] == {
         "ideal": 972,
         "spatial_stall": 324,
@@ -102,7 +102,7 @@ def test_loading_and_totals(record: dict[str, Any]) -> None:
 
 
 def test_utilization(record: dict[str, Any]) -> None:
-    """972 ideal cycles over 1296, 2590, 3456 and 3807."""
+    """Utilizations are 972 ideal cycles over 1296, 2590, 3456 and 3807 cycles."""
     assert record["mac_utilization"] == {
         "spatial": 972 / 1296,
         "with_stalls": 972 / 2590,
@@ -112,7 +112,7 @@ def test_utilization(record: dict[str, Any]) -> None:
 
 
 def test_plain_model_agrees() -> None:
-    """The plain model finds the same figures, so that it is worth comparing with."""
+    """The plain model gives the energy and latency of the worked example."""
     result = PlainModel(LAYER, tpu_like(), LINKS, UNROLLING).cost(ORDER)
     assert result.energy_pj == 3228882.432
     assert result.latency_cycles == 3807

@@ -1,4 +1,4 @@
-"""Zero gating and run-length codes: the plain model, sizes by hand, and bounds that no mapping is below."""
+"""Zero gating and run-length codes: the plain model, sizes by hand, and bounds below all mappings."""
 
 import random
 from collections import Counter
@@ -25,7 +25,7 @@ EYERISS = RunLength(("I1", "O"), 5, 3, 64)
 
 
 def test_every_term_is_that_of_the_plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words, transfers, stalls, latency and energy of random mappings on random layers and cores with keys."""
+    """Words, transfers, stalls, latency and energy of random mappings on cores with keys equal the plain model."""
     monkeypatch.setattr(comparison, "random_problem", problem_with_zeros)
     seen: Counter[str] = Counter()
     for seed in range(members(400, 120)):
@@ -41,7 +41,7 @@ def test_every_term_is_that_of_the_plain_model(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_share_of_zero_layers_gives_the_same_numbers() -> None:
-    """Keys without shares, and shares without keys, change no number of a record."""
+    """Keys without shares of zeros, and shares without keys, change no number of a record."""
     tried = 0
     for seed in range(60):
         bare = comparison.random_problem(seed)
@@ -66,20 +66,23 @@ def test_a_share_of_zero_layers_gives_the_same_numbers() -> None:
 
 @pytest.mark.parametrize(("zeros", "share"), [(0.0, 4 / 3), (0.25, 1.0), (0.5, 2 / 3), (1.0, 1 / 24), (0.725, 0.36668)])
 def test_sizes_of_the_code_of_eyeriss(zeros: float, share: float) -> None:
-    """64 bits for three pairs: more than the plain data below a quarter of zeros, at best 1 / 24."""
+    """Run-length compression as in Eyeriss puts three pairs into 64 bits.
+
+    With less than 25 % zeros, compressed data are larger than plain data. At best, they take 1 / 24 of the plain size.
+    """
     assert compressed_share(EYERISS, 16, zeros) == pytest.approx(share, rel=1e-5)
 
 
 @pytest.mark.parametrize("run_bits", [1, 2, 5])
 @pytest.mark.parametrize("zeros", [0.0, 0.1, 0.45, 0.9, 0.999, 1.0])
 def test_expected_pairs_are_those_of_all_runs(run_bits: int, zeros: float) -> None:
-    """The formula in closed form is the sum over the runs that a pair can hold."""
+    """The closed form of expected pairs equals the sum over all runs that a pair can hold."""
     expected = 1 / elements_a_pair(run_bits, exactly(zeros))
     assert pairs_an_element(run_bits, zeros) == pytest.approx(float(expected), rel=1e-9)
 
 
 def test_expected_pairs_are_those_of_a_coded_stream() -> None:
-    """An encoder of random elements needs as many pairs as expected."""
+    """An encoder of random elements needs the expected number of pairs."""
     rng = random.Random(3)
     pairs, run = 0, 0
     for _ in range(200_000):
@@ -91,14 +94,14 @@ def test_expected_pairs_are_those_of_a_coded_stream() -> None:
 
 
 def test_wide_elements_are_refused() -> None:
-    """An element that does not fit into a pair makes no mapping fit, with the reason."""
+    """An element that does not fit into a pair is refused with the reason."""
     assert compressed_share(EYERISS, 8, 0.0) == pytest.approx(8 / 3)
     with pytest.raises(MappingError, match="3 pairs of 5 \\+ 17 bits do not fit into a word of 64 bits"):
         compressed_share(EYERISS, 17, 0.5)
 
 
 def test_ports_that_are_too_narrow_are_refused() -> None:
-    """A port that would move less than a bit of plain data per cycle; a wide one is accepted."""
+    """A port that moves less than a bit of plain data per cycle is refused; a wide one is accepted."""
     bare = comparison.random_problem(5)
     layer = replace(bare.layer, zeros=tuple((key, 0.0) for key, _ in bare.layer.precision_bits if key != "O"))
     top = bare.core.memories[-1]
@@ -115,12 +118,12 @@ def _is_refused_for_its_port(layer: Any, core: Any, links: Any, unrolling: Any) 
     try:
         prepare(layer, core, links, unrolling, SearchOptions(model="corrected"))
     except MappingError as error:
-        return "bits per cycle, but the code makes each bit" in str(error)
+        return "bits per cycle, but the run-length code turns each bit" in str(error)
     return False
 
 
 def test_no_mapping_is_below_a_bound() -> None:
-    """Proven values are the best of brute force, and bounds of layers are below random mappings."""
+    """Proven optima equal brute force, and bounds of layers are not above random mappings."""
     outcome, tally = Outcome(), Tally()
     for seed in range(members(120, 12)):
         outcome.add(attack(seed, draw=problem_with_zeros))
@@ -133,8 +136,9 @@ def test_no_mapping_is_below_a_bound() -> None:
 
 
 def test_no_spatial_mapping_is_better_than_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proofs over open sides of the array hold. Before a spatial mapping of seed 323 is made, its bound counts only the
-    operations that zeros do not stop."""
+    """Proofs over open sides of the array hold.
+    The bound of seed 323 counts only the operations that zeros do not stop.
+    """
     monkeypatch.setattr(attack_open, "random_problem", problem_with_zeros)
     outcome = Outcome()
     for seed in (323, 2017, *range(2002, 2002 + members(12, 2))):
@@ -144,7 +148,7 @@ def test_no_spatial_mapping_is_better_than_a_proof(monkeypatch: pytest.MonkeyPat
 
 
 def test_reads_are_left_out_only_if_all_operations_stop() -> None:
-    """One lane that keeps a weight for n cycles reads it with the share 1 - z^n."""
+    """Reads are left out only if all operations of a lane stop: with zeros everywhere, no input or weight is read."""
     found = next(
         problem
         for seed in range(200)

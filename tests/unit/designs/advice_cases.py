@@ -1,4 +1,4 @@
-"""Random runs, and their advice held against running the changed files."""
+"""Random runs whose advice is compared with runs of the changed files."""
 
 import random
 import tempfile
@@ -38,12 +38,12 @@ FACTORS = (Fraction(2), Fraction(2), Fraction(3, 2), Fraction(4), Fraction(3))
 
 @cache
 def network(name: str, model: str) -> Any:
-    """A network, read once a process."""
+    """Read a network, once in each process."""
     return parse_workload(CONFIG / "workload" / f"{name}.onnx", model=model)
 
 
 def random_options(rng: random.Random) -> SearchOptions:
-    """Options of a search that ends soon."""
+    """Return options of a search that ends soon."""
     return SearchOptions(
         objective=rng.choice(("energy", "latency", "EDP")),
         model=rng.choice(("corrected", "zigzag-3.9.1")),
@@ -54,7 +54,7 @@ def random_options(rng: random.Random) -> SearchOptions:
 
 
 def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS) -> Tally:
-    """Some random advices of a random run, each confirmed by running the file with the change."""
+    """Confirm some random advice of a random run by runs of the changed file."""
     rng, tally = random.Random(seed), Tally()
     base, options = rng.choice(ACCELERATORS), random_options(rng)
     workload = network(rng.choice(networks), options.model)
@@ -91,7 +91,7 @@ def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS
 def check_held(
     tally: Tally, where: str, hardware: Path, one: Advice, workload: Any, mapping: Any, options: SearchOptions
 ) -> None:
-    """The mappings that the changed file gets cost on the file as it is what `tilewright evaluate` says there."""
+    """Compare the cost of held mappings on the unchanged file with `tilewright evaluate`."""
     tally.counts["held"] += 1
     assert one.held is not None
     with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +114,7 @@ def check_held(
 
 
 def _with_levels(entries: list[dict[str, Any]], records: Sequence[LayerRecord]) -> list[dict[str, Any]]:
-    """Entries of a mapping file that also fix the memory in which each loop ends."""
+    """Return entries of a mapping file that also fix the memory in which each loop ends."""
     levels = {name: record.temporal_mapping for record in records for name in record.names}
     found = []
     for entry in entries:
@@ -128,12 +128,12 @@ def _with_levels(entries: list[dict[str, Any]], records: Sequence[LayerRecord]) 
 
 
 def _orders(records: Sequence[LayerRecord]) -> dict[str, Any]:
-    """Layer -> unrolling and order of its loops."""
+    """Return layer -> unrolling and order of its loops."""
     return {name: (record.spatial_mapping, record.loop_order) for record in records for name in record.names}
 
 
 def check_credit(tally: Tally, where: str, found: Advices) -> None:
-    """No change is credited with what a search brings: gains are with mappings held, or over the best that is known."""
+    """Check that no change is credited with a gain of the search, and that spare ones cost no more."""
     known = found.known or found.now
     costs = [one.held for one in found.found if one.held is not None and one.held.energy_pj is not None]
     values = [one.value(found.objective) for one in (known, found.now, *costs)]
@@ -166,7 +166,7 @@ def check_credit(tally: Tally, where: str, found: Advices) -> None:
 
 
 def try_mapping_changes(seed: int, count: int = 5, networks: tuple[str, ...] = NETWORKS) -> Tally:
-    """Some random changes of the mapping file of a random run, each confirmed by running the file with the change."""
+    """Confirm some random changes of a mapping file by runs of the changed file."""
     rng, tally = random.Random(seed), Tally()
     base, options = rng.choice(ACCELERATORS), random_options(rng)
     workload = network(rng.choice(networks), options.model)
@@ -201,7 +201,7 @@ def try_mapping_changes(seed: int, count: int = 5, networks: tuple[str, ...] = N
 def confirmed(
     hardware: Path, advice: Advice, workload: Any, mapping: Any, options: SearchOptions, entries: list[dict[str, Any]]
 ) -> tuple[Outcome, Outcome]:
-    """What the verbs say of the changed file: of the exported mappings, and of a new search."""
+    """Return the outcome of a changed file for the exported mappings and for a new search."""
     with tempfile.TemporaryDirectory() as folder:
         file, exported = Path(folder) / "changed.yaml", Path(folder) / "mapping.yaml"
         file.write_text(changed_text(hardware.read_text(), advice.change.settings))

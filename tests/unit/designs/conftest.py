@@ -1,4 +1,4 @@
-"""Made-up results of spaces of designs."""
+"""Artificial results of design spaces."""
 
 from itertools import product
 from typing import Any
@@ -12,7 +12,7 @@ PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading")
 
 
 def costs(energy_pj: float, latency_cycles: float, area_mm2: float) -> dict[str, float]:
-    """The measures of a design with terms that add up to them."""
+    """Return the measures of a design with terms that add up to them."""
     row = {"energy_pj": energy_pj, "latency_cycles": latency_cycles, "edp_pj_cycles": energy_pj * latency_cycles}
     row |= {"area_mm2": area_mm2, "energy_mac_pj": energy_pj / 4, "energy_memory_pj": energy_pj * 3 / 4}
     row |= {
@@ -23,7 +23,7 @@ def costs(energy_pj: float, latency_cycles: float, area_mm2: float) -> dict[str,
 
 
 def exploration(rows: list[dict[str, Any]], networks: tuple[str, ...] = ("net",), **changes: Any) -> Exploration:
-    """An exploration from rows that may leave out what follows: index, design, network, status, reason, unmet."""
+    """Return an exploration from rows, with defaults for index, design, network, status, reason and unmet."""
     full = []
     for number, row in enumerate(rows):
         index = row.get("index", number // len(networks))
@@ -58,7 +58,7 @@ def grid(
     sizes: tuple[int, ...] = (32, 128, 512, 2048),
     **changes: Any,
 ) -> Exploration:
-    """A space of 5 x 4 x 3 designs of which some are infeasible, invalid, or too large."""
+    """Return a space of 5 x 4 x 3 designs, some of them infeasible, invalid, or too large."""
     rows = []
     for index, (side, sram, dram) in enumerate(product(sides, sizes, ("LPDDR4", "HBM", "a<b>"))):
         area = side * side * 1e-3 + sram * 1e-2

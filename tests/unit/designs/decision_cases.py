@@ -1,4 +1,4 @@
-"""Random small explorations, their statements, and a plain second computation of what a decision on them states."""
+"""Random small explorations, their statements, and a plain second computation of each decision."""
 
 import io
 import random
@@ -22,29 +22,31 @@ PARTS = ("energy_mac_pj", "energy_memory_sram_pj", "energy_memory_dram_pj")
 
 
 def commands_of(answer: Answer) -> Commands:
-    """Commands for an exploration that is in no folder."""
+    """Return commands for an exploration without a folder."""
     return Commands(Path("made.yaml"), Path("out"), answer.exploration.networks)
 
 
 def made_of(decision: Decision) -> tuple[Statement, ...]:
-    """Statements from the table of results alone."""
+    """Return the statements from the table of results alone."""
     return statements(decision, commands_of(decision.answer))
 
 
 def texts(decision: Decision, topic: str) -> list[str]:
-    """Sentences on one topic."""
+    """Return the sentences on one topic."""
     return [one.text for one in made_of(decision) if one.topic == topic]
 
 
 def with_gaps(answer: Answer, gaps: Sequence[float]) -> Decision:
-    """Decision by EDP if `explore` found these gaps, one for each row of the table."""
+    """Return the decision by EDP for these mapping gaps, one for each row of the table."""
     known = replace(answer.exploration, table=answer.exploration.table.assign(mapping_gap=gaps))
     return decision_of(replace(answer, exploration=known), "EDP")
 
 
 def random_answer(seed: int) -> Answer:
-    """The answer of a space of six designs on one or two networks. Some designs have no results, some spaces have
-    clocks, and some have designs that are equal."""
+    """Return a random answer of six designs on one or two networks.
+
+    Some designs have no results, some spaces have clocks, and some designs are equal.
+    """
     draw = random.Random(seed)
     networks = ("one", "two")[: draw.choice((1, 2))]
     clocks = draw.choice(([None], [None], [500.0], [100.0, 250.0, 1000.0]))
@@ -87,17 +89,17 @@ def _costs(draw: random.Random, whole: bool, clock_mhz: float | None) -> dict[st
 
 @dataclass(frozen=True)
 class Plain:
-    """Compared designs with the sums of their measures, from the CSV of the space."""
+    """The compared designs with the sums of their measures, from the CSV of the space."""
 
     sums: dict[str, dict[str, float]]
-    """Energy, latency, EDP and area by name of the design, and for each part its share of energy and of EDP."""
+    """Maps a design to energy, latency, EDP and area, and to the share of each part in energy and EDP."""
     is_in_time: bool
     barred: dict[str, dict[str, float]]
-    """The same of the designs that have results for all networks but do not meet a constraint."""
+    """Maps a design to the values of `sums`, for designs with results for all networks that violate a constraint."""
 
     @classmethod
     def of(cls, answer: Answer) -> "Plain":
-        """Sums of the CSV that `tilewright explore` writes."""
+        """Return the sums of the CSV that `tilewright explore` writes."""
         rows = pandas.read_csv(io.StringIO(csv_text(space_table(answer))), keep_default_na=True).to_dict("records")
         by_design: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
@@ -119,7 +121,7 @@ class Plain:
         )
 
     def best(self, measure: str) -> float:
-        """The least value of a measure."""
+        """Return the least value of a measure."""
         return min(one[measure] for one in self.sums.values())
 
 

@@ -1,4 +1,4 @@
-"""Small spaces whose complete fronts tests find, and what designs of them cost alone."""
+"""Small spaces with known complete fronts, and the costs of single designs."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ LAWS = {
 
 
 def front_space(**changes: Any) -> dict[str, Any]:
-    """A space over array, SRAM, words and unit energies."""
+    """Return a space over array, SRAM, words and unit energies."""
     ports = [WIDE.format("sram", port) for port in ("r_port_1", "w_port_1")]
     given: dict[str, Any] = {
         "accelerator": str(BASE),
@@ -44,7 +44,7 @@ def front_space(**changes: Any) -> dict[str, Any]:
 
 
 def write_space(folder: Path, **changes: Any) -> Path:
-    """The same as a file."""
+    """Write the space into a file."""
     path = folder / "words.yaml"
     path.write_text(yaml.safe_dump(front_space(**changes), sort_keys=False))
     return path

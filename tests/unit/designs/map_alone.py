@@ -1,4 +1,4 @@
-"""What `tilewright map` says of one design, in the form in which a space has it."""
+"""Costs that `tilewright map` gives for one design, in the form of a space."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tilewright.workload.graph import Workload
 
 
 def mapped(design: dict[str, Any], network: Workload, mapping: Any, options: SearchOptions) -> DesignCost:
-    """The whole run of a hardware file, without energies by memory; why it is no accelerator is left out."""
+    """Run a hardware file completely, without energies by memory and without the reason of a failure."""
     stages = run.default_pipeline(options)
     try:
         problem = next(stages.parsers().run(Descriptions(design, network, mapping)))

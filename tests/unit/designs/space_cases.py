@@ -19,12 +19,12 @@ SIZE = "memories.sram.size"
 
 
 def space_of(**keys: Any) -> Space:
-    """A space given as a dict."""
+    """Read a space that is given as a dict."""
     return read_space({"accelerator": str(BASE), "networks": [str(NETWORK)]} | keys)
 
 
 def file_of(folder: Path, text: str, **others: Any) -> Path:
-    """The file of a space; keys that its text does not have are those of `space_of`."""
+    """Write the file of a space; `space_of` gives the keys that its text lacks."""
     keys = {"accelerator": str(BASE), "networks": [str(NETWORK)]} | others
     missing = {key: value for key, value in keys.items() if f"{key}:" not in text}
     path = folder / "it.yaml"
@@ -33,13 +33,13 @@ def file_of(folder: Path, text: str, **others: Any) -> Path:
 
 
 def problems_of(path: Path) -> tuple[Problem, ...]:
-    """What is wrong with a file."""
+    """Return the problems of a file."""
     with pytest.raises(InputError) as raised:
         read_space(path)
     return raised.value.problems
 
 
 def told(folder: Path, text: str, **others: Any) -> list[str]:
-    """The same as lines, without the name of the file."""
+    """Return the problems of a text as lines, without the name of the file."""
     path = file_of(folder, text, **others)
     return [str(problem).removeprefix(f"{path}:") for problem in problems_of(path)]

@@ -1,4 +1,4 @@
-"""Spaces of several cores, for tests, and what a run of one of their designs alone says."""
+"""Spaces of several cores, for tests, and a separate run of one design."""
 
 import copy
 import random
@@ -31,16 +31,19 @@ SMALL: dict[str, Any] = {
     "options": QUICK,
     "shard_designs": 4,
 }
-"""A space of nine designs, of which three are none."""
+"""A space of nine designs, three of which are invalid."""
 
 
 def system_space(**keys: Any) -> Space:
-    """A space over quad_core."""
+    """Read a space over quad_core."""
     return read_space(SMALL | keys)
 
 
 def random_system(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
-    """A design: cores, their counts, memories, arrays, links and energies changed; some fit nothing, some are none."""
+    """Return a random design with changed cores, counts, memories, arrays, links and energies.
+
+    Some designs fit no layer, and some are invalid.
+    """
     design = copy.deepcopy(base)
     for name, core in design["core_files"].items():
         for memory in core["memories"].values():
@@ -77,7 +80,7 @@ def _change_links(rng: random.Random, design: dict[str, Any]) -> None:
 
 
 def alone(hardware: dict[str, Any], network: Workload, mapping: Any, options: SystemOptions) -> tuple[Any, ...]:
-    """(energy, latency, energy by term, peak of each memory) of the whole run; the kind of error where it has none."""
+    """Return energy, latency, energy terms and area of a separate run, or the kind of its error."""
     try:
         found = run_multi_core(network, hardware, mapping, **options.as_dict())
     except (InputError, MappingError) as error:
@@ -90,5 +93,5 @@ def alone(hardware: dict[str, Any], network: Workload, mapping: Any, options: Sy
 
 
 def of_cost(cost: Any) -> tuple[Any, ...]:
-    """The same of the costs of a design, and whether it has any."""
+    """Return energy, latency, energy terms and area of the costs of a design."""
     return cost.energy_pj, cost.latency_cycles, dict(cost.energy_terms_pj), cost.area_mm2

@@ -1,4 +1,4 @@
-"""Advice: changes of one number, their exact gains, and what they are called."""
+"""Advice: changes of one number, their exact gains, and their names."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,14 +37,14 @@ RETENTION = Attribute("retention", "core", "retention_ms", "number", "Time after
 
 
 class ClockTree:
-    """Energy term that is linear in a number of the hardware file."""
+    """An energy term that is linear in a number of the hardware file."""
 
     concerns = staticmethod(lambda core: figure(TREE, core.operational_array.figures) > 0)
     waiting_pj_a_cycle = staticmethod(lambda core: 0.0)
 
     @staticmethod
     def cost(layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """Energy of all units in each cycle."""
+        """Return the energy of all units in each cycle."""
         array = core.operational_array
         return TermCost(pj_a_cycle=figure(TREE, array.figures) * array.unit_count)
 
@@ -58,7 +58,9 @@ TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny" / "workload" / 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_advices_are_confirmed_by_the_changed_file(seed: int) -> None:
-    """To the last bit, at the same mappings and after a new search; `benchmarks/advices.py` tries more."""
+    """Runs of the changed file confirm advice exactly, at equal mappings and after a new search.
+    `benchmarks/advices.py` tries more.
+    """
     tally = try_advices(seed, count=4, networks=("bert_tiny",))
     assert tally.counts["advices"] == 4
     assert tally.wrong == []
@@ -66,7 +68,7 @@ def test_advices_are_confirmed_by_the_changed_file(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_changes_of_spatial_mappings_are_confirmed_by_the_changed_file(seed: int) -> None:
-    """To the last bit: text and mapping of a change are the same."""
+    """Runs of the changed mapping file confirm its changes exactly."""
     tally = try_mapping_changes(seed, count=3, networks=("bert_tiny",))
     assert tally.counts["advices"] == 3
     assert tally.wrong == []
@@ -91,12 +93,12 @@ def test_changes_of_spatial_mappings_are_confirmed_by_the_changed_file(seed: int
     ],
 )
 def test_numbers_are_scaled_as_they_are_written(value: Any, factor: Fraction, is_whole: bool, expected: Any) -> None:
-    """With their unit; what is no number is left alone."""
+    """Numbers are scaled with their unit; other values are left unchanged."""
     assert scaled(value, factor, is_whole=is_whole) == expected
 
 
 def test_changes_name_their_place() -> None:
-    """Key, file and line of every number, more before less; a word is no narrower than its smallest part."""
+    """Each change names its key and line, and a word is at least as wide as its smallest part."""
     file = CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"
     changes = possible_changes(load_yaml(file), Fraction(2))
     lines = file.read_text().splitlines()
@@ -118,7 +120,7 @@ def test_changes_name_their_place() -> None:
 
 @pytest.mark.parametrize("name", ["tpu_like", "edge_tpu_like", "cube_3d", "aimc", "dimc"])
 def test_a_key_can_be_pasted_into_a_design_space(name: str) -> None:
-    """It is the path of the number there; so is the spelling of messages."""
+    """The key of a change is its path in a design space, and messages spell the path in the same way."""
     document = load_yaml(shipped("hardware", name))
     changes = possible_changes(document, Fraction(2))
     assert any(change.key.endswith("sizes.0") for change in changes)
@@ -128,7 +130,7 @@ def test_a_key_can_be_pasted_into_a_design_space(name: str) -> None:
 
 
 def test_costs_with_a_source_follow_a_change() -> None:
-    """Of memories that leave them to the library, and of no other number; the text says which way it is."""
+    """Costs from the library follow a change of size, and the text of the change says so."""
     text = (
         "memories: {s: {size: 64 KiB, cost: {from: sram}}, m: {size: 8, r_cost: 1}}\noperational_array: {sizes: [4]}\n"
     )
@@ -141,9 +143,7 @@ def test_costs_with_a_source_follow_a_change() -> None:
 
 @pytest.mark.parametrize(("written", "after"), [(", cells: hp", "lstp"), (", cells: lstp", "hp"), ("", "lstp")])
 def test_other_cells_are_a_change(tmp_path: Path, written: str, after: str) -> None:
-    """The other type of cells is a change of each SRAM with costs from the library, at its line; the changed file has
-    this type.
-    """
+    """Advice tries the other type of cells for each SRAM with costs from the library, and names the cost's line."""
     cost = f"{{from: sram, node_nm: 22{written}}}"
     text = f"memories:\n  s: {{size: 64 KiB,\n    cost: {cost}}}\n  m: {{size: 8, r_cost: 1}}\n"
     document = parse_yaml(text, "cells.yaml")
@@ -153,8 +153,9 @@ def test_other_cells_are_a_change(tmp_path: Path, written: str, after: str) -> N
 
 
 def test_cells_that_leak_less_are_tried(tmp_path: Path) -> None:
-    """Other cells are the best advice on a run that leaks. The gain is that of the exported mappings on the changed
-    file, and a note says that an access then takes longer than a cycle.
+    """If leakage takes much of the energy, SRAM cells that leak less are the best advice.
+
+    The gain equals a run of the exported mappings, and a note says that an access takes longer than a cycle.
     """
     files = tilewright.new(tmp_path / "own", node_nm=22, clock="1.2 GHz")
     hardware, mapping = files[0], files[1]
@@ -173,7 +174,7 @@ def test_cells_that_leak_less_are_tried(tmp_path: Path) -> None:
 
 
 def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:
-    """`r_bw` and `w_bw` of a memory, with units too."""
+    """`r_bw` and `w_bw` of a memory in an older file are changes, with their units."""
     text = "memories: {m: {size: 8, r_bw: 64, w_bw: 8 B/cycle, min_w_granularity: 64, r_cost: 1 pJ}}\n"
     found: dict[tuple[str, bool], FileChange] = {
         (one.key, one.more): one for one in possible_changes(parse_yaml(text, "old.yaml"), Fraction(2))
@@ -187,13 +188,14 @@ def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:
 
 
 def change(more: bool) -> FileChange:
-    """A change of the size of a memory."""
+    """Return a change of the size of a memory."""
     return FileChange("size", ("memories", "rf", "size"), "memories.rf.size", "h.yaml", 3, 16, 32 if more else 8, more)
 
 
 def test_a_luckier_search_takes_nothing_away() -> None:
-    """Half a register file is not for nothing where the hardware as it is could have had the mappings that were found;
-    what they save is told as a gain of the search, and no change is credited with it."""
+    """A gain of a luckier search is reported as a gain of the search and is not credited to a change.
+    Half a register file counts as spare only if it costs no more than the mappings found for the present hardware.
+    """
     now, known = Outcome(100.0, 1000.0), Outcome(90.0, 800.0)
     smaller = Advice(
         change(more=False), Outcome(reason="does not fit"), Outcome(95.0, 850.0), held=Outcome(95.0, 850.0)
@@ -207,14 +209,14 @@ def test_a_luckier_search_takes_nothing_away() -> None:
     told = advice_text(made)
     assert "for nothing" not in told
     assert "change latency by -20.0%: this saving comes from the search" in told
-    assert "its mappings without it: what the mappings of the new search give on the unchanged hardware" in told
+    assert "its mappings without it: result of the mappings of the new search on the unchanged hardware" in told
     free = Advice(change(more=False), now, Outcome(90.0, 800.0))
     ((_, one),) = Advices.of("latency", now, [free], searched=True, known=known).spare
-    assert one is free, "with the mappings of the run"
+    assert one is free, "the spare change keeps the mappings of the run"
 
 
 def test_keys_can_be_copied_from_the_table() -> None:
-    """A long key stays on one line, in the table of gains and in that of what can be taken away."""
+    """A long key stays on one line in the tables of gains and of spare resources."""
     key = "memories.weights_of_the_second_array.ports.read_and_write_port_1.bandwidth_max"
     now = Outcome(100.0, 1000.0)
     values = {"before": "12345678901234567890", "after": "123456789012345678901"}
@@ -225,7 +227,7 @@ def test_keys_can_be_copied_from_the_table() -> None:
 
 
 def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
-    """Two changes that do not help, but do so together."""
+    """Two changes that help only together are named if no single change helps."""
     now = Outcome(100.0, 1000.0)
     changes = [replace(change(more=True), key=f"key{place}") for place in range(4)]
 
@@ -245,9 +247,10 @@ def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
 
 
 def test_attributes_are_changes(tmp_path: Path) -> None:
-    """Changes of every attribute in a file: a power or an energy, built in or of a plug-in, falls; another number is
-    changed in both directions, and none of them reduces a resource. The gain of a number of a plug-in is that of its
-    term."""
+    """Each attribute of a hardware file gives possible changes, whether it is built in or comes from a plug-in.
+
+    Energies and powers only fall, other numbers change both ways. The gain of a plug-in's number is that of its term.
+    """
     data = yaml.safe_load((CONFIG.parent / "docs/examples/accelerator.yaml").read_text())
     data |= {"clock_frequency": "1 GHz", "retention": 5}
     data["memories"]["dram"]["leakage"] = "20 uW"
@@ -279,7 +282,7 @@ def test_attributes_are_changes(tmp_path: Path) -> None:
 
 
 def test_a_port_of_an_older_file_has_one_width(tmp_path: Path) -> None:
-    """`r_bw` and `w_bw` of a port that reads and writes change together, and the core can be read."""
+    """`r_bw` and `w_bw` of a port that reads and writes change together."""
     text = "memories: {m: {size: 8, r_bw: 64, w_bw: 64, rw_port: 1, min_r_granularity: 64, r_cost: 1}}\n"
     found = {
         (one.key, one.more): one.settings
@@ -297,7 +300,8 @@ def test_a_port_of_an_older_file_has_one_width(tmp_path: Path) -> None:
 
 
 def test_energies_per_bit_follow_the_widths_of_ports() -> None:
-    """The text says so of such a memory, and that energies of words stay of another one."""
+    """The text says whether a changed width changes the energy of a word: energies per bit do so, energies per word do
+    not."""
     text = (
         "memories: {d: {size: 8, r_cost: 8 pJ/b, ports: [{name: r, bandwidth_max: 64}]},"
         " m: {size: 8, r_cost: 1, ports: [{name: r, bandwidth_max: 64}]}}\noperational_array: {sizes: [4]}\n"
@@ -308,7 +312,7 @@ def test_energies_per_bit_follow_the_widths_of_ports() -> None:
     }
     assert {str(one.after) for one in changes if one.key == "memories.d.r_cost"} == {"4 pJ/b"}
     for memory, words in (
-        ("d", "energies of a memory with an energy per bit follow"),
+        ("d", "a memory with an energy per bit keeps this energy"),
         ("m", "is counted with the old energy per word"),
     ):
         (note,) = assumptions_of([one for one in changes if one.key == f"memories.{memory}.ports.r.bandwidth_max"])
@@ -317,7 +321,7 @@ def test_energies_per_bit_follow_the_widths_of_ports() -> None:
 
 @pytest.mark.parametrize(("latency", "told"), [(1000.3, "+<0.1%"), (999.7, "-<0.1%"), (1000.0, "0"), (900.0, "-10.0%")])
 def test_changes_have_one_notation(latency: float, told: str) -> None:
-    """A sign, then the share; a share that would be rounded to 0 has an upper limit."""
+    """A share has a sign, and a tiny share has an upper limit instead of 0."""
     now = Outcome(100.0, 1000.0)
     found = [Advice(change(more=True), Outcome(100.0, latency), Outcome(100.0, 500.0))]
     text = advice_text(Advices.of("latency", now, found, searched=True, known=now))

@@ -1,4 +1,4 @@
-"""Counts, causes, best designs, effects, tables and text of made-up spaces."""
+"""Counts, causes, best designs, effects, tables and text of artificial spaces."""
 
 import hashlib
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.unit.designs.conftest import costs, exploration, grid
 
 
 def test_every_design_is_counted_once() -> None:
-    """Compared, not meeting a constraint, infeasible and invalid designs are all that were evaluated."""
+    """Compared, excluded by constraints, infeasible and invalid designs add up to the evaluated designs."""
     answer = answer_of(grid())
     assert answer.design_count == 72
     assert answer.excluded == 12
@@ -27,7 +27,7 @@ def test_every_design_is_counted_once() -> None:
 
 
 def test_causes_are_counted() -> None:
-    """A cause counts each design once, whatever the number of networks, and names those."""
+    """A cause counts each design once and names its networks."""
     causes = answer_of(grid()).causes
     assert causes[0] == Cause("excluded", "rows <= 128", 12, ())
     assert causes[1] == Cause("invalid", "memory `dram`: a bandwidth of 0 <bits>", 4, ("mobilenet", "bert"))
@@ -35,13 +35,13 @@ def test_causes_are_counted() -> None:
 
 
 def test_many_causes_are_counted_without_their_numbers() -> None:
-    """Causes that differ only in their numbers are one where there are many; names that end in digits stay."""
+    """Many causes that differ only in their numbers are counted as one; digits in names stay."""
     rows = [{"status": "infeasible", "reason": f"{n},096 b of conv2 do not fit 12.5 KiB"} for n in range(1, 40)]
     assert answer_of(exploration(rows)).causes == (Cause("infeasible", "N b of conv2 do not fit N KiB", 39, ("net",)),)
 
 
 def test_the_best_designs_are_the_smallest() -> None:
-    """Compared designs only. Of equal ones, the other measures decide, and then the index."""
+    """The best designs have the least value among the compared ones; other measures and the index break ties."""
     front = answer_of(grid()).overall
     for key, row in best_designs(front):
         assert row[key] == front.compared[key].min()
@@ -52,7 +52,7 @@ def test_the_best_designs_are_the_smallest() -> None:
 
 
 def test_explore_and_decide_have_one_rule_for_ties() -> None:
-    """Designs of equal area: explore, decide and an interrupted exploration name the one with the least energy."""
+    """`explore` and `decide` name the same design among those of equal area: the one with the least energy."""
     rows = [costs(energy, latency, 1.0) for energy, latency in ((5.0, 2.0), (3.0, 9.0), (3.0, 8.0), (3.0, 8.0))]
     answer = answer_of(exploration([*rows, costs(1.0, 1.0, 4.0)]))
     assert dict(best_designs(answer.overall))["area_mm2"]["design"] == "design-2"
@@ -66,7 +66,7 @@ def test_explore_and_decide_have_one_rule_for_ties() -> None:
 
 @pytest.mark.parametrize("terms", [("leakage",), ("refresh",), ("leakage", "refresh")], ids="+".join)
 def test_static_power_of_some_designs_alone_is_told(terms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Designs without it can look better for it; a power of 0 is not called unknown. All terms count together."""
+    """A note names static power that only some designs have; designs that all have or all lack it get no note."""
     refresh = Attribute("refresh", "memory", "refresh_mw", "power_mw", "Power that keeps data.", term="refresh")
     monkeypatch.setattr("tilewright.hardware.attributes.BUILT_IN", (*BUILT_IN, refresh))
     monkeypatch.setattr("tilewright.hardware.attributes._checked", _checked.__wrapped__)
@@ -88,7 +88,7 @@ def test_static_power_of_some_designs_alone_is_told(terms: tuple[str, ...], monk
 
 
 def test_the_effect_of_an_axis_is_of_the_compared_designs() -> None:
-    """Numbers are in order, texts as in the space; axes of one value have no effect."""
+    """The effect of an axis covers the compared designs, with ordered numbers; an axis of one value has none."""
     answer = answer_of(grid())
     found = {effect.axis: effect.table for effect in effects(answer.overall, answer.exploration.axis_names)}
     assert found["rows"]["value"].tolist() == [8, 16, 32, 64, 128]
@@ -102,7 +102,7 @@ def test_the_effect_of_an_axis_is_of_the_compared_designs() -> None:
 
 
 def test_tables_are_the_same_bytes(tmp_path: Path) -> None:
-    """Two writings are equal, and read back to the same tables."""
+    """Tables are written with equal bytes each time and read back."""
     first = write_tables(answer_of(grid()), tmp_path / "one")
     second = write_tables(answer_of(grid()), tmp_path / "two")
     assert [path.name for path in first] == ["space.csv", "space.parquet", "front.csv", "front.parquet"]
@@ -115,7 +115,7 @@ def test_tables_are_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_table_of_the_space_says_who_is_on_a_front() -> None:
-    """Of its network, and of all together on each row of a design."""
+    """The table of the space marks the front of each network, and on each row if its design is on the common front."""
     answer = answer_of(grid())
     table = space_table(answer)
     for front in answer.fronts[:-1]:
@@ -131,7 +131,7 @@ def test_the_table_of_the_space_says_who_is_on_a_front() -> None:
 
 @pytest.mark.parametrize("rows", [[], [{"status": "infeasible", "reason": "too small"}] * 3])
 def test_tables_without_a_front(rows: list[dict], tmp_path: Path) -> None:
-    """The table of the space stays, that of the front has no rows but its columns."""
+    """The table of a front without designs has its columns and no rows."""
     paths = write_tables(answer_of(exploration(rows)), tmp_path)
     front = pandas.read_parquet(paths[3])
     assert front.empty
@@ -140,7 +140,7 @@ def test_tables_without_a_front(rows: list[dict], tmp_path: Path) -> None:
 
 
 def test_values_may_be_of_several_kinds() -> None:
-    """An axis of numbers and texts is one of texts; a value that an invalid design does not have is left out."""
+    """An axis of numbers and texts becomes one of texts; missing values of an invalid design stay missing."""
     rows = [{"sram": 32, "energy_pj": 1.0, "latency_cycles": 1.0}, {"sram": "none"}, {"rows_x_2": None}]
     table = answer_of(exploration(rows)).exploration.table
     assert table["sram"].tolist() == ["32", "none", "32 KiB"]
@@ -148,7 +148,7 @@ def test_values_may_be_of_several_kinds() -> None:
 
 
 def test_the_text_has_the_answer() -> None:
-    """Counts, best designs with their values, the front, causes and what is assumed."""
+    """The text has counts, best designs with their values, the front, causes and assumptions."""
     text = answer_text(answer_of(grid()))
     assert "made up: 72 designs: 12 excluded by constraints, 60 evaluated" in text
     assert "Pareto front of all networks by energy, latency, area: 17 of 50 designs" in text
@@ -159,7 +159,7 @@ def test_the_text_has_the_answer() -> None:
 
 
 def test_a_long_front_is_spread_over_the_text() -> None:
-    """Twenty rows, both ends among them, and how many there are."""
+    """The text shows twenty designs of a long front, both ends included, and says how many there are."""
     rows = [{"energy_pj": 1e6 * n, "latency_cycles": 1e3 - n, "area_mm2": 1.0} for n in range(1, 101)]
     text = answer_text(answer_of(exploration(rows)))
     assert "20 of the 100 designs on the front: the best designs, and others at equal steps along it" in text
@@ -169,7 +169,7 @@ def test_a_long_front_is_spread_over_the_text() -> None:
 
 
 def test_what_is_not_evaluated_yet_is_said() -> None:
-    """An answer of a part of the space does not look like one of the whole."""
+    """The text and the tables say how many designs are not evaluated yet."""
     answer = answer_of(grid(missing=40))
     assert answer.design_count == 112
     text = answer_text(answer)
@@ -179,9 +179,7 @@ def test_what_is_not_evaluated_yet_is_said() -> None:
 
 
 def test_each_unmet_constraint_has_its_count() -> None:
-    """Three designs that violate one or both of two constraints, on one or both of two networks: the text counts the
-    designs of each constraint, and the front of all networks names each constraint of a design once.
-    """
+    """The text counts the designs that violate each constraint, and the front names each constraint once."""
     area, cycles = "area_mm2 <= 1", "latency_cycles <= 5"
     unmet = [f"{area}; {cycles}", area, area, cycles, cycles, "", "", ""]
     cost = {"energy_pj": 1.0, "latency_cycles": 1.0, "area_mm2": 1.0}

@@ -1,7 +1,4 @@
-"""Ranges: by factors and by steps, exactly as they are written.
-
-Design sheets: tables of designs, and what is wrong with them, by file and row.
-"""
+"""Ranges of values by factors and by steps; tables of designs (design sheets), whose faults have file and row."""
 
 import itertools
 from pathlib import Path
@@ -35,20 +32,20 @@ WHOLE = st.integers(1, 200)
     ],
 )
 def test_values(found: tuple[float, ...], wanted: tuple[float, ...]) -> None:
-    """Both ends count; decimal numbers are exact; whole numbers only where all are whole."""
+    """Ranges include both ends, keep decimal numbers exact, and have whole numbers only if all are whole."""
     assert found == wanted
     assert list(map(type, found)) == list(map(type, wanted))
 
 
 @given(WHOLE, WHOLE, WHOLE)
 def test_whole_steps_are_those_of_range(first: int, length: int, step: int) -> None:
-    """As Python counts."""
+    """Whole steps equal those of Python's `range`."""
     assert linear(first, first + length, step) == tuple(range(first, first + length + 1, step))
 
 
 @given(WHOLE, st.integers(0, 10**6), st.sampled_from([1.1, 1.25, 1.5, 2, 3, 10]))
 def test_factors_are_never_passed(first: int, more: int, factor: float) -> None:
-    """Each value is the factor of the one before, and the next one would be too large."""
+    """Each value is the factor times the previous one, and one more value would exceed the range."""
     found = geometric(first, first + more, factor)
     assert found[0] == first
     assert all(later / earlier == pytest.approx(factor) for earlier, later in itertools.pairwise(found))
@@ -69,7 +66,7 @@ def test_factors_are_never_passed(first: int, more: int, factor: float) -> None:
     ],
 )
 def test_what_is_no_range(arguments: tuple[object, ...], said: str) -> None:
-    """Each has a reason, at once."""
+    """A wrong range is refused with its reason."""
     make, *numbers = arguments
     with pytest.raises(FieldError) as raised:
         make(*numbers)  # type: ignore[operator]
@@ -86,14 +83,14 @@ designs: designs.tsv
 
 
 def sheet(folder: Path, text: str, name: str = "designs.tsv") -> Path:
-    """A sheet, written with spaces for tabs."""
+    """Write a sheet, with tabs in place of spaces."""
     path = folder / name
     path.write_text(text if name.endswith(".csv") else text.replace(" ", "\t"))
     return path
 
 
 def told_of(folder: Path, text: str) -> list[str]:
-    """What is wrong with a sheet, without the name of its file."""
+    """Return the problems of a sheet, without the name of its file."""
     path = sheet(folder, text)
     with pytest.raises(InputError) as raised:
         read_sheet(path)
@@ -101,7 +98,7 @@ def told_of(folder: Path, text: str) -> list[str]:
 
 
 def test_designs_are_rows(tmp_path: Path) -> None:
-    """Axes by name, choices, dotted paths; names of designs; comments and empty lines are no rows."""
+    """The rows of a sheet are designs with axes, choices, dotted paths and names; comments are skipped."""
     sheet(
         tmp_path,
         "rows design memory columns memories.sram.r_cost\n"
@@ -121,7 +118,7 @@ def test_designs_are_rows(tmp_path: Path) -> None:
 
 
 def test_kinds_of_values(tmp_path: Path) -> None:
-    """Numbers, true and false, text; commas in a file called .csv, with a byte-order mark as spreadsheets write it."""
+    """Cells are numbers, true, false or text; a .csv file has commas and may begin with a byte-order mark."""
     path = tmp_path / "it.csv"
     path.write_bytes('a,b,c,d\r\n1,0.5,TRUE,"64 KiB"\r\n1_000,1e-3,false,x\r\n'.encode("utf-8-sig"))
     found = read_sheet(path)
@@ -131,7 +128,7 @@ def test_kinds_of_values(tmp_path: Path) -> None:
 
 
 def test_without_names_designs_are_counted(tmp_path: Path) -> None:
-    """As in a space of axes."""
+    """Designs without names are numbered, as in a space of axes."""
     sheet(tmp_path, "rows columns memory\n8 8 small\n16 8 small\n")
     space = read_space(file_of(tmp_path, AXES))
     assert [space.design_name(index) for index in range(2)] == ["it-0", "it-1"]
@@ -167,7 +164,7 @@ def test_without_names_designs_are_counted(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_sheet(text: str, said: list[str], tmp_path: Path) -> None:
-    """All of it, in the order of lines."""
+    """All faults of a sheet are reported in the order of lines."""
     assert told_of(tmp_path, text) == said
 
 
@@ -186,14 +183,14 @@ def test_what_is_wrong_with_a_sheet(text: str, said: list[str], tmp_path: Path) 
     ],
 )
 def test_what_does_not_fit_the_space(text: str, said: str, tmp_path: Path) -> None:
-    """Columns that mean nothing, choices that there are not."""
+    """Unknown columns and choices of a sheet are refused."""
     path = sheet(tmp_path, text)
     messages = [str(problem) for problem in problems_of(file_of(tmp_path, AXES))]
     assert any(message.startswith(f"{path}:{said}") for message in messages), messages
 
 
 def test_what_the_file_and_the_sheet_say_twice(tmp_path: Path) -> None:
-    """Values in both, an axis without a column, a column that sets what a law sets."""
+    """A conflict between file and sheet is refused: repeated values, missing columns, and values of a law."""
     sheet(tmp_path, "rows columns memories.sram.r_cost\n8 8 3\n")
     text = AXES.replace(f"{{path: {ROWS}}}", f"{{path: {ROWS}, values: [3]}}") + "laws: {memories.sram.r_cost: rows}\n"
     path = file_of(tmp_path, text)
@@ -206,7 +203,7 @@ def test_what_the_file_and_the_sheet_say_twice(tmp_path: Path) -> None:
 
 
 def test_no_sheet(tmp_path: Path) -> None:
-    """A file that is missing, a folder, and what is no text."""
+    """A missing sheet, a folder and a file that is not text are refused."""
     assert "no such file" in str(problems_of(file_of(tmp_path, AXES))[0])
     with pytest.raises(InputError, match="cannot be read"):
         read_sheet(tmp_path)

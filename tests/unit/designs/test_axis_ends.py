@@ -1,4 +1,4 @@
-"""Axes that end too early for the best design, values that continue them, and axes that hardly matter."""
+"""Axes that end too early for the best design, values that continue them, and axes with little effect."""
 
 import random
 from itertools import product
@@ -21,7 +21,7 @@ SIZES = {"rows": (8, 16, 32, 64, 128), "sram": (32, 128, 512, 2048), "dram": ("L
 
 
 def space_of(cost: Any, axes: dict[str, tuple[Any, ...]] = AXES, **changes: Any) -> Any:
-    """The exploration of all designs of two axes; `cost` gives energy and latency of a design, None: no result."""
+    """Return the exploration of two axes; `cost` gives energy and latency of a design, or None for no result."""
     rows = []
     for rows_value, sram in product(*axes.values()):
         found = cost(rows_value, sram)
@@ -35,12 +35,12 @@ def space_of(cost: Any, axes: dict[str, tuple[Any, ...]] = AXES, **changes: Any)
 
 
 def overall(made: Any) -> Any:
-    """The front of all networks."""
+    """Return the front of all networks."""
     return fronts(made)[-1]
 
 
 def test_the_end_and_what_follows() -> None:
-    """Least energy at the largest memory, least latency inside, so that only the energy is reported."""
+    """An end of an axis is reported if the best design is there, with its gain and the following values."""
     energy = {"32 KiB": 8.0, "64 KiB": 6.0, "128 KiB": 5.0, "256 KiB": 4.0}
     made = space_of(lambda rows, sram: (energy[sram] * 100, 10.0 + abs(rows - 16)))
     found = list(axis_ends(overall(made), AXES))
@@ -57,28 +57,27 @@ def test_the_end_and_what_follows() -> None:
 
 
 def test_a_file_without_energies_has_no_ends_in_energy() -> None:
-    """Energies of 0: no value saves a share of them."""
+    """An axis has no end in energy if all energies are 0."""
     made = space_of(lambda rows, sram: (0.0, 100.0 / rows))
     assert {end.measure for end in axis_ends(overall(made), AXES)} == {"latency_cycles"}
 
 
 def test_an_equal_design_inside_is_as_good() -> None:
-    """The end brings nothing."""
+    """An end is not reported if a design inside the axis is equally good."""
     made = space_of(lambda rows, sram: (100.0, 1000.0 / min(rows, 16)))
     assert list(axis_ends(overall(made), AXES)) == []
 
 
 def test_a_constraint_is_not_the_end_of_an_axis() -> None:
-    """Where the largest value has no result, or is excluded before, the best design is not at the end."""
+    """A largest value without a result is not reported as the end of an axis."""
     made = space_of(lambda rows, sram: None if rows == 32 else (1000.0 / rows, 10.0))
     assert list(axis_ends(overall(made), AXES)) == []
 
 
 @pytest.mark.parametrize("status", ["invalid", "infeasible"])
 def test_values_that_fail_do_not_hide_the_end(status: str) -> None:
-    """Axis 8, 16, 32, 64, 128: no design with 64 or 128 has results, so 32 is an end. Its sentence names the values
-    that fail, and the reason for the nearest one. A constraint that excludes 64 does not make 32 an end.
-    """
+    """Values that fail do not hide the end of an axis before them: 32 is an end of 8, 16, 32, 64, 128. The sentence
+    names the failing values and a reason. A constraint that excludes 64 does not make 32 an end."""
     axes: dict[str, tuple[Any, ...]] = {"rows": (8, 16, 32, 64, 128), "sram": ("32 KiB", "64 KiB")}
     rows: list[dict[str, Any]] = []
     for side, sram in product(*axes.values()):
@@ -123,8 +122,8 @@ def test_values_that_fail_do_not_hide_the_end(status: str) -> None:
     ],
 )
 def test_values_that_continue_an_axis(values: tuple[Any, ...], largest: Any, smallest: Any) -> None:
-    """Values continue an axis by ratio, by equal steps, or by the last step if the ratio gives a fraction; in the unit
-    of the last value, whole numbers stay whole, and none is negative. If no value follows, the sentence says so.
+    """Values continue an axis by its ratio, its step, or the last step if the ratio gives a fraction.
+    They keep unit and type and are positive; the sentence says if no value follows.
     """
     axes = {"rows": values, "sram": ("1 KiB",)}
     for is_up, expected in ((True, largest), (False, smallest)):
@@ -140,7 +139,7 @@ def test_values_that_continue_an_axis(values: tuple[Any, ...], largest: Any, sma
 
 
 def test_axes_that_hardly_matter() -> None:
-    """By at most the printed share in each pair of designs that differ in the axis alone."""
+    """An axis has little effect if each pair of designs that differ only in it differs at most by the printed share."""
     made = space_of(lambda rows, sram: (1000.0 / rows + (sram == "64 KiB") * 0.1, 10.0 * rows))
     (weak,) = weak_axes(overall(made), tuple(AXES))
     assert (weak.axis, weak.groups) == ("sram", 3)
@@ -154,7 +153,7 @@ def test_axes_that_hardly_matter() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_plain_search_finds_the_same(seed: int) -> None:
-    """Random costs, of which some designs have none; each statement against all pairs of designs."""
+    """Ends and weak axes of random costs equal those of a plain search over all pairs."""
     draw = random.Random(seed)
     slope = {axis: draw.choice((-0.5, -0.001, 0.0, 0.001, 0.5)) for axis in AXES}
 
@@ -191,7 +190,7 @@ def test_plain_search_finds_the_same(seed: int) -> None:
 
 
 def test_text_and_page_say_it() -> None:
-    """Both, in the same words."""
+    """Text and page have the same sentences on axes."""
     answer = answer_of(grid(axis_values=SIZES))
     assert len(answer.axis_notes) == 3
     for sentence in answer.axis_notes:

@@ -1,4 +1,4 @@
-"""Bandwidths that turn an order: each is repeated by `evaluate` with the changed hardware file and equal mappings."""
+"""Bandwidths that reverse an order: each is confirmed by `evaluate` with the changed hardware and equal mappings."""
 
 import copy
 import random
@@ -32,7 +32,7 @@ MEASURES = ("latency", "EDP")
 
 
 class Ran(NamedTuple):
-    """A run, its hardware file and its mappings as a mapping file."""
+    """A run with its hardware file and its mappings as a mapping file."""
 
     document: dict[str, Any]
     ledger: RunLedger
@@ -42,7 +42,7 @@ class Ran(NamedTuple):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
-    """Four cores with a clock; the last one is the first with another SRAM, so that they share a DRAM."""
+    """Run four cores with a clock; the last core is the first core with another SRAM, so both have the same DRAM."""
     draw, folder = random.Random(7), tmp_path_factory.mktemp("bandwidths")
     documents = [hardware(f"core{number}", draw, clock=True) for number in range(3)]
     documents.append(copy.deepcopy(documents[0]) | {"name": "core3"})
@@ -59,7 +59,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
 
 
 def evaluated(ran: Ran, factor: float, is_changed: bool) -> dict[str, float]:
-    """Latency in seconds and EDP of the mappings with the DRAM of the hardware file at a factor, by `evaluate`."""
+    """Return latency in seconds and EDP of the mappings with a scaled DRAM bandwidth, by `evaluate`."""
     document = copy.deepcopy(ran.document)
     dram = document["memories"]["dram"]
     before = dram["ports"][0]["bandwidth_max"]
@@ -74,13 +74,15 @@ def evaluated(ran: Ran, factor: float, is_changed: bool) -> dict[str, float]:
 
 
 def gap(pair: tuple[Ran, Ran], number: BandwidthNumber, measure: str, first: int, factor: float) -> float:
-    """The second minus the first run, as a share, by the changed hardware files."""
+    """Return the difference of the second run to the first as a share, by the changed hardware files."""
     values = [evaluated(ran, factor, bool(own))[measure] for ran, own in zip(pair, number.parts, strict=True)]
     return values[1 - first] / values[first] - 1
 
 
 def test_named_bandwidths_turn_the_order_and_nine_tenths_of_the_change_do_not(runs: list[Ran]) -> None:
-    """In all pairs; a bandwidth that turns nothing does not do so at both ends of its range."""
+    """A named bandwidth reverses the order, and nine tenths of its change reverse nothing.
+    Other bandwidths reverse nothing at either end of their range.
+    """
     turned, shared = 0, 0
     for pair in combinations(runs, 2):
         numbers = bandwidth_numbers((pair[0].run, pair[1].run))
@@ -107,7 +109,7 @@ def test_named_bandwidths_turn_the_order_and_nine_tenths_of_the_change_do_not(ru
 
 
 def test_words_that_fit_only_in_the_middle_turn_an_edp(runs: list[Ran]) -> None:
-    """Words of 24 to 40 bits waste no bits of an access; both ends of the range leave the order."""
+    """A bandwidth that reverses the order by EDP is found, although only words of 24 to 40 bits need less energy."""
     number = next(one for one in bandwidth_numbers((runs[0].run, runs[1].run)) if one.parts[0])
     width = number.width_bits
 
@@ -124,7 +126,7 @@ def test_words_that_fit_only_in_the_middle_turn_an_edp(runs: list[Ran]) -> None:
 
 
 def test_sentences_name_the_bandwidth_beside_the_smallest_change(runs: list[Ran]) -> None:
-    """With whole bits per cycle; without bandwidths the sentence says that they are not considered."""
+    """Sentences name the bandwidth in whole bits per cycle, or say that bandwidths are not considered."""
     named = 0
     for pair in pairwise(runs):
         numbers = bandwidth_numbers((pair[0].run, pair[1].run))
@@ -150,7 +152,7 @@ def test_sentences_name_the_bandwidth_beside_the_smallest_change(runs: list[Ran]
 
 
 def test_energy_per_bit_is_held() -> None:
-    """A word of one and a half times the bits takes one and a half times the energy; fractions of a bit are dropped."""
+    """A word of 1.5 times the bits takes 1.5 times the energy; fractions of a bit are dropped."""
     core = single_core(parse_accelerator(hardware("core", random.Random(4), clock=True)))
     before, width = core.memories[-1], core.memories[-1].ports[0].bandwidth_max_bits
     after = with_bandwidth(core, ["dram"], 1.5).memories[-1]
@@ -166,7 +168,7 @@ def test_energy_per_bit_is_held() -> None:
 
 @pytest.mark.parametrize("width", [1, 7, 64, 4096])
 def test_bandwidths_to_try(width: int) -> None:
-    """Up to ten times up and down, nearest first, without the present one; the first that turns is found exactly."""
+    """Tried bandwidths cover a factor of ten both ways, nearest first, and the first reversal is found exactly."""
     for is_fine in (False, True):
         above, below = _grids(width, is_fine)
         assert above == sorted(set(above))

@@ -1,4 +1,4 @@
-"""Design with the values of the hardware file: found by its file, and compared with the best design."""
+"""The design with the values of the hardware file: its index, and its comparison with the best design."""
 
 from itertools import product
 from pathlib import Path
@@ -18,7 +18,7 @@ SIZE = "memories.memory.size"
 
 
 def source_of(**changes: Any) -> dict[str, Any]:
-    """Space over the file `wide.yaml`, which has 8 lanes and a memory of 1 MiB."""
+    """Return a space over the file `wide.yaml`, which has 8 lanes and a memory of 1 MiB."""
     return {
         "accelerator": str(TINY / "hardware" / "wide.yaml"),
         "networks": [str(TINY / "workload" / "two_layers.yaml")],
@@ -29,7 +29,7 @@ def source_of(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("sheet", [False, True])
 def test_the_design_has_the_hardware_of_the_file(sheet: bool, tmp_path: Path) -> None:
-    """The index equals that of a plain comparison of all hardware files; sizes with a unit and in bits are equal."""
+    """The base design has the hardware of the file, as a plain comparison of all designs finds; units do not matter."""
     base = read_space(source_of()).base
     lanes, sizes = [2, 4, 8], ["2 MiB", "1 MiB"]
     axes: dict[str, Any] = {"lanes": {"path": "operational_array.sizes.0"}, "size": {"path": SIZE}}
@@ -47,7 +47,7 @@ def test_the_design_has_the_hardware_of_the_file(sheet: bool, tmp_path: Path) ->
 
 
 def test_laws_must_have_the_values_of_the_file() -> None:
-    """An axis that only a law uses decides by what the law sets; without a fitting value there is no design."""
+    """A space has a base design only if some design has the file's value at each place that a law sets."""
     bits = 8 * 2**20
     for values, expected in (([bits // 4, bits // 2, bits], 1), ([bits, 2 * bits], None)):
         space = read_space(source_of(axes={"half": {"values": values}}, laws={SIZE: "half * 2"}))
@@ -55,7 +55,7 @@ def test_laws_must_have_the_values_of_the_file() -> None:
 
 
 def test_the_base_is_compared_with_the_best_design() -> None:
-    """The share of the sums in the table is in the printed summary, with a note if spatial mappings are generated."""
+    """The summary compares the base design with the best one, with a note on generated spatial mappings."""
     source = source_of()
     space = read_space(source)
     answer = with_base_design(space, answer_of(explored(source, space, 1, lambda count: None)))
@@ -77,7 +77,7 @@ def test_the_base_is_compared_with_the_best_design() -> None:
 
 
 def test_a_best_value_of_zero() -> None:
-    """The base design is said to be above a best design with an energy of 0, not to be the least."""
+    """The base design is said to be above a best design with an energy of 0."""
     answer = answer_of(exploration([costs(0.0, 10.0, 1.0), costs(5.0, 10.0, 1.0), costs(9.0, 10.0, 1.0)]))
     said = base_sentence(read_space(source_of()), answer.overall, "energy_pj")
     assert "design-1 has the values of the hardware file without changes" in said

@@ -1,4 +1,4 @@
-"""Batches that turn the order of two runs: each is repeated by `map` with a network file that has the batch."""
+"""Batches that reverse the order of two runs: each is confirmed by `map` of a network with the batch."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ SHAPES = ([1, 32, 64], [1, 64, 32])
 
 
 def core(name: str, unit_pj: float, dram_pj: float, sram_bits: int, dram_bits: int) -> dict[str, Any]:
-    """A core with a cheap array, or with a cheap DRAM."""
+    """Return a core with the given energies and sizes."""
     made = hardware(name, random.Random(1), clock=True) | {"clock_frequency": "500 MHz"}
     made["operational_array"]["unit_energy"] = unit_pj
     made["memories"]["sram"] |= {"r_cost": 1, "w_cost": 1, "size": "1 KiB"}
@@ -39,13 +39,13 @@ CORES = {
 
 
 def network(batch: int) -> list[dict[str, Any]]:
-    """Two layers with a batch."""
+    """Return two layers with a batch."""
     return [{**one, "loop_sizes": [batch, *sizes[1:]]} for one, sizes in zip(WORKLOAD, SHAPES, strict=True)]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of both cores with a batch of 1, beside the file of the network."""
+    """Run both cores with a batch of 1, beside the file of the network."""
     place = tmp_path_factory.mktemp("batches")
     (place / "net.yaml").write_text(yaml.safe_dump(network(1), sort_keys=False))
     (place / "map.yaml").write_text(yaml.safe_dump(MAPPING, sort_keys=False))
@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def values() -> dict[int, list[dict[str, float]]]:
-    """Measures of both cores for each batch, by `map` of a network with the batch."""
+    """Return the measures of both cores for each batch, by `map` of a network with the batch."""
     found = {}
     for batch in (1, *BATCHES):
         found[batch] = []
@@ -70,14 +70,14 @@ def values() -> dict[int, list[dict[str, float]]]:
 
 
 def compared(folder: Path, *words: str, code: int = 0) -> None:
-    """Run `compare` of both runs."""
+    """Run `compare` on both runs."""
     assert main(["compare", *(str(folder / name) for name in CORES), *words]) == code
 
 
 def test_the_order_turns_at_the_batch_and_not_at_the_batch_before(
     folder: Path, values: dict[int, list[dict[str, float]]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """New runs of `map` give the batch; every difference in the file is that of these runs."""
+    """The batch at which two runs change their order, and each difference in the file, agree with new runs of `map`."""
     compared(folder, "--batches", "8, 2,4,64,2", "-o", str(tmp_path))
     text = capsys.readouterr().out
     turns = json.loads((tmp_path / "comparison.json").read_text())["batch_turns"]
@@ -102,7 +102,7 @@ def test_the_order_turns_at_the_batch_and_not_at_the_batch_before(
 
 
 def test_python_has_the_sentences(folder: Path) -> None:
-    """Sentences stand in the column `assumes`; the number of threads does not matter."""
+    """The column `assumes` has the sentences on batches, for any number of threads."""
     runs = [folder / name for name in CORES]
     one, two = (tilewright.compare(*runs, batches=[2, 8], jobs=jobs)["assumes"].iloc[0] for jobs in (1, 2))
     assert one == two
@@ -111,7 +111,7 @@ def test_python_has_the_sentences(folder: Path) -> None:
 
 
 def test_wrong_batches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All wrong values at once; the batch of the runs alone; without a search."""
+    """All wrong batches are reported together. It is an error to give no batch but that of the runs."""
     compared(folder, "--batches", "0,2,many,1.5", code=2)
     told = capsys.readouterr().err
     for value in ("'0'", "'many'", "'1.5'"):
@@ -119,11 +119,11 @@ def test_wrong_batches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     compared(folder, "--batches", "", code=2)
     assert "--batches: is not a batch, got ''" in capsys.readouterr().err
     compared(folder, "--batches", "1", code=2)
-    assert "--batches: is the batch of the runs: name other batches, got 1" in capsys.readouterr().err
+    assert "--batches: is the batch of the runs: give other batches, got 1" in capsys.readouterr().err
 
 
 def test_a_network_file_that_is_not_found(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A run whose network was given in memory, and one whose file changed after the run."""
+    """A run is refused if its network file is not found or has changed since."""
     away = tmp_path / "away"
     files = {"hardware": folder / "cheap_dram.yaml", "mapping": folder / "map.yaml"}
     tilewright.map(**files, workload=folder / "net.yaml", output=away, **OPTIONS)
@@ -135,7 +135,7 @@ def test_a_network_file_that_is_not_found(folder: Path, tmp_path: Path, capsys: 
 
 
 def exported(batch: int | str) -> onnx.ModelProto:
-    """A product of sequences with a constant; the length of a sequence is open."""
+    """Return a product of an input with a constant; the length of the input's sequences is open."""
     shape: Any = (batch, "T", 32)
     product = onnx.helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     return build_model([product], {"x": shape}, {"w": [[0.5] * 16] * 32})
@@ -150,7 +150,7 @@ WORDS = {
 
 @pytest.mark.parametrize("is_parsed", [False, True])
 def test_runs_of_networks_with_options(tmp_path: Path, is_parsed: bool) -> None:
-    """Sizes, shapes and bits of a run hold for the other batches, too: `map` of a file with the batch says the same."""
+    """A search of batches keeps a run's sizes, shapes and bits; `map` of a network with that batch agrees."""
     given: dict[str, dict[str, Any]] = {
         "cheap_dram": {"input_shapes": {"x": [1, 4, 32]}, "bits": {"weights": 4}},
         "cheap_array": {"dims": {"T": 4, "N": 1}, "bits": {"weights": 4}},
@@ -186,7 +186,7 @@ def test_runs_of_networks_with_options(tmp_path: Path, is_parsed: bool) -> None:
 
 
 def test_an_artifact_has_no_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The artifact of the network beside the run is enough to search again, but not for another batch."""
+    """A new search needs only the artifact of the network; another batch needs the network's YAML or ONNX file."""
     (tmp_path / "net.yaml").write_text(yaml.safe_dump(network(1), sort_keys=False))
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(CORES["cheap_dram"], sort_keys=False))
     (tmp_path / "map.yaml").write_text(yaml.safe_dump(MAPPING, sort_keys=False))
@@ -203,7 +203,7 @@ def test_an_artifact_has_no_batch(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_batch_without_a_mapping_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The size of the top memory fits the batch of the run, but not the larger batch."""
+    """A batch that does not fit the top memory is refused with its number and the core."""
     names = ("one", "other")
     for name, unit_pj in zip(names, (24.0, 30.0), strict=True):
         small = copy.deepcopy(CORES["cheap_dram"]) | {"name": name}

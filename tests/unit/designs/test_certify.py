@@ -1,4 +1,4 @@
-"""Certificates that are damaged, or claim what is not so, are rejected."""
+"""Certificates of fronts: damaged or false ones are rejected."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ CONSTRAINTS = ["latency_cycles <= 980000", "rows * word_bits <= 2048"]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a space and the certificate of its front."""
+    """Write a space and the certificate of its front."""
     folder = tmp_path_factory.mktemp("front")
     path = write_space(folder, networks={"two": NETWORKS["bert"]}, constraints=CONSTRAINTS)
     complete = found(path, folder)
@@ -34,13 +34,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verdict(made: Path, path: Path, everything: bool = False, sample: int = 5) -> CertificateVerdict:
-    """What a check finds."""
+    """Return the result of a check."""
     source = made / "words.yaml"
     return certify(source, read_space(source), path, sample, 0, everything, 1, nothing)
 
 
 def changed(made: Path, folder: Path, change: Change, **others: Any) -> Path:
-    """A certificate with another table, which says that this is its content."""
+    """Write a certificate with a changed table and a digest of its own."""
     certificate, _ = read_certificate(made / "certificate.parquet")
     table = change(certificate.table.copy()).reset_index(drop=True)
     path = folder / "certificate.parquet"
@@ -49,7 +49,7 @@ def changed(made: Path, folder: Path, change: Change, **others: Any) -> Path:
 
 
 def put(column: str, row: int, value: Any) -> Change:
-    """Write a value into a row."""
+    """Return a change that writes a value into a row."""
 
     def change(table: pandas.DataFrame) -> pandas.DataFrame:
         table.loc[table.index[row], column] = value
@@ -59,17 +59,17 @@ def put(column: str, row: int, value: Any) -> Change:
 
 
 def first(table: pandas.DataFrame, where: np.ndarray | pandas.Series) -> int:
-    """The first row of some."""
+    """Return the first row that meets a condition."""
     return int(np.flatnonzero(np.asarray(where))[0])
 
 
 def on_member(column: str, value: Any) -> Change:
-    """Write a value into the first row of the front."""
+    """Return a change that writes a value into the first row of the front."""
     return lambda table: put(column, first(table, table["dominated_by_0"] == -1), value)(table)
 
 
 def times(column: str, factor: float) -> Change:
-    """Multiply a number of a design on no front."""
+    """Return a change that multiplies a number of a design on no front."""
 
     def change(table: pandas.DataFrame) -> pandas.DataFrame:
         row = first(table, table["dominated_by_0"] >= 0)
@@ -79,18 +79,18 @@ def times(column: str, factor: float) -> Change:
 
 
 def on_dominated(column: str, value: Any) -> Change:
-    """Write a value into the first row that is dominated."""
+    """Return a change that writes a value into the first dominated row."""
     return lambda table: put(column, first(table, table["dominated_by_0"] >= 0), value)(table)
 
 
 def names_itself(table: pandas.DataFrame) -> pandas.DataFrame:
-    """A design that dominates itself."""
+    """Let a design name itself as its dominator."""
     row = first(table, table["dominated_by_0"] >= 0)
     return put("dominated_by_0", row, table["index"].iloc[row])(table)
 
 
 def names_another(table: pandas.DataFrame) -> pandas.DataFrame:
-    """A member of the front that does not dominate."""
+    """Let a design name a member of the front that does not dominate it."""
     members = table[table["dominated_by_0"] == -1]
     for row in np.flatnonzero(table["dominated_by_0"] >= 0):
         own = table.iloc[row]
@@ -134,11 +134,11 @@ NUMBERS: dict[str, Change] = {
     "more latency than there is": times("latency_0_cycles", 3.0),
     "less energy than there is, dominated all the same": times("energy_0_pj", 1.0 - 1e-9),
 }
-"""Which only a check of every number is sure to find."""
+"""Changes that only a check of every number finds for certain."""
 
 
 def test_a_true_certificate_is_accepted(made: Path) -> None:
-    """With a sample, and with everything made again."""
+    """A true certificate is accepted, with a sample and with all numbers computed again."""
     path = made / "certificate.parquet"
     for everything in (False, True):
         result = verdict(made, path, everything)
@@ -151,18 +151,18 @@ def test_a_true_certificate_is_accepted(made: Path) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_certificates_are_rejected(made: Path, tmp_path: Path, damage: str) -> None:
-    """Though each says the digest of its content."""
+    """A damaged certificate is rejected although its digest is correct."""
     assert verdict(made, changed(made, tmp_path, DAMAGES[damage]), sample=0).problems
 
 
 @pytest.mark.parametrize("damage", NUMBERS)
 def test_every_number_is_made_again(made: Path, tmp_path: Path, damage: str) -> None:
-    """With everything made again no wrong number passes."""
+    """A check that computes all numbers again finds every wrong one."""
     assert verdict(made, changed(made, tmp_path, NUMBERS[damage]), everything=True, sample=0).problems
 
 
 def test_what_is_said_of_the_whole_is_checked(made: Path, tmp_path: Path) -> None:
-    """Another space, other objectives, excluded designs, a file that is no certificate, a digest not its own."""
+    """Wrong statements of a certificate are rejected: space, objectives, excluded designs, format and digest."""
     certificate, _ = read_certificate(made / "certificate.parquet")
     said = dict(certificate.said)
     for others in (

@@ -1,4 +1,4 @@
-"""Designs of different clocks are compared, ranked and described in time, not in cycles."""
+"""Designs with different clocks: comparison, ranking and text use time, not cycles."""
 
 import random
 from pathlib import Path
@@ -38,19 +38,19 @@ IN_CYCLES = "Some designs have no clock: latencies are compared in cycles, not i
 
 
 def timed(energy_pj: float, latency_cycles: float, clock_mhz: float, area_mm2: float = 1.0) -> dict[str, Any]:
-    """The measures of a design with a clock."""
+    """Return the measures of a design with a clock."""
     seconds = latency_cycles / clock_mhz / 1e6
     times = {"latency_s": seconds, "edp_pj_s": energy_pj * seconds, "power_w": energy_pj * 1e-12 / seconds}
     return costs(energy_pj, latency_cycles, area_mm2) | times
 
 
 def best(answer: Answer) -> dict[str, str]:
-    """Name of the best design by each measure."""
+    """Return the name of the best design by each measure."""
     return {key: row["design"] for key, row in best_designs(answer.overall)}
 
 
 def test_the_relation_of_clocks() -> None:
-    """Rounding makes no difference; one unknown clock among known ones prevents a comparison in time."""
+    """Clocks that differ by rounding are equal; an unknown clock among known ones prevents a comparison in time."""
     nothing = np.nan
     cases = {
         Clocks.ALIKE: ([], [nothing] * 3, [2.0, 2.0 * (1 + 1e-15)], [5.0]),
@@ -64,7 +64,7 @@ def test_the_relation_of_clocks() -> None:
 
 
 def test_the_table_of_a_paper_has_no_cycles_of_different_clocks(tmp_path: Path) -> None:
-    """Times and energies with time have their own units; with equal clocks, the table has cycles."""
+    """The table of a paper has times if clocks differ, and cycles if they are equal."""
     rows = [timed(4.0e6, 1000.0, 100.0, 2.0), timed(5.0e6, 1500.0, 300.0)]
     for name in ("time", "cycles"):
         (tmp_path / name).mkdir()
@@ -79,7 +79,7 @@ def test_the_table_of_a_paper_has_no_cycles_of_different_clocks(tmp_path: Path) 
 
 
 def test_the_order_in_time_is_the_opposite_of_the_order_in_cycles() -> None:
-    """Fewer cycles of a slower clock lose; best designs, front, tables, page and figure agree."""
+    """Fewer cycles of a slower clock lose: best designs, front, tables, page and figure agree."""
     rows = [timed(4.0, 1000.0, 100.0, 2.0), timed(5.0, 1500.0, 300.0), timed(6.0, 2000.0, 1000.0)]
     answer = answer_of(exploration(rows))
     assert best(answer) == {
@@ -105,7 +105,7 @@ def test_the_order_in_time_is_the_opposite_of_the_order_in_cycles() -> None:
 
 
 def test_a_design_with_fewer_cycles_can_be_dominated() -> None:
-    """By a design that takes less time, and not the other way round."""
+    """A design is dominated by one with more cycles and less time."""
     rows = [timed(4.0, 1000.0, 100.0), timed(4.0, 2000.0, 1000.0)]
     table = space_table(answer_of(exploration(rows)))
     assert table["pareto"].tolist() == [False, True]
@@ -113,7 +113,7 @@ def test_a_design_with_fewer_cycles_can_be_dominated() -> None:
 
 
 def test_one_clock_is_compared_in_cycles() -> None:
-    """With or without a clock, and if only some designs have one, which is told."""
+    """Designs of one clock, or of partly unknown clocks, are compared in cycles; a note says if clocks are unknown."""
     same = [timed(1.0, 10.0 * n, 500.0) for n in (1, 2, 3)]
     for rows in (same, [costs(1.0, 2.0, 3.0), costs(2.0, 1.0, 3.0)]):
         answer = answer_of(exploration(rows))
@@ -125,7 +125,7 @@ def test_one_clock_is_compared_in_cycles() -> None:
 
 
 def test_only_compared_designs_count() -> None:
-    """A design of another clock that does not meet a constraint, or has no results, changes no unit."""
+    """Clocks of designs without results, or outside the constraints, do not change the units."""
     other = timed(1.0, 1.0, 100.0)
     rows = [timed(1.0, 10.0, 500.0), timed(2.0, 9.0, 500.0), other | {"unmet": "area_mm2 <= 0"}]
     for last in (rows[-1], {"status": "invalid", "reason": "no"}):
@@ -134,7 +134,7 @@ def test_only_compared_designs_count() -> None:
 
 
 def test_sums_over_networks_are_in_time() -> None:
-    """Times and EDPs are added up; the power is that of the sums."""
+    """Times and EDPs of networks are added up, and the power follows from the sums."""
     rows = [timed(n + 1.0, 100.0 * (n % 2 + 1), (100.0, 400.0)[n // 2]) for n in range(4)]
     overall = answer_of(exploration(rows, ("one", "two"))).overall
     for place, row in enumerate(overall.rows.to_dict("records")):
@@ -145,7 +145,7 @@ def test_sums_over_networks_are_in_time() -> None:
 
 
 def test_units_are_chosen_once_for_a_table() -> None:
-    """The largest units in which no value is below 1."""
+    """Each column of a table has the largest unit in which no value is below 1."""
     table = pandas.DataFrame({"latency_s": [2e-3, 5.0], "edp_pj_s": [3e2, 9e5]})
     measures = measures_in_time(table)
     assert [one.title for one in measures.values()] == ["energy [µJ]", "time [ms]", "EDP [pJ s]", "area [mm²]"]
@@ -154,7 +154,7 @@ def test_units_are_chosen_once_for_a_table() -> None:
 
 
 def test_ends_of_axes_are_in_time() -> None:
-    """The last step saves time although it takes more cycles."""
+    """An axis is reported as ending too early if its last step saves time, even if it takes more cycles."""
     axes = {"rows": (8, 16, 32)}
     rows = [timed(1.0, 1000.0 * 2**n, 100.0 * 4**n) | {"rows": 8 * 2**n} for n in range(3)]
     found = list(axis_ends(answer_of(exploration(rows, axis_values=axes)).overall, axes))
@@ -163,7 +163,7 @@ def test_ends_of_axes_are_in_time() -> None:
 
 
 def test_probabilities_are_those_of_the_time() -> None:
-    """The best EDP in time stays the best in every sample in which no factor changes it; in cycles it would not."""
+    """Probabilities of the front are based on time."""
     part = CostPart("", "sram", 0.5, 0.0, 0.5, 2.0)
     rows = [timed(1.0, 1000.0, 100.0), timed(1.0, 2000.0, 1000.0)]
     rows = [row | part_columns((part,), row["latency_cycles"], row["latency_s"]) for row in rows]
@@ -173,8 +173,10 @@ def test_probabilities_are_those_of_the_time() -> None:
 
 
 def clock_space(seed: int) -> dict[str, Any]:
-    """A space whose axes are the clock and the array. The DRAM has the same bandwidth per second at every clock, so a
-    faster clock takes more cycles and less time."""
+    """Return a space over the clock and the array.
+
+    The DRAM has the same bandwidth per second at every clock, so a faster clock takes more cycles and less time.
+    """
     draw = random.Random(seed)
     clocks = sorted(draw.sample((100, 250, 400, 800, 1600), 3))
     kept = {"clock_frequency": None}
@@ -201,7 +203,7 @@ def clock_space(seed: int) -> dict[str, Any]:
 
 
 def test_constraints_on_cycles_are_told() -> None:
-    """Clocks that differ do not change what a constraint on cycles excludes."""
+    """A note names constraints that limit cycles if clocks differ."""
     table = pandas.DataFrame([{"index": n, "status": "ok", **timed(1.0, 9.0 + n, 100.0 + n)} for n in range(3)])
     for constraints, count in ((["latency_cycles <= 10"], 1), (["energy_pj <= 5"], 0), ([], 0)):
         space = read_space(clock_space(1) | {"constraints": constraints})
@@ -212,7 +214,10 @@ def test_constraints_on_cycles_are_told() -> None:
 
 
 def test_explore_and_front_rank_by_time(tmp_path: Path) -> None:
-    """Least cycles at the slowest clock, least time at the fastest; both verbs agree, and the certificate is true."""
+    """`explore` and `front` rank by time, not by cycles.
+
+    The design with the fewest cycles has the slowest clock. The design with the least time has the fastest clock.
+    """
     path = tmp_path / "clocks.yaml"
     path.write_text(yaml.safe_dump(clock_space(1), sort_keys=False))
     table = explore(path, output=tmp_path / "explored")
@@ -232,9 +237,7 @@ def test_explore_and_front_rank_by_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["latency_s", "power_w", "edp_pj_s"])
 def test_a_constraint_limits_time_and_power(column: str) -> None:
-    """Designs at two clocks: a limit between the values of the column excludes the designs above it. Without a clock,
-    no design meets the limit, because its value is not known.
-    """
+    """A limit on time, power or EDP excludes the designs above it; no design without a clock meets the limit."""
     axes = {"clock": {"path": "clock_frequency", "values": ["100 MHz", "800 MHz"]}}
     values = answered(axes=axes, laws={}).exploration.table[column]
     limit = f"{column} <= {values.mean():.6g}"
@@ -246,7 +249,7 @@ def test_a_constraint_limits_time_and_power(column: str) -> None:
 
 
 def test_complete_fronts_meet_limits_of_time_and_power(tmp_path: Path) -> None:
-    """`front` and its certificate compare the designs that `explore` compares, if constraints limit time and power."""
+    """`front` and its certificate compare the same designs as `explore` under limits of time and power."""
     path = tmp_path / "clocks.yaml"
     path.write_text(yaml.safe_dump(clock_space(1), sort_keys=False))
     table = explore(path)

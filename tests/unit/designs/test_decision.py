@@ -1,4 +1,4 @@
-"""Decisions on random small spaces: each number against a plain computation from the CSV, and no contradictions."""
+"""Decisions on random small spaces: each number equals a plain computation from the CSV."""
 
 import html
 import math
@@ -36,18 +36,18 @@ CASES = [(seed, DECISIONS[seed % 4]) for seed in range(36)]
 
 
 def more(excess: float, words: str) -> str:
-    """Comparison with a smaller value: a percentage up to ten times as much."""
+    """Return a comparison with a smaller value, in percent for up to ten times as much."""
     return f"{share(excess)} more {words} than" if excess < 9 else f"{1 + excess:,.1f} times as much {words} as"
 
 
 def words(plain: Plain, measure: str) -> str:
-    """Name of a measure in the sentences."""
+    """Return the name of a measure in the sentences."""
     return "time" if measure == "latency" and plain.is_in_time else measure
 
 
 @pytest.mark.parametrize(("seed", "objective"), CASES)
 def test_choice_prices_and_runner_up(seed: int, objective: str) -> None:
-    """Each share in a sentence is the share of the sums over networks in the CSV."""
+    """The choice has the least objective, and each share in a sentence follows from the sums of the CSV."""
     answer = random_answer(seed)
     plain, decision = Plain.of(answer), decision_of(answer, objective)
     least, goal = plain.best(objective), words(plain, objective)
@@ -81,8 +81,7 @@ def test_choice_prices_and_runner_up(seed: int, objective: str) -> None:
 
 @pytest.mark.parametrize(("seed", "objective"), CASES)
 def test_trades_are_the_nearest_designs(seed: int, objective: str) -> None:
-    """Of the designs with less of a measure, the named one has the least objective; the choice gives up as much as the
-    sentences on prices say."""
+    """The named trade has the least objective among the designs with less of a measure."""
     answer = random_answer(seed)
     plain, decision = Plain.of(answer), decision_of(answer, objective)
     chosen, goal = plain.sums[decision.choice.name], words(plain, objective)
@@ -106,7 +105,7 @@ def test_trades_are_the_nearest_designs(seed: int, objective: str) -> None:
 
 @pytest.mark.parametrize(("seed", "objective"), CASES)
 def test_designs_that_constraints_exclude(seed: int, objective: str) -> None:
-    """The best of them is named if it is better than the choice."""
+    """The best design that constraints exclude is named if it is better than the choice."""
     answer = random_answer(seed)
     plain, decision = Plain.of(answer), decision_of(answer, objective)
     chosen = plain.sums[decision.choice.name][objective]
@@ -121,8 +120,9 @@ def test_designs_that_constraints_exclude(seed: int, objective: str) -> None:
 
 @pytest.mark.parametrize(("seed", "objective"), [case for case in CASES if case[1] in ("energy", "EDP")])
 def test_the_part_that_turns_the_choice(seed: int, objective: str) -> None:
-    """With the part changed by the factor, the named design is as good as the choice and no design is better; nine
-    tenths of the change, and the same change of any other part, turn nothing."""
+    """A part changed by the named factor makes the named design as good as the choice.
+    Nine tenths of the change reverse nothing, and neither does the same change of another part.
+    """
     answer = random_answer(seed)
     plain, decision = Plain.of(answer), decision_of(answer, objective)
 
@@ -151,7 +151,7 @@ def test_the_part_that_turns_the_choice(seed: int, objective: str) -> None:
 
 @pytest.mark.parametrize(("seed", "objective"), CASES[::4])
 def test_text_markdown_and_page_say_the_same(seed: int, objective: str) -> None:
-    """Each sentence and each command is in all three; the page loads nothing."""
+    """Text, Markdown and page have each sentence and command, and the page loads nothing."""
     decision = decision_of(random_answer(seed), objective)
     made = made_of(decision)
     text, source = decision_text(decision, made), decision_page(decision, made)
@@ -168,7 +168,7 @@ def test_text_markdown_and_page_say_the_same(seed: int, objective: str) -> None:
 
 
 def test_ends_of_axes_are_those_of_the_objective() -> None:
-    """In the words of the summary of the exploration."""
+    """Ends of axes are reported for the objective, in the words of the exploration."""
     axes = {"rows": (8, 16, 32)}
     rows = [costs(100.0, 1000.0 / 2**n, 1.0 + n) | {"rows": 8 * 2**n} for n in range(3)]
     answer = answer_of(exploration(rows, axis_values=axes))
@@ -181,7 +181,7 @@ def test_ends_of_axes_are_those_of_the_objective() -> None:
 
 
 def test_samples_of_costs() -> None:
-    """The share of samples in which the choice stays the best; a latency does not depend on costs."""
+    """The decision has the share of samples in which the choice stays the best; latency does not depend on costs."""
     part = CostPart("", "sram", 0.0, 0.0, 0.5, 2.0)
     rows = [
         costs(energy, 10.0, 1.0) | part_columns((part._replace(energy_pj=energy - 4.0),), 10.0) for energy in (5.0, 6.0)
@@ -208,8 +208,8 @@ def test_samples_of_costs() -> None:
 
 @pytest.mark.parametrize(("low", "high", "is_turned"), [(0.95, 2.0, True), (0.5, 1.05, False), (0.9, 1.0, False)])
 def test_a_choice_that_is_not_the_most_probable_says_so(low: float, high: float, is_turned: bool) -> None:
-    """Choice alone with a range of its costs: mostly above the lead of 2 %, mostly below it, or never above it.
-    Statements on samples and on bounds agree with the shares of the samples.
+    """A choice that is not the most probable best design says so.
+    Statements on samples and bounds agree with the shares of the samples.
     """
     parts = [CostPart("", "sram", energy, 0.0, low, high) for energy in (4.0, 0.0)]
     rows = [
@@ -230,7 +230,7 @@ def test_a_choice_that_is_not_the_most_probable_says_so(low: float, high: float,
 
 @pytest.mark.parametrize(("seed", "objective"), CASES)
 def test_each_network_alone(seed: int, objective: str) -> None:
-    """The design that each network alone would choose, and by how much the choice is above it there."""
+    """The decision names the choice of each network alone, and the excess of the choice there."""
     answer = random_answer(seed)
     decision = decision_of(answer, objective)
     networks = answer.exploration.networks
@@ -261,7 +261,7 @@ def test_each_network_alone(seed: int, objective: str) -> None:
 
 @pytest.mark.parametrize(("seed", "objective"), CASES)
 def test_networks_in_the_sum(seed: int, objective: str) -> None:
-    """The share of each network, whether it influences the choice, and the choice by the geometric mean."""
+    """The decision states the share of each network, its influence, and the choice by the geometric mean."""
     answer = random_answer(seed)
     decision, networks = decision_of(answer, objective), answer.exploration.networks
     if len(networks) == 1 or objective == "area":
@@ -294,7 +294,7 @@ def test_networks_in_the_sum(seed: int, objective: str) -> None:
 
 @pytest.mark.parametrize("networks", [("one",), ("one", "two")])
 def test_a_command_reproduces_sums_over_networks(networks: tuple[str, ...]) -> None:
-    """Sums over several networks are in no comparison of two runs, so a command of `decide` comes first."""
+    """Commands for several networks begin with `decide`, because `compare` of two runs has no sums over networks."""
     rows = [costs(energy, 10.0, 1.0) for energy in (5.0, 2.0, 7.0, 4.0)]
     decision = decision_of(answer_of(exploration(rows[: 2 * len(networks)], networks)), "energy")
     told = [one.commands for one in made_of(decision) if any(" compare " in command for command in one.commands)]
@@ -307,7 +307,7 @@ def test_a_command_reproduces_sums_over_networks(networks: tuple[str, ...]) -> N
 
 @pytest.mark.parametrize("networks", [("one",), ("one", "two")])
 def test_tables_say_that_edps_are_added_up(networks: tuple[str, ...]) -> None:
-    """Beside each table with values of several networks, and only there: the EDP is then not the product of its row."""
+    """Tables of several networks say that EDPs are added up and are not the product of their row."""
     rows = [costs(energy, latency, 1.0) for energy, latency in ((5.0, 2.0), (7.0, 4.0), (6.0, 8.0), (9.0, 3.0))]
     answer = answer_of(exploration(rows[: 2 * len(networks)], networks))
     decision = decision_of(answer, "EDP")
@@ -320,7 +320,7 @@ def test_tables_say_that_edps_are_added_up(networks: tuple[str, ...]) -> None:
 
 
 def test_energy_without_a_range_is_named_for_several_networks() -> None:
-    """Leakage, the array and memories: shares of the sums over the networks, from the columns of the table."""
+    """The text names shares of energy without a range, such as leakage, for sums over several networks."""
     rows = []
     for energy, leakage in ((5.0, 2.0), (7.0, 1.0), (6.0, 3.0), (9.0, 3.0)):
         part = CostPart("", "sram", energy / 2 - 1.0, 0.0, 0.5, 2.0)
@@ -340,7 +340,7 @@ def test_energy_without_a_range_is_named_for_several_networks() -> None:
 
 
 def test_a_single_design_is_no_choice() -> None:
-    """It is said, and nothing is compared."""
+    """A single compared design is said to be the only one, and nothing is compared."""
     answer = answer_of(exploration([costs(1.0, 2.0, 3.0), {"status": "invalid", "reason": "no"}]))
     decision = decision_of(answer, "EDP")
     assert [one.topic for one in made_of(decision)] == [CHOICE, RUNNER_UP]
@@ -349,7 +349,7 @@ def test_a_single_design_is_no_choice() -> None:
 
 @pytest.mark.parametrize("objective", DECISIONS)
 def test_values_of_zero_have_no_percentage(objective: str) -> None:
-    """A value above a least value of 0 is not said to be the least, and is no infinite number in JSON."""
+    """A value above a least value of 0 has no percentage and no infinite number in JSON."""
     barred = costs(0.0, 10.0, 0.0) | {"unmet": "latency_cycles <= 9"}
     rows = [costs(5.0, 10.0, 2.0), costs(0.0, 10.0, 0.0), barred, costs(7.0, 9.0, 0.0)]
     decision = decision_of(answer_of(exploration(rows)), objective)
@@ -368,7 +368,7 @@ def test_values_of_zero_have_no_percentage(objective: str) -> None:
 
 
 def test_no_design_can_be_chosen() -> None:
-    """The reasons are named; so is a missing area."""
+    """The message names the reasons if no design can be chosen, or if areas are missing."""
     rows = [{"status": "infeasible", "reason": "too small"}, costs(1.0, 1.0, 9.0) | {"unmet": "area_mm2 <= 2"}]
     with pytest.raises(InputError, match="none of 2 evaluated designs has results and meets all constraints") as raised:
         decision_of(answer_of(exploration(rows)), "EDP")
@@ -380,8 +380,34 @@ def test_no_design_can_be_chosen() -> None:
     assert "The area is unknown for some compared designs" in texts(decision_of(unknown, "EDP"), PRICE)[0]
 
 
+def test_the_nearest_design_to_a_constraint_that_none_meets() -> None:
+    """If no design meets a constraint, explore and decide name the nearest design, its value and its distance.
+
+    If no design meets all constraints together, they name the design that is nearest to all of them.
+    """
+    area, energy = "area_mm2 <= 2", "energy_pj<=4.0"
+    rows = [costs(1.0, 1.0, 9.0) | {"unmet": area}, costs(5.0, 1.0, 2.5) | {"unmet": f"{area}; {energy}"}]
+    rows.append(costs(1.0, 1.0, 0.5) | {"status": "infeasible", "reason": "too small"})
+    answer = answer_of(exploration(rows))
+    told = "No design meets `area_mm2 <= 2`. The nearest is design-1: area_mm2 2.5, 25.00% above the limit"
+    assert f"{told}." in answer_text(answer)
+    with pytest.raises(InputError) as raised:
+        decision_of(answer, "EDP")
+    assert told in str(raised.value)
+    apart = answer_of(exploration([rows[0], costs(5.0, 1.0, 1.5) | {"unmet": energy}]))
+    assert apart.nearest_notes == (
+        "No design meets all constraints together. The nearest is design-1, which does not meet `energy_pj<=4.0`"
+        " (energy_pj 5, 25.00% above the limit).",
+    )
+    latency = answer_of(exploration([costs(1.0, 3.0, 1.0) | {"unmet": "latency_cycles > 4"}]))
+    assert "latency_cycles 3, 25.00% below the limit" in latency.nearest_notes[0]
+    odd = answer_of(exploration([costs(1.0, 3.0, 1.0) | {"unmet": "area_mm2 * rows <= 1"}]))
+    assert odd.nearest_notes == ()
+    assert answer_of(exploration([rows[0], costs(1.0, 1.0, 1.0)])).nearest_notes == ()
+
+
 def test_equal_designs_are_told() -> None:
-    """The other measures decide; no change is said to turn the choice."""
+    """Equal designs are reported; the other measures decide between them, and no change reverses the choice."""
     answer = answer_of(exploration([costs(5.0, 2.0, 2.0), costs(5.0, 2.0, 1.0), costs(9.0, 9.0, 9.0)]))
     decision = decision_of(answer, "EDP")
     assert decision.choice.name == "design-1"

@@ -1,4 +1,4 @@
-"""Statements on gaps of mappings that `explore` found, against the numbers of small made-up spaces."""
+"""Statements on mapping gaps that `explore` found, against the numbers of small artificial spaces."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,18 +18,19 @@ from tests.unit.designs.conftest import costs, exploration
 from tests.unit.designs.decision_cases import commands_of, texts, with_gaps
 
 SPACE: Any = SimpleNamespace(options=SimpleNamespace(objective="EDP"), is_of_systems=False)
-"""Part of a space that the statements on gaps need."""
+"""The part of a space that the statements on gaps need."""
 
 
 def gap_text(decision: Decision) -> str:
-    """Text of the statement on the gaps of mappings."""
+    """Return the text of the statement on mapping gaps."""
     (statement,) = unbounded_statements(decision, SPACE, commands_of(decision.answer), "EDP")
     return statement.text
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.04, 0.06, 0.3, 0.6])
 def test_gaps_against_the_margin(gap: float) -> None:
-    """The order is not proven if the gap is not below what the runner-up needs; others within the gap are counted."""
+    """The order is proven only if the gap is below the margin of the runner-up; other designs within the gap are
+    counted."""
     answer = answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0, 140.0, 300.0)]))
     decision = with_gaps(answer, [0.01, np.nan, gap, np.nan])
     largest = max(gap, 0.01)
@@ -51,7 +52,7 @@ def test_gaps_against_the_margin(gap: float) -> None:
 
 @pytest.mark.parametrize("gap", [0.02, 0.3])
 def test_gap_of_the_runner_up_comes_first(gap: float) -> None:
-    """The gap of the runner-up itself counts, not a larger gap of another design: for the sum over the networks."""
+    """The stated gap is that of the runner-up over all networks, even if other designs have larger gaps."""
     rows = [costs(energy, 10.0, 1.0) for energy in (100.0, 50.0, 104.0, 51.0, 300.0, 300.0)]
     decision = with_gaps(answer_of(exploration(rows, ("one", "two"))), [0.1, 0.2, gap, 0.0, 0.9, 0.9])
     found = known_gap(decision, "EDP")
@@ -62,7 +63,9 @@ def test_gap_of_the_runner_up_comes_first(gap: float) -> None:
     assert "could give design-0 itself at most 10.0% on one, 20.0% on two less EDP." in text
     assert f"Better temporal mappings could give design-1 at most {found.share:.1%} less EDP." in text
     within = sum(energy * 0.1 < 150 for energy in (155, 600))
-    explained = f"`explore` uses the largest gap of any design on one network, 90.0%: with that gap, {within} could."
+    explained = (
+        f"`explore` uses the largest gap of any design on one network, 90.0%: with that gap, {within} could be better."
+    )
     assert (explained in text) == ("not proven" in text)
     assert ("90.0%" in text) == ("not proven" in text)
     assert ("better temporal mappings of design-1 cannot reverse the order" in text) == (gap * 104 < 5)
@@ -70,7 +73,7 @@ def test_gap_of_the_runner_up_comes_first(gap: float) -> None:
 
 
 def test_ties_are_told_as_ties() -> None:
-    """Equal designs are among those that could be better; shares of samples above 1 in total are explained."""
+    """Tied designs count among those that could be better, and a note explains shares of samples above 1 in total."""
     part = CostPart("", "sram", 1.0, 0.0, 0.5, 2.0)
     rows = [costs(energy, 10.0, 1.0) | part_columns((part,), 10.0) for energy in (5.0, 5.0, 5.0, 9.0)]
     decision = with_gaps(answer_of(exploration(rows)), [0.1, np.nan, np.nan, np.nan])
@@ -84,8 +87,8 @@ def test_ties_are_told_as_ties() -> None:
 
 @pytest.mark.parametrize(("objective", "is_said"), [("EDP", True), ("latency", True), ("energy", False)])
 def test_latencies_without_error_bars(objective: str, is_said: bool) -> None:
-    """A decision that depends on latencies says that they have no error bars, and names the option that makes them;
-    not for several cores, for which no errors are measured.
+    """A decision on latency says that it has no error bars and names the option for them.
+    Designs of several cores have no such statement, because their errors are not measured.
     """
     decision = decision_of(answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0)])), objective)
     space: Any = SimpleNamespace(options=SearchOptions(model="corrected"), is_of_systems=False, design=None)

@@ -1,4 +1,4 @@
-"""Error bars of designs: columns of the table, sentences on the fastest design, and spaces that are refused."""
+"""Error bars of designs: columns of the table, sentences on the fastest design, and refused spaces."""
 
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,14 @@ KEYS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    """Answer to a space of three designs, with error bars."""
+    """Return the answer to a space of three designs, with error bars."""
     space = read_space(KEYS)
     check_space(space, "host-driven-array")
     return with_error_bars(answer_of(explored(KEYS, space, 1, lambda count: None)), "host-driven-array")
 
 
 def test_bars_are_those_of_the_terms_of_the_latency(answer: Answer) -> None:
-    """The ends are those of one layer with the terms of the design; names of the columns are reserved."""
+    """The bars of a design are those of one layer with the same latency terms; the column names are reserved."""
     rows = answer.exploration.table.to_dict("records")
     for row in rows:
         names = [name for name in row if name.startswith("latency_") and name not in ("latency_cycles", "latency_s")]
@@ -47,7 +47,7 @@ def test_bars_are_those_of_the_terms_of_the_latency(answer: Answer) -> None:
 
 
 def test_the_fastest_design_is_named_with_its_rivals(answer: Answer) -> None:
-    """The probability is that of the two fastest designs, and the count that of the designs with at least 10 %."""
+    """The text has the probability between the two fastest designs, and the number of designs with at least 10 %."""
     notes = " ".join(answer.error_notes)
     rows = answer.exploration.table.sort_values("latency_cycles").to_dict("records")
     names = [row["design"] for row in rows]
@@ -58,7 +58,7 @@ def test_the_fastest_design_is_named_with_its_rivals(answer: Answer) -> None:
 
 
 def test_equal_designs_are_told_to_be_even() -> None:
-    """Two designs with one latency have 50 %, however they are named."""
+    """Two designs with equal latency have a probability of 50 %."""
     keys = KEYS | {"axes": {"width": {"path": "memories.memory.ports.r_port_1.bandwidth_max", "values": [128, 256]}}}
     space = read_space(keys)
     found = explored(keys, space, 1, lambda count: None)
@@ -75,14 +75,14 @@ def test_equal_designs_are_told_to_be_even() -> None:
 
 
 def test_python_and_the_command_have_the_columns(tmp_path: Path) -> None:
-    """`explore` from Python has the columns only if a class is given."""
+    """`explore` in Python adds the columns of error bars only if a class is given."""
     table = tilewright.explore(KEYS, error_bars="any")
     assert np.all(table[EXPECTED[0]] < table[EXPECTED[1]])
     assert EXPECTED[0] not in tilewright.explore(KEYS)
 
 
 def test_what_has_no_measured_errors_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Unknown classes, other models, designs with several cores."""
+    """Unknown classes, other models and designs with several cores are refused."""
     with pytest.raises(InputError, match="no such class of machines"):
         tilewright.explore(KEYS, error_bars="gpu")
     with pytest.raises(InputError, match="only for the model corrected"):

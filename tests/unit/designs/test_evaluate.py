@@ -1,4 +1,4 @@
-"""Costs of designs: to the last bit what `tilewright map` finds for each alone."""
+"""Costs of designs: exactly those of `tilewright map` for each design."""
 
 import copy
 import random
@@ -31,7 +31,10 @@ OPTIONS = (
 
 
 def varied(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
-    """A design: arrays, capacities, bandwidths and energies changed; some fit nothing, some are no accelerators."""
+    """Return a design with changed arrays, capacities, bandwidths and energies.
+
+    Some designs fit no layer, and some are invalid.
+    """
     design = copy.deepcopy(base)
     memories = design["memories"]
     design["name"] = f"design_{rng.random()}"
@@ -55,14 +58,14 @@ def varied(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def network() -> Workload:
-    """A small network of every kind of layer."""
+    """Read a small network of every kind of layer."""
     return parse_workload(CONFIG / "workload" / "bert_tiny.onnx", model="corrected")
 
 
 @pytest.mark.parametrize("number", range(len(OPTIONS)))
 @pytest.mark.parametrize("mapping", [None, CONFIG / "mapping" / "zigzag" / "tpu_like.yaml"], ids=["free", "given"])
 def test_costs_are_those_of_map(network: Workload, mapping: Path | None, number: int) -> None:
-    """Also which designs fit nothing or are none, and why nothing fits; whatever was evaluated before."""
+    """Costs, status and reason of each design equal those of `map`, whatever was evaluated before."""
     rng = random.Random(number)
     base = load_yaml(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml").data
     evaluator = NetworkEvaluator(network, mapping, OPTIONS[number])
@@ -109,7 +112,7 @@ KEYS: tuple[tuple[str, str, Any], ...] = (
 
 
 def keyed(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
-    """A design with one or two of the keys, or with none; words of the SRAM and the energy of a MAC are changed."""
+    """Return a design with a random port width of the SRAM, a random energy of a MAC, and up to two keys of KEYS."""
     design = copy.deepcopy(base)
     design["operational_array"]["unit_energy"] = rng.choice((0.04, 0.5))
     width = rng.choice((64, 256))
@@ -122,7 +125,7 @@ def keyed(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("number", range(len(OPTIONS)))
 def test_costs_with_zeros_and_rules_are_those_of_map(number: int) -> None:
-    """Designs that differ only in keys for zeros, in rules of the control and in port widths share no wrong cost."""
+    """Designs that differ in keys for zeros, control rules or port widths have the costs of `map`."""
     rng, options = random.Random(number), OPTIONS[number]
     file = CONFIG / "workload" / "bert_tiny.onnx"
     network = parse_workload(file, model=options.model, options=NetworkOptions(zeros=ZEROS))
@@ -147,7 +150,7 @@ def test_costs_with_zeros_and_rules_are_those_of_map(number: int) -> None:
 
 
 def test_a_port_that_is_too_narrow_for_compressed_data_shares_no_costs() -> None:
-    """A design with a wide port leaves costs behind that a design with a narrow port must not take."""
+    """A design with a narrow port does not take the costs of an earlier design with a wide port."""
     options = OPTIONS[0]
     file = CONFIG / "workload" / "bert_tiny.onnx"
     network = parse_workload(file, model=options.model, options=NetworkOptions(zeros=ZEROS))

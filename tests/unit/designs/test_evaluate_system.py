@@ -1,4 +1,4 @@
-"""Costs of designs of several cores: to the last bit what a whole run finds for each alone."""
+"""Costs of designs of several cores: exactly those of a whole run for each design."""
 
 import random
 from dataclasses import replace
@@ -39,12 +39,12 @@ OPTIONS = (SystemOptions(**QUICK), SystemOptions(**QUICK, objective="energy", mo
 
 @pytest.fixture(scope="module")
 def network() -> Workload:
-    """A small network of every kind of layer."""
+    """Read a small network of every kind of layer."""
     return parse_workload(BERT, model=NETWORK_MODEL)
 
 
 def costs_of(evaluator: SystemEvaluator, design: dict[str, Any]) -> Any:
-    """The costs of a design."""
+    """Return the costs of a design."""
     accelerator = parse_accelerator(design)
     assert isinstance(accelerator, MultiCoreAccelerator)
     return evaluator.cost(accelerator)
@@ -52,7 +52,7 @@ def costs_of(evaluator: SystemEvaluator, design: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("base", BASES)
 def test_costs_are_those_of_a_run(network: Workload, base: str) -> None:
-    """Whatever was evaluated before; also which designs fit nothing or are none."""
+    """Costs and status of each design equal those of a whole run, whatever was evaluated before."""
     rng = random.Random(base)
     space = read_space(
         SMALL | {"accelerator": str(HARDWARE / f"{base}.yaml"), "axes": {"n": {"path": "name", "values": ["a"]}}}
@@ -82,7 +82,7 @@ def test_costs_are_those_of_a_run(network: Workload, base: str) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_link_without_a_limit_is_never_full(network: Workload) -> None:
-    """The mesh has links of infinite width; whatever the latency is, the fullest link has a share from 0 to 1."""
+    """The share of the fullest link is from 0 to 1, although the mesh has links of infinite width."""
     given = parse_accelerator(HARDWARE / "quad_mesh.yaml")
     assert isinstance(given, MultiCoreAccelerator)
     nodes = tilewright.cns(BERT, HARDWARE / "quad_mesh.yaml", [{"name": "default"}])
@@ -95,7 +95,7 @@ def test_a_link_without_a_limit_is_never_full(network: Workload) -> None:
 
 
 def test_what_designs_share_is_made_once(network: Workload, tmp_path: Path) -> None:
-    """A cost table for each core that is another one; links and other cores play no part."""
+    """Cost tables are made once for each different core, whatever the links and the other cores are."""
     space = system_space()
     sharing = Sharing(Store(tmp_path))
     evaluator = SystemEvaluator(network, None, space.options, sharing)
@@ -114,7 +114,7 @@ def test_what_designs_share_is_made_once(network: Workload, tmp_path: Path) -> N
 
 
 def test_a_core_of_another_use_has_a_table_of_its_own(network: Workload) -> None:
-    """What it may run is part of what is asked for."""
+    """A core with other operator types has its own cost table."""
     space = system_space()
     evaluator = SystemEvaluator(network, None, space.options)
     design = space.design(4).hardware
@@ -126,7 +126,7 @@ def test_a_core_of_another_use_has_a_table_of_its_own(network: Workload) -> None
 
 
 def test_why_a_design_has_no_costs(network: Workload) -> None:
-    """Nothing fits: which layers, on which cores, and why."""
+    """A design without costs has the reason: the layers that no core can run."""
     space = system_space()
     cost = costs_of(SystemEvaluator(network, None, space.options), space.design(0).hardware)
     assert cost.status in ("ok", "infeasible")
@@ -139,7 +139,7 @@ def test_why_a_design_has_no_costs(network: Workload) -> None:
 
 
 def test_an_interruption_is_no_result(network: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search for an allocation that ends early has found something, which is not what the design costs."""
+    """An interrupted search for an allocation gives no costs."""
     space = system_space()
     evaluator = SystemEvaluator(network, None, space.options)
     judge_of = run.schedule_judge

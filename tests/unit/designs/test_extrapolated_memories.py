@@ -1,4 +1,4 @@
-"""Designs with extrapolated costs of a memory: the column, the sentence of `explore`, and the warnings of `decide`."""
+"""Designs with extrapolated memory costs: the column, the sentence of `explore`, and the warnings of `decide`."""
 
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ from tests.unit.designs.test_slow_memories import answered
 
 
 def of_widths(*widths: int, **changes: Any) -> Answer:
-    """Answer to a space whose designs differ in the width of the words of the memory."""
+    """Return the answer to a space whose designs differ in the word width of the memory."""
     laws = {f"memories.memory.ports.{name}.bandwidth_max": "bits" for name in ("r_port_1", "w_port_1")}
     return answered(axes={"bits": {"values": list(widths)}}, laws=laws, **changes)
 
 
 def test_explore_counts_the_designs_with_extrapolated_costs() -> None:
-    """The table of CACTI ends at words of 512 bits: the sentence counts the two wider designs of four."""
+    """The sentence counts the two designs of four that are wider than the 512 bits of the table."""
     answer = of_widths(256, 512, 768, 1024)
     table = answer.exploration.table.set_index("bits")
     assert dict(table["extrapolated_memories"]) == {256: "", 512: "", 768: "memory", 1024: "memory"}
@@ -35,7 +35,7 @@ def test_explore_counts_the_designs_with_extrapolated_costs() -> None:
 
 
 def test_without_extrapolation_there_is_no_column_and_no_sentence() -> None:
-    """All widths are in the table."""
+    """A space without extrapolated costs has neither the column nor the sentence."""
     answer = of_widths(256, 512)
     assert "extrapolated_memories" not in answer.exploration.table
     assert answer.extrapolation_notes == ()
@@ -43,7 +43,7 @@ def test_without_extrapolation_there_is_no_column_and_no_sentence() -> None:
 
 @pytest.mark.parametrize("objective", ["energy", "EDP", "latency"])
 def test_decide_warns_of_extrapolated_costs(objective: str) -> None:
-    """A warning for the choice and for the runner-up, unless the objective is the latency, which has no costs."""
+    """`decide` warns of extrapolated costs in the choice and the runner-up, unless the objective is latency."""
     answer = of_widths(512, 768, 1024)
     decision = decision_of(answer, objective)
     assert decision.runner_up is not None

@@ -1,4 +1,4 @@
-"""Families: which designs differ in figures alone, and what the numbers in their files mean."""
+"""Families: designs that differ only in figures, and the meaning of the numbers in their files."""
 
 import random
 
@@ -27,7 +27,7 @@ AXES = {
 
 
 def frame_of(space: Space, index: int) -> str:
-    """The core of a design without figures, and its sizes."""
+    """Return the core of a design without figures, and its sizes."""
     accelerator = FigureReader(space.base).whole(space.outline(index).settings)
     (core,) = accelerator.cores
     return str((core.frame, [memory.size_bits for memory in core.memories]))
@@ -36,7 +36,7 @@ def frame_of(space: Space, index: int) -> str:
 @settings(max_examples=30, deadline=None)
 @given(st.sets(st.sampled_from(["rows", "mac", "columns", "read", "memory", "other"]), min_size=1), st.booleans())
 def test_every_design_is_in_one_family_with_equal_frames(names: set[str], is_sized: bool) -> None:
-    """Whatever the order of axes that set figures and of those that set more."""
+    """Each design is in one family, and the cores of a family differ only in numbers such as energies."""
     axes = {name: axis for name, axis in AXES.items() if name in names or (name == "kib" and is_sized)}
     space = space_of(axes=axes, laws={SIZE: "kib * 8192"} if is_sized else {})
     families = Families(space)
@@ -60,7 +60,7 @@ def test_large_families_are_several() -> None:
 
 
 def test_what_is_a_figure() -> None:
-    """Unit energies, areas and widths of words are; sizes, smallest parts and whole tables are not."""
+    """Members of a family can differ in unit energies, areas and word widths, but not in sizes or whole tables."""
     base = space_of(axes={"rows": AXES["rows"]}).base
     ports = ("memories", "sram", "ports", 0)
     assert figure_of(base, ("memories", "sram", "r_cost")) == Figure("read_energy_pj", "sram")
@@ -71,7 +71,7 @@ def test_what_is_a_figure() -> None:
 
 
 def test_cores_are_those_of_their_hardware_files() -> None:
-    """Also where values are texts with units, or no numbers at all."""
+    """Cores of a family equal those of their hardware files, also for values with units or wrong values."""
     values = [0.5, "0.25 pJ", -1, "many", 2]
     space = read_space(
         front_space(
@@ -102,7 +102,7 @@ def test_cores_are_those_of_their_hardware_files() -> None:
 
 
 def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
-    """What a value means is not all that a hardware file is checked on."""
+    """A word width that is valid in one family can be invalid in another."""
     port = "memories.sram.ports.{}.{}"
     axes = {
         "least": {
@@ -123,7 +123,7 @@ def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
 
 
 def test_widths_of_a_compressed_memory_separate_families() -> None:
-    """A narrow port cannot move compressed data that are too large, so not all members would have costs."""
+    """Port widths of a compressed memory separate families, because a narrow port can refuse the data."""
     port = "memories.{}.ports.{}.bandwidth_max"
     code = {"memories.sram.run_length": {"operands": ["I1"], "run_bits": 5, "pairs": 1, "word": 200}}
     widths = {
@@ -140,6 +140,6 @@ def test_widths_of_a_compressed_memory_separate_families() -> None:
 
 
 def test_a_design_of_several_cores_is_in_no_family() -> None:
-    """Families are priced on one core."""
+    """A base of one core refuses a design of several cores."""
     with pytest.raises(InputError, match="the base has one core, but the design has several cores"):
         FigureReader(system_space().base).whole(())

@@ -1,4 +1,4 @@
-"""Figures of made-up spaces: which there are, what they say, and that their bytes are the same each time."""
+"""Figures of artificial spaces: their number, their texts, and equal bytes each time."""
 
 import io
 from dataclasses import replace
@@ -32,12 +32,12 @@ from tests.unit.designs.conftest import exploration, grid
 
 
 def texts_of(figure: Figure) -> list[str]:
-    """All texts of a figure."""
+    """Return all texts of a figure."""
     return [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
 
 
 def corners(networks: tuple[str, ...] = ("mobilenet", "bert")) -> Exploration:
-    """The 12 corners of the grid, with each status among them: small figures, for tests of files."""
+    """Return the 12 corners of the grid, which include each status."""
     found = grid(networks, sides=(8, 128), sizes=(32, 2048))
     assert {*found.table["status"]} == {"ok", "invalid", "infeasible"} or len(networks) == 1
     assert any(found.table["unmet"])
@@ -45,7 +45,7 @@ def corners(networks: tuple[str, ...] = ("mobilenet", "bert")) -> Exploration:
 
 
 def test_there_is_a_figure_of_each_network_and_of_all_together(tmp_path: Path) -> None:
-    """Fronts and effects, as .svg and .png; a second writing has the same bytes."""
+    """Each network and all networks together have a front and effects, as .svg and .png with equal bytes each time."""
     first = write_figures(answer_of(corners()), tmp_path / "one")
     names = [f"{kind}-{name}" for name in ("mobilenet", "bert", "all_networks") for kind in ("front", "effect")]
     assert [path.name for path in first] == [f"{name}.{suffix}" for name in names for suffix in ("svg", "png")]
@@ -54,7 +54,7 @@ def test_there_is_a_figure_of_each_network_and_of_all_together(tmp_path: Path) -
 
 
 def test_figures_of_networks_that_are_gone_go(tmp_path: Path) -> None:
-    """What is not of the answer of now does not stay beside it; other files do."""
+    """Figures of networks that the answer no longer has are removed; other files stay."""
     write_figures(answer_of(corners()), tmp_path)
     (tmp_path / "front-notes.txt").write_text("mine")
     left = write_figures(answer_of(corners(("bert",))), tmp_path)
@@ -62,9 +62,9 @@ def test_figures_of_networks_that_are_gone_go(tmp_path: Path) -> None:
 
 
 def test_figures_of_the_other_width_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures for a page do not remove those for a column, and neither do those of the report.
+    """Figures for one width of paper do not remove those for another, or those of the report.
 
-    Nothing is drawn: a file has the size of its figure, so that one of another width is seen in its place.
+    No figure is drawn: each file holds the size of its figure.
     """
 
     def savefig(figure: Figure, file: io.BytesIO, **options: object) -> None:
@@ -90,7 +90,7 @@ def test_figures_of_the_other_width_stay(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_figure_of_a_front_lists_it() -> None:
-    """Designs on the front with values and measures, and what the comparison assumes."""
+    """The figure of a front lists its designs with values and measures, and the assumptions."""
     answer = answer_of(grid())
     front = answer.overall
     texts = texts_of(front_figure(answer, front, front.rows))
@@ -103,7 +103,7 @@ def test_the_figure_of_a_front_lists_it() -> None:
 
 
 def test_the_figure_of_many_designs_says_what_it_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many are drawn, and how many of the front are numbered."""
+    """The figure of many designs says how many are drawn and how many are numbered."""
     monkeypatch.setattr(figures, "MOST_LISTED", 5)
     answer = answer_of(grid())
     front = answer.overall
@@ -113,7 +113,7 @@ def test_the_figure_of_many_designs_says_what_it_draws(monkeypatch: pytest.Monke
 
 
 def test_the_figure_of_effects_has_a_panel_for_each_axis_and_objective() -> None:
-    """Best and median; levels of texts by name."""
+    """The figure of effects has a panel for each axis and objective, with best and median."""
     answer = answer_of(grid())
     figure = effect_figure(answer, answer.overall, effects(answer.overall, answer.exploration.axis_names))
     assert len(figure.axes) == 9
@@ -122,8 +122,17 @@ def test_the_figure_of_effects_has_a_panel_for_each_axis_and_objective() -> None
     assert best == pytest.approx(answer.overall.compared["energy_pj"].min() / 1e6)
 
 
+def test_the_figure_of_effects_shows_edp_if_it_is_the_objective_of_the_searches() -> None:
+    """EDP has panels if the mappings are searched for the least EDP, and none if another objective counts."""
+    for goal, shown in (("EDP", ["energy", "latency", "EDP", "area"]), ("latency", ["energy", "latency", "area"])):
+        answer = answer_of(replace(grid(), searched_for=goal))
+        figure = effect_figure(answer, answer.overall, effects(answer.overall, answer.exploration.axis_names))
+        labels = dict.fromkeys(axes.get_ylabel().partition(" [")[0] for axes in figure.axes)
+        assert [*labels] == shown
+
+
 def test_figures_of_little(tmp_path: Path) -> None:
-    """Without designs that can be compared there is none; one design has no effects; areas may not be given."""
+    """A space without compared designs has no figures; a single design has no effects."""
     assert write_figures(answer_of(exploration([])), tmp_path) == ()
     assert write_figures(answer_of(exploration([{"status": "infeasible"}] * 3)), tmp_path) == ()
     one = write_figures(answer_of(exploration([{"energy_pj": 1.0, "latency_cycles": 1.0}])), tmp_path)
@@ -133,14 +142,14 @@ def test_figures_of_little(tmp_path: Path) -> None:
 @pytest.mark.parametrize("objectives", [("energy_pj",), ("area_mm2",), ("area_mm2", "edp_pj_cycles")])
 @pytest.mark.parametrize("area", [2.0, np.nan])
 def test_figures_of_any_objectives(objectives: tuple[str, ...], area: float, tmp_path: Path) -> None:
-    """One objective is drawn with another measure; an area that is not given is no objective."""
+    """A single objective is drawn with another measure, and a missing area is no objective."""
     rows = [{"rows": n, "energy_pj": 1.0 + n, "latency_cycles": 5.0 - n, "area_mm2": area} for n in range(3)]
     found = write_figures(answer_of(exploration(rows, objectives=objectives)), tmp_path)
     assert [path.name for path in found if path.suffix == ".svg"] == ["front-net.svg", "effect-net.svg"]
 
 
 def test_long_names_are_cut_and_not_left_out() -> None:
-    """The end of a dotted path says what is varied."""
+    """A long name of an axis is cut at its beginning, since its end says what varies."""
     path = "memories.dram.ports.rw_port_1.bandwidth_max"
     rows = [{"rows": n, "energy_pj": 1.0 + n, "latency_cycles": 5.0 - n, "area_mm2": 1.0} for n in range(3)]
     space = exploration(rows)
@@ -150,9 +159,10 @@ def test_long_names_are_cut_and_not_left_out() -> None:
     assert figure.axes[0].get_xlabel().endswith("port_1.bandwidth_max")
 
 
-def of_axes(count: int, objectives: tuple[str, ...]) -> Exploration:
-    """Space with `count` axes of two values each. Axis number n changes the energy by n + 1 %, but axis 1 changes it
-    least.
+def of_axes(count: int, objectives: tuple[str, ...], searched_for: str = "") -> Exploration:
+    """Return a space with `count` axes of two values each, whose mappings are searched for an objective.
+
+    Axis n changes the energy by n + 1 %, except for axis 1, which changes the energy by only 0.1 %.
     """
     names = tuple(f"axis_{number}" for number in range(count))
     factors = [1.001 if number == 1 else 1.01 + number / 100 for number in range(count)]
@@ -162,26 +172,27 @@ def of_axes(count: int, objectives: tuple[str, ...]) -> Exploration:
         energy = 4e9 * np.prod([factor**value for factor, value in zip(factors, values, strict=True)])
         own = dict(zip(names, values, strict=True))
         rows.append({**own, "rows": 1, "energy_pj": energy, "latency_cycles": 1e6, "area_mm2": 1.0})
-    return replace(exploration(rows, objectives=objectives), axis_names=names)
+    return replace(exploration(rows, objectives=objectives), axis_names=names, searched_for=searched_for)
 
 
 @pytest.mark.parametrize(("width", "axis_count"), [("column", 2), ("column", 6), ("column", 7), ("page", 7)])
-@pytest.mark.parametrize("objective_count", [1, 3])
+@pytest.mark.parametrize("objective_count", [1, 3, 4])
 def test_effects_fit_a_page(width: PaperWidth, axis_count: int, objective_count: int, tmp_path: Path) -> None:
-    """Figures are at most about 7 inches high, with the panels of a measure in rows. The axes with the least effects
-    have no panels, and the caption names them.
+    """Figures of effects are at most about 7 inches high, with the panels of a measure in rows.
+    Axes with the least effects have no panels, and the caption names them. The fourth measure is EDP.
     """
     objectives = ("energy_pj", "latency_cycles", "area_mm2")[:objective_count]
-    answer = answer_of(of_axes(axis_count, objectives))
+    answer = answer_of(of_axes(axis_count, objectives, "EDP" if objective_count == 4 else ""))
     with drawn_for(width):
         figure = effect_figure(answer, answer.overall, effects(answer.overall, answer.exploration.axis_names))
         paths = save_figure(figure, tmp_path / "effect")
     assert float(figure.get_size_inches()[1]) <= 7.2
-    is_left = width == "column" and axis_count == 7 and objective_count == 3
+    is_left = width == "column" and axis_count == 7 and objective_count >= 3
     assert len(figure.axes) == (axis_count - is_left) * objective_count
     caption, *further = paths[2].read_text().split("\n\n")
-    assert ("left out: axis_1, with less effect" in caption) == is_left
-    assert further[0].startswith("assumed: ")
+    assert ("Left out: axis_1, with less effect" in caption) == is_left
+    assert further[0].startswith("Assumed: ")
+    assert not any(line[0].islower() for line in caption.splitlines())
     assert len(caption.split()) <= 80
     bottom = {label for axes in figure.axes if (label := axes.get_xlabel())}
     assert bottom == {*answer.exploration.axis_names} - ({"axis_1"} if is_left else set())
@@ -193,7 +204,7 @@ def test_effects_fit_a_page(width: PaperWidth, axis_count: int, objective_count:
 
 
 def test_axes_of_equal_effect_stay_in_the_order_of_the_space() -> None:
-    """The first of equal axes is taken."""
+    """Axes of equal effect stay in the order of the space."""
     answer = answer_of(of_axes(4, ("energy_pj",)))
     found = effects(answer.overall, answer.exploration.axis_names)
     assert [one.axis for one in most_effective(found, ["energy_pj"], 3)] == ["axis_0", "axis_2", "axis_3"]
@@ -202,8 +213,8 @@ def test_axes_of_equal_effect_stay_in_the_order_of_the_space() -> None:
 
 @pytest.mark.parametrize("width", ["column", "page"])
 def test_the_figure_of_a_front_for_a_paper_marks_the_choice(width: PaperWidth, tmp_path: Path) -> None:
-    """Choice and runner-up of `decide`, and the least of each objective, each with its number; the caption is short,
-    and the line of the front is above the discs.
+    """The figure of a front for a paper marks the choice, the runner-up and the least of each objective.
+    Each mark has its number, and the line of the front is above the discs.
     """
     answer = answer_of(grid())
     front = answer.overall
@@ -226,7 +237,8 @@ def test_the_figure_of_a_front_for_a_paper_marks_the_choice(width: PaperWidth, t
     caption, further = caption.split("\n\n")
     assert all(f"{number}: {name}" in caption for number, name in enumerate(marked, 1))
     assert len(caption.split()) <= 80
-    assert further.startswith("assumed: ")
+    assert further.startswith("Assumed: ")
+    assert not any(line[0].islower() for line in caption.splitlines())
     discs = axes.collections[:-1]
     assert axes.lines[0].get_zorder() > max(disc.get_zorder() for disc in discs)
     assert "[µJ]" in axes.get_ylabel()
@@ -234,11 +246,29 @@ def test_the_figure_of_a_front_for_a_paper_marks_the_choice(width: PaperWidth, t
     assert low < float(front.compared["energy_pj"].min()) / 1e6 < high
 
 
+@pytest.mark.parametrize("width", [None, "column"])
+def test_designs_that_meet_no_constraint_do_not_set_the_axes(width: PaperWidth | None) -> None:
+    """The axes fit the designs that meet all constraints; a line counts the designs outside of the axes."""
+    rows = [
+        {"energy_pj": 1e9 + place * 1e7, "latency_cycles": 4e6 - place * 1e5, "area_mm2": 1.0} for place in range(9)
+    ]
+    far = [{"energy_pj": 9e12, "latency_cycles": 5e9, "area_mm2": 80.0, "unmet": "area_mm2 <= 4"}] * 2
+    near = [{**rows[4], "unmet": "area_mm2 <= 4"}]
+    answer = answer_of(exploration([*rows, *far, *near]))
+    with drawn_for(width):
+        figure = front_figure(answer, answer.overall, answer.overall.rows)
+    axes = figure.axes[0]
+    assert axes.get_ylim()[1] < 1.2e9 / 1e6
+    assert axes.get_xlim()[1] < 2 * axes.get_xlim()[0]
+    assert "[µJ]" in axes.get_ylabel()
+    line = "utside of the axes: 2 designs with a constraint that is not met"
+    assert isinstance(figure, NotedFigure)
+    assert any(line in text for text in (texts_of(figure) if width is None else figure.caption_lines))
+
+
 @pytest.mark.parametrize("energy_pj", [2.3e9, 2.6e9, 2.8e9])
 def test_numbers_of_close_diamonds_lie_on_no_diamond(energy_pj: float) -> None:
-    """Named designs that are as close as the choice and the runner-up of a front: each number is beside all diamonds
-    and all other numbers.
-    """
+    """Numbers of close diamonds overlap neither a diamond nor another number."""
     rows = [
         {"energy_pj": energy, "latency_cycles": latency, "area_mm2": area}
         for energy, latency, area in (

@@ -1,4 +1,4 @@
-"""Units of the array that a mapping file can use, as told of a space in which the array varies."""
+"""Units of the array that a mapping file can use, as reported for a space with a varying array."""
 
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,16 @@ ENTRIES = """
 
 
 def lines_of(folder: Path, text: str, **keys: Any) -> tuple[str, ...]:
-    """What is told of a space with a mapping file."""
+    """Return the lines about a space with a mapping file."""
     (folder / "map.yaml").write_text(text)
     return fixed_unit_lines(space_of(mapping=str(folder / "map.yaml"), **({"axes": ROWS} | keys)))
 
 
 def test_the_most_units_of_any_entry_are_told(tmp_path: Path) -> None:
-    """The factors along a side are multiplied; the largest product of all entries counts; it is an assumption of the
-    answer."""
+    """For each array dimension, a line names the most units that an entry uses: the product of its factors there.
+
+    The line is also an assumption of the answer.
+    """
     (line,) = lines_of(tmp_path, ENTRIES)
     assert "Layers with these loops use at most 12 units along D1, 5 units along D2 in every design." in line
     assert line.endswith(", but their registers count when the memory for data between layers is chosen.")
@@ -52,6 +54,6 @@ COST = {"k": {"path": "memories.dram.r_cost", "values": [1, 9]}}
 def test_only_of_an_array_that_varies_and_loops_that_are_fixed(
     tmp_path: Path, text: str, keys: dict[str, Any], count: int
 ) -> None:
-    """Nothing is told of other spaces, and nothing of a space without a mapping file."""
+    """The line appears only if the array varies and the mapping file fixes loops."""
     assert len(lines_of(tmp_path, text, **keys)) == count
     assert fixed_unit_lines(space_of(axes=ROWS)) == ()

@@ -1,4 +1,4 @@
-"""Axes that change no cost: named if and only if area, power and energies stay the same along them."""
+"""Axes that change no cost: named if and only if area, power and energies stay equal along them."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ CELLS = {"path": "memories.memory.cost.cells", "values": ["hp", "lstp"]}
 
 
 def source_of(name: str) -> dict[str, Any]:
-    """Space of an axis and of the kind of cells, which has a cost."""
+    """Return a space of two axes: the named axis, and the kind of cells, which changes costs."""
     source = keys(axes={name: AXES[name], "cells": CELLS}, laws={})
     if name == "leakage":
         source["accelerator"]["memories"]["memory"]["leakage"] = "1 mW"
@@ -41,7 +41,7 @@ def source_of(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", AXES)
 def test_only_axes_without_a_cost_are_named(name: str) -> None:
-    """Axes without a cost are named from each design of the space, with the values along the axis."""
+    """For each design of a space, `free_axes` names exactly the axes without a cost, and lists their values."""
     space: Space = read_space(source_of(name))
     for index in range(len(space)):
         found = list(free_axes(space, index))
@@ -53,14 +53,14 @@ def test_only_axes_without_a_cost_are_named(name: str) -> None:
 
 
 def test_without_an_area_nothing_is_said() -> None:
-    """An unknown area can differ."""
+    """No axis is named if the area is unknown."""
     source = source_of("clock")
     source["accelerator"]["operational_array"].pop("unit_area")
     assert list(free_axes(read_space(source), 0)) == []
 
 
 def test_explore_and_decide_say_it() -> None:
-    """Sentences on the best design, in the printed summary and in a statement."""
+    """The summary of `explore` and a statement of `decide` have the sentence on free axes."""
     source = source_of("clock")
     space = read_space(source)
     answer = with_free_axes(space, answer_of(explored(source, space, 1, lambda count: None)))

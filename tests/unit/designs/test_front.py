@@ -1,4 +1,4 @@
-"""Fronts of made-up spaces against the definition, and what counts for them."""
+"""Fronts of artificial spaces, against the definition."""
 
 import numpy as np
 import pandas
@@ -20,22 +20,22 @@ results = st.lists(
 
 
 def fronts_of(space: Exploration) -> dict[str, Front]:
-    """The fronts by network."""
+    """Return the fronts by network."""
     return {front.network: front for front in answer_of(space).fronts}
 
 
 def dominates(one: list[float], other: list[float]) -> bool:
-    """The definition."""
+    """Return whether one point dominates the other, by the definition."""
     return all(a <= b for a, b in zip(one, other, strict=True)) and one != other
 
 
 def plainly(points: dict[str, list[float]]) -> dict[str, bool]:
-    """Whether each design is on the front, every one compared with every one."""
+    """Return whether each design is on the front, by comparing every pair."""
     return {name: not any(dominates(other, own) for other in points.values()) for name, own in points.items()}
 
 
 def plain_points(space: Exploration) -> dict[str, list[float]]:
-    """Sums over networks of the designs that are ok everywhere and meet every constraint."""
+    """Return sums over networks of the designs with results that meet every constraint."""
     rows = space.table.to_dict("records")
     found: dict[str, list[float]] = {}
     for name in dict.fromkeys(row["design"] for row in rows):
@@ -48,7 +48,7 @@ def plain_points(space: Exploration) -> dict[str, list[float]]:
 
 @given(results, st.sampled_from((("one",), ("one", "two"))))
 def test_the_front_is_what_the_definition_says(made: list[tuple], networks: tuple[str, ...]) -> None:
-    """Of all networks together: sums, designs with results everywhere; who is named dominates and is on the front."""
+    """The front of all networks follows the definition; a named dominator dominates and is on the front."""
     made = made[: len(made) // len(networks) * len(networks)]
     keys = ("energy_pj", "latency_cycles", "area_mm2", "status", "unmet")
     rows = [dict(zip(keys, row, strict=True)) for row in made]
@@ -69,7 +69,7 @@ def test_the_front_is_what_the_definition_says(made: list[tuple], networks: tupl
 
 
 def test_equal_designs_all_stay() -> None:
-    """Ties are on the front together, and name nobody."""
+    """Equal designs are on the front together and have no dominator."""
     point = {"energy_pj": 1.0, "latency_cycles": 2.0, "area_mm2": 3.0}
     front = fronts_of(exploration([point, point, point | {"area_mm2": 4.0}]))["net"]
     assert front.rows["pareto"].tolist() == [True, True, False]
@@ -77,7 +77,7 @@ def test_equal_designs_all_stay() -> None:
 
 
 def test_an_area_that_is_not_given_leaves_out_areas() -> None:
-    """Nobody is compared by area where one design that counts has none, and it is said; one that does not count may."""
+    """Areas are no objective if a compared design has none, and a note says so."""
     small = {"energy_pj": 2.0, "latency_cycles": 2.0, "area_mm2": 1.0}
     unknown = {"energy_pj": 1.0, "latency_cycles": 1.0, "area_mm2": np.nan}
     front = fronts_of(exploration([small, unknown]))["net"]
@@ -90,14 +90,16 @@ def test_an_area_that_is_not_given_leaves_out_areas() -> None:
 
 
 def test_areas_of_none_are_not_given() -> None:
-    """None in the table is the same as NaN."""
+    """None in the table counts as a missing area, like NaN."""
     space = exploration([{"energy_pj": 1.0, "latency_cycles": 1.0}])
     table = space.table.assign(area_mm2=pandas.Series([None], dtype=object))
     assert fronts_of(exploration([], table=table))["net"].without_area == 1
 
 
 def test_networks_together_are_sums() -> None:
-    """Energies, latencies, EDPs and terms are added up, the area counts once; a design that fails anywhere is out."""
+    """Energies, latencies, EDPs and terms of all networks are added up, and the area counts once.
+    A design that fails on one network is left out.
+    """
     fronts = fronts_of(grid())
     assert list(fronts) == ["mobilenet", "bert", ALL_NETWORKS]
     together = fronts[ALL_NETWORKS].rows.set_index("design")
@@ -110,14 +112,14 @@ def test_networks_together_are_sums() -> None:
 
 @pytest.mark.parametrize("rows", [[], [{"status": "infeasible", "reason": "too small"}] * 3])
 def test_a_front_may_be_empty(rows: list[dict]) -> None:
-    """Without results there is a front without members."""
+    """A space without results has a front without members."""
     front = answer_of(exploration(rows)).overall
     assert front.rows.empty
     assert front.members.empty
 
 
 def test_the_largest_parts_are_named() -> None:
-    """Memories stand in place of the term of all accesses."""
+    """The largest energy term is named by memory, and the largest part of latency by name."""
     front = fronts_of(grid())["bert"]
     assert set(front.rows["largest_energy_term"]) == {"dram"}
     assert set(front.rows["largest_latency_part"]) == {"ideal"}

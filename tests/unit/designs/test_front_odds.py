@@ -1,4 +1,4 @@
-"""How sure fronts of spaces are: against loops over samples, and against designs whose costs are changed."""
+"""Probabilities of fronts: against loops over samples, and against designs with changed costs."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ design = st.tuples(few, few, few, st.lists(st.tuples(few, few), min_size=len(LAW
 
 
 def row_of(energy: float, latency: float, area: float, shares: list[tuple[int, int]]) -> dict[str, Any]:
-    """A design that has of each law an energy and an area beside what has no range."""
+    """Return a design whose energy and area have one uncertain part for each law, and certain parts."""
     parts = [
         CostPart("", law, own * 0.71, on_chip * 0.37, *ends)
         for (law, ends), (own, on_chip) in zip(LAWS.items(), shares, strict=True)
@@ -43,13 +43,13 @@ def row_of(energy: float, latency: float, area: float, shares: list[tuple[int, i
 
 
 def table_of(designs: list[dict[str, Any]], **changes: Any) -> Any:
-    """The answer of a made-up space."""
+    """Return the answer of an artificial space."""
     rows = [row | part_columns(row["parts"], row["latency_cycles"]) for row in designs]
     return answer_of(exploration([{k: v for k, v in row.items() if k != "parts"} for row in rows], **changes))
 
 
 def costs_of(row: dict[str, Any], factors: dict[str, float]) -> dict[str, float]:
-    """What a design costs with these factors, added up plainly."""
+    """Return the costs of a design with these factors, added up plainly."""
     energy = row["energy_pj"] + sum(part.energy_pj * (factors[part.law] - 1) for part in row["parts"])
     area = row["area_mm2"] + sum(part.area_mm2 * (factors[part.law] - 1) for part in row["parts"])
     cycles = row["latency_cycles"]
@@ -57,18 +57,18 @@ def costs_of(row: dict[str, Any], factors: dict[str, float]) -> dict[str, float]
 
 
 def samples() -> list[dict[str, float]]:
-    """The factors of each sample."""
+    """Return the factors of each sample."""
     ends = np.array([LAWS[law] for law in sorted(LAWS)])
     return [dict(zip(sorted(LAWS), one, strict=True)) for one in sampled_factors(Ranges(*ends.T)).T.tolist()]
 
 
 def no_worse(a: float, b: float) -> bool:
-    """Up to the sequence in which sums are added."""
+    """Return whether a is at most b, up to rounding."""
     return a <= b * (1 + 1e-12)
 
 
 def dominates(one: dict[str, float], other: dict[str, float], keys: tuple[str, ...]) -> bool:
-    """The definition."""
+    """Return whether one design dominates the other, by the definition."""
     return all(no_worse(one[key], other[key]) for key in keys) and any(
         not no_worse(other[key], one[key]) for key in keys
     )
@@ -80,7 +80,7 @@ def dominates(one: dict[str, float], other: dict[str, float], keys: tuple[str, .
     st.sampled_from((OBJECTIVES, OBJECTIVES[:2], ("edp_pj_cycles", "area_mm2"), ("energy_pj",))),
 )
 def test_probabilities_are_those_of_a_loop_over_samples(designs: list[Any], objectives: tuple[str, ...]) -> None:
-    """Of each design that it is on the front, and of the best one in each measure that it stays so."""
+    """Probabilities of the front and of the best designs equal a loop over samples."""
     rows = [row_of(*one) for one in designs]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uncertainty, "SAMPLES", SAMPLES)
@@ -102,7 +102,7 @@ def test_probabilities_are_those_of_a_loop_over_samples(designs: list[Any], obje
 
 
 def test_all_networks_together_have_the_parts_of_all() -> None:
-    """Energies and energies times latencies are added up, an area counts once."""
+    """Energies and energies times latencies of all networks are added up, and an area counts once."""
     ones, twos = ([row_of(n, 4 - n, n, [(n, n)] * 3) for n in range(1, 4)] for _ in range(2))
     for two in twos:
         two["latency_cycles"] *= 5
@@ -124,7 +124,7 @@ def test_all_networks_together_have_the_parts_of_all() -> None:
 
 
 def uncertainty_ends(rows: pandas.DataFrame, measure: str) -> tuple[list[float], list[float]]:
-    """Of a measure of all rows."""
+    """Return the ends of a measure for all rows."""
     from tilewright.designs.front_odds import _quantity, _ranges
 
     laws, ranges = _ranges(rows)
@@ -133,7 +133,9 @@ def uncertainty_ends(rows: pandas.DataFrame, measure: str) -> tuple[list[float],
 
 
 def test_one_law_is_one_factor_in_all_designs() -> None:
-    """Half as much of the same DRAM stays better for sure; of another DRAM it does not."""
+    """One law has one factor in all designs: half as much of the same DRAM is always better.
+    Half as much of another DRAM is not always better.
+    """
     much, little = [(4, 0), (0, 0), (0, 0)], [(2, 0), (0, 0), (0, 0)]
     assert table_of([row_of(1, 1, 1, much), row_of(1, 1, 1, little)]).overall.rows["front_probability"].tolist() == [
         0,
@@ -146,7 +148,7 @@ def test_one_law_is_one_factor_in_all_designs() -> None:
 
 
 def test_without_ranges_nothing_is_said() -> None:
-    """Tables and text are as ever, and where only the front is known nobody knows how sure it is."""
+    """Tables and text without ranges have no probabilities, and `front` refers to `explore` for them."""
     plain = answer_of(grid())
     for table in (space_table(plain), front_table(plain)):
         assert not set(ODDS) & set(table.columns)
@@ -202,7 +204,7 @@ LAYERS = [
 
 
 def numbers_of(accelerator: Any, factors: dict[str, float]) -> dict[str, Any]:
-    """The hardware file with numbers instead of a library, each times the factor of its law."""
+    """Return the hardware file with a number for each library cost: the cost times the factor of its law."""
     memories = {}
     (core,) = accelerator.cores
     for memory in core.memories:
@@ -217,7 +219,7 @@ def numbers_of(accelerator: Any, factors: dict[str, float]) -> dict[str, Any]:
 
 
 def test_parts_of_a_design_are_what_other_costs_make_of_it() -> None:
-    """The one mapping that there is, costed again from scratch with the costs of some samples."""
+    """The parts of a design give the same energy as its mapping with the costs of some samples."""
     options = SearchOptions(lpf_limit=1, nb_spatial_mappings_generated=1)
     evaluator = NetworkEvaluator(parse_workload(LAYERS), None, options)
     accelerator = parse_accelerator(HARDWARE)
@@ -239,7 +241,7 @@ def test_parts_of_a_design_are_what_other_costs_make_of_it() -> None:
 
 
 def test_the_best_of_equals_stays() -> None:
-    """Two designs that are the same are both least."""
+    """Two equal designs both stay the best in all samples."""
     rows = table_of([row_of(1, 1, 1, [(1, 1)] * 3)] * 2).overall.rows
     assert least_probability(rows, "energy_pj", rows.index[0]) == 1.0
     assert rows["front_probability"].tolist() == [1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Complete fronts are those of all designs; interruptions and processes change nothing."""
+"""Complete fronts: equal to those of all designs, and independent of interruptions and processes."""
 
 from pathlib import Path
 from typing import Any
@@ -25,28 +25,28 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def nothing(_: int) -> None:
-    """Progress that nobody sees."""
+    """Ignore progress."""
 
 
 def found(path: Path, folder: Path, jobs: int = 1) -> CompleteFront:
-    """The fronts of a space in a folder."""
+    """Return the fronts of a space in a folder."""
     space = read_space(path)
     front_search.make_parts(path, space, folder, jobs, nothing)
     return front_search.front_of_folder(path, space, folder, folder / "certificate.parquet", jobs, nothing)
 
 
 def members(answer: Answer) -> list[list[dict[str, Any]]]:
-    """The designs of each front with all that is known of them."""
+    """Return the designs of each front with all their values."""
     return [front.members.drop(columns=["dominated_by"]).to_dict("records") for front in answer.fronts]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_fronts_are_those_of_all_designs(case: str, tmp_path: Path) -> None:
-    """And every number of the certificate is that of the design alone."""
+    """Complete fronts equal those of all designs, and the certificate has the numbers of each design alone."""
     path = write_space(tmp_path, **CASES[case])
     complete, exhaustive = found(path, tmp_path / "front"), answer_of(explored(path, read_space(path), 1, nothing))
     assert members(answer_of(complete.exploration)) == members(exhaustive)
-    assert any(members(exhaustive)), "a front without designs compares nothing"
+    assert any(members(exhaustive)), "the front has no designs to compare"
     assert exhaustive.design_count == answer_of(complete.exploration).design_count
     table, rows = complete.certificate.table, exhaustive.exploration.table
     for number, network in enumerate(exhaustive.exploration.networks):
@@ -60,16 +60,14 @@ def test_fronts_are_those_of_all_designs(case: str, tmp_path: Path) -> None:
 
 
 def test_an_interruption_loses_nothing_and_changes_nothing(tmp_path: Path) -> None:
-    """Parts, and costs that were known, are taken over; what another space left is not."""
+    """Finished parts are used again after an interruption, damaged ones made again; other options replace all."""
     path = write_space(tmp_path, **WORDS)
     whole = tmp_path / "whole"
     expected = found(path, whole).certificate.table
     files = {str(file.relative_to(whole)): file.read_bytes() for file in whole.rglob("*.parquet")}
     kept = (whole / "costs" / "00000.parquet").stat().st_mtime_ns
     assert found(path, whole).certificate.table.equals(expected)
-    assert (whole / "costs" / "00000.parquet").stat().st_mtime_ns == kept, (
-        "costs that are up to date are not made again"
-    )
+    assert (whole / "costs" / "00000.parquet").stat().st_mtime_ns == kept, "up-to-date costs were made again"
     (whole / "costs" / "00000.parquet").write_bytes(b"PAR1")
     (whole / "certificate.parquet").unlink()
     with pytest.raises(InputError, match="missing or out of date"):
@@ -83,7 +81,7 @@ def test_an_interruption_loses_nothing_and_changes_nothing(tmp_path: Path) -> No
 
 
 def test_processes_change_nothing(tmp_path: Path) -> None:
-    """The same bytes from one process and from two."""
+    """One process and two processes write the same bytes."""
     path = write_space(tmp_path, **WORDS)
     for jobs in (1, 2):
         found(path, tmp_path / str(jobs), jobs)
@@ -92,7 +90,7 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
 
 
 def test_what_has_no_families_is_refused(tmp_path: Path) -> None:
-    """Other searches, and designs that are compared by an area that they do not have."""
+    """Spaces with another search engine, or with a missing area, are refused."""
     path = write_space(tmp_path, options={"temporal_mapping_search_engine": "salsa"})
     with pytest.raises(InputError, match="which only one search engine computes"):
         found(path, tmp_path / "salsa")

@@ -1,4 +1,4 @@
-"""Spaces whose fusion is searched: starts from neighbours, designs that bounds drop, gaps, shards and messages."""
+"""Spaces with a search for fusion: starts from neighbours, dropped designs, gaps, shards and messages."""
 
 import json
 import math
@@ -40,7 +40,10 @@ MEASURES = ["energy_pj", "latency_cycles", "edp_pj_cycles"]
 
 
 def space_data(network: Path, options: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
-    """A space of eight designs over quad_core. A slow port with dear operations loses; a width of 0 is no design."""
+    """Return a space of eight designs over quad_core.
+
+    A slow port with expensive operations loses, and a width of 0 is invalid.
+    """
     return {
         "name": "fused",
         "accelerator": str(HARDWARE / "quad_core.yaml"),
@@ -55,13 +58,13 @@ def space_data(network: Path, options: dict[str, Any] | None = None, **keys: Any
 
 
 def explored(data: dict[str, Any], jobs: int = 1) -> Any:
-    """The exploration of a space, in memory."""
+    """Return the exploration of a space, in memory."""
     return explore.explored(data, read_space(data), jobs, lambda count: None)
 
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of three layers."""
+    """Write a network of three layers."""
     path = tmp_path_factory.mktemp("net") / "net.onnx"
     write_network(path)
     return path
@@ -69,25 +72,25 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def in_one_block(network: Path) -> Any:
-    """The exploration of the space in one block."""
+    """Return the exploration of the space in one block."""
     return explored(space_data(network, {"search_block": 8}))
 
 
 @pytest.fixture(scope="module")
 def table(in_one_block: Any) -> pandas.DataFrame:
-    """Rows of the exploration in one block."""
+    """Return the rows of the exploration in one block."""
     found: pandas.DataFrame = in_one_block.table
     return found
 
 
 @pytest.fixture(scope="module")
 def in_memory(network: Path) -> Any:
-    """The exploration of the space in blocks of four designs."""
+    """Return the exploration of the space in blocks of four designs."""
     return explored(space_data(network))
 
 
 def test_outcomes_are_told_in_rows(table: pandas.DataFrame) -> None:
-    """Found, dropped and invalid designs; each with what belongs to it."""
+    """Rows of found, dropped and invalid designs have the values of their status."""
     rows = table.set_index("design")
     assert set(rows["status"]) == {"ok", "dropped", "invalid"}
     dropped = rows[rows["status"] == "dropped"]
@@ -112,7 +115,7 @@ def test_outcomes_are_told_in_rows(table: pandas.DataFrame) -> None:
 
 
 def test_starts_are_the_nearest_designs_searched_before(network: Path, table: pandas.DataFrame) -> None:
-    """Starts follow a plain reading of the rule: the order by bounds, and the distance in the axes."""
+    """The start of each search is the nearest design that was searched before, by the order of bounds."""
     space = read_space(space_data(network))
     rows = table[table["status"] != "invalid"].sort_values(["bound_latency_cycles", "index"], kind="stable")
     before: list[tuple[tuple[int, ...], int, str]] = []
@@ -133,7 +136,7 @@ def test_starts_are_the_nearest_designs_searched_before(network: Path, table: pa
 
 
 def test_results_are_no_worse_than_the_plan_of_the_neighbour(network: Path, tmp_path: Path) -> None:
-    """The plan costed on this design by `tilewright fuse` with the file of the neighbour's result as its start."""
+    """Each result is at least as good as the plan of its start design, costed by `tilewright fuse`."""
     data = space_data(network, {"objective": "EDP", "search_block": 8})
     space, rows = read_space(data), explored(data).table.set_index("design")
     maker = ShardMaker(space)
@@ -154,8 +157,8 @@ def test_results_are_no_worse_than_the_plan_of_the_neighbour(network: Path, tmp_
 
 
 def test_plans_travel_to_later_designs_and_back(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts of all searches of a block: plans of the nearest earlier designs, then of the nearest later designs. The
-    second search of a design has the rest of its schedules, and never makes its objective worse.
+    """Plans start the searches of later designs, and then of earlier ones.
+    The second search of a design never makes its objective worse.
     """
     starts: list[tuple[int, float]] = []
     values: list[int] = []
@@ -179,9 +182,7 @@ def test_plans_travel_to_later_designs_and_back(network: Path, monkeypatch: pyte
 
 
 def test_first_plans_are_made_where_start_plans_are_not_good_enough(network: Path) -> None:
-    """Origins of the plans of a search: all first plans without a start, none with a good start, and without
-    layer-by-layer plans with a bad start. The plan of the start is tried in all searches that have it.
-    """
+    """A search makes first plans if it has no start plan, or only a bad one. Start plans are always tried."""
     space = read_space(space_data(network))
     (evaluator,) = ShardMaker(space).evaluators.values()
     assert isinstance(evaluator, FusedEvaluator)
@@ -201,7 +202,7 @@ def test_first_plans_are_made_where_start_plans_are_not_good_enough(network: Pat
 
 
 def test_a_plan_with_steps_is_no_start_where_bounds_do_not_cover_them(network: Path) -> None:
-    """A plan of another design that cuts a reduction into steps; cut into one step, it is a start."""
+    """A plan that cuts a reduction into steps is no start for another design, unless it has one step."""
     data = space_data(network)
     (evaluator,) = ShardMaker(read_space(data)).evaluators.values()
     assert isinstance(evaluator, FusedEvaluator)
@@ -215,7 +216,7 @@ def test_a_plan_with_steps_is_no_start_where_bounds_do_not_cover_them(network: P
 
 
 def random_space(seed: int, network: Path) -> dict[str, Any]:
-    """A space with random links, energies and memories, some of which lose by far."""
+    """Return a space with random links, energies and memories, in which some designs lose clearly."""
     draw = random.Random(seed)
     axes = {
         "width": {"path": PORT, "values": draw.sample([1, 2, 64, 256], 2)},
@@ -229,7 +230,7 @@ def random_space(seed: int, network: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", range(members(12, 3)))
 def test_dropped_designs_never_enter_a_front(seed: int, network: Path) -> None:
-    """Searched anyway, for each objective and with more schedules, the design that drops them stays better."""
+    """A dropped design that is searched anyway stays worse than the design that drops it."""
     data = random_space(seed, network)
     space, rows = read_space(data), explored(data).table.set_index("design")
     dropped = rows[rows["status"] == "dropped"]
@@ -248,12 +249,12 @@ def test_dropped_designs_never_enter_a_front(seed: int, network: Path) -> None:
 
 
 def test_some_random_designs_are_dropped(network: Path) -> None:
-    """Dropped designs exist, so that the law above is tried."""
+    """A random space has dropped designs, so that `test_dropped_designs_never_enter_a_front` compares some."""
     assert (explored(random_space(1, network)).table["status"] == "dropped").any()
 
 
-def test_constraints_and_unknown_areas_keep_designs(network: Path) -> None:
-    """A design drops nothing if it meets no constraint, or if its area is known but that of the other is not."""
+def test_designs_that_meet_no_constraint_drop_no_design(network: Path) -> None:
+    """A design that violates the constraint drops no other design."""
     free = space_data(network, {"search_block": 8})
     unmet = free | {"constraints": ["latency_cycles >= 10 ** 9"]}
     assert not (explored(unmet).table["status"] == "dropped").any()
@@ -261,7 +262,7 @@ def test_constraints_and_unknown_areas_keep_designs(network: Path) -> None:
 
 @pytest.mark.slow
 def test_results_do_not_depend_on_shards_and_processes(network: Path, tmp_path: Path, in_memory: Any) -> None:
-    """The same table in memory, in shards of any size, and by two processes."""
+    """The table is equal in memory, in shards of any size, and with two processes."""
 
     def text(jobs: int, size: int, folder: Path | None = None) -> str:
         data = space_data(network, shard_designs=size)
@@ -280,7 +281,7 @@ def test_results_do_not_depend_on_shards_and_processes(network: Path, tmp_path: 
 
 
 def test_blocks_are_independent(network: Path, in_memory: Any) -> None:
-    """A design computed alone is that of the whole space: starts come from its own block only."""
+    """A design computed alone has the values of the whole space, because starts come from its own block."""
     space, rows = read_space(space_data(network)), in_memory.table
     ((alone, _),) = ShardMaker(space).rows([7])
     whole = rows[rows["index"] == 7].iloc[0]
@@ -291,7 +292,7 @@ def test_blocks_are_independent(network: Path, in_memory: Any) -> None:
 
 
 def test_sums_over_networks_have_summed_bounds(network: Path, tmp_path: Path) -> None:
-    """Bounds, schedules and gaps of all networks; a design is dropped on all networks or on none."""
+    """Bounds, schedules and gaps of networks are added up, and a design is dropped on all networks or on none."""
     other = tmp_path / "other.onnx"
     other.write_bytes(network.read_bytes())
     data = space_data(network, {"search_block": 8}, networks={"one": str(network), "two": str(other)})
@@ -315,7 +316,7 @@ def test_sums_over_networks_have_summed_bounds(network: Path, tmp_path: Path) ->
 
 
 def test_the_answer_says_what_is_searched(in_one_block: Any) -> None:
-    """The numbers of dropped designs and the gaps, in text; nothing of them where nothing is dropped."""
+    """The answer tells the number of dropped designs and the largest gap; without dropped designs, no sentence does."""
     exploration = in_one_block
     answer = answer_of(exploration)
     count = exploration.dropped
@@ -366,7 +367,9 @@ def test_what_is_wrong_with_a_space_is_told(network: Path, keys: dict[str, Any],
 def test_the_command_the_run_of_a_design_and_a_decision(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The full run has the numbers of the table, a dropped design has none, and a decision names what was dropped."""
+    """The full run of a design has the numbers of the table; a dropped design has no run.
+    The decision names the dropped designs.
+    """
     file, out = tmp_path / "it.yaml", tmp_path / "out"
     file.write_text(json.dumps(space_data(network, {"search_block": 8})))
     assert main(["explore", str(file), "-o", str(out), "--no-store"]) == 0

@@ -1,4 +1,4 @@
-"""Expressions: Python's own arithmetic on what is allowed, and nothing else."""
+"""Expressions: Python's arithmetic on allowed names and functions, and nothing else."""
 
 import contextlib
 import math
@@ -14,7 +14,7 @@ NUMBERS = st.one_of(st.integers(-1000, 1000), st.floats(-1e3, 1e3, allow_nan=Fal
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Expressions over the names, with every operator and function."""
+    """Generate expressions over the names, with every operator and function."""
     leaves = st.one_of(st.sampled_from(NAMES), st.integers(0, 99).map(str), st.sampled_from(["0.5", "2e-3", "1.75"]))
 
     def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -32,7 +32,7 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def by_python(text: str, names: dict[str, Any]) -> Any:
-    """What Python makes of a text; None where that is no finite number."""
+    """Return the value that Python gives, or None if it is no finite number."""
     try:
         value = eval(text, {"__builtins__": {}}, FUNCTIONS | names)
     except (ZeroDivisionError, OverflowError, ValueError, TypeError):
@@ -42,7 +42,7 @@ def by_python(text: str, names: dict[str, Any]) -> Any:
 
 @given(texts(), st.tuples(*(NUMBERS for _ in NAMES)))
 def test_values_are_those_of_python(text: str, numbers: tuple[float, ...]) -> None:
-    """The same number of the same type, or a reason."""
+    """An expression has the value and type of Python, or is an error."""
     names = dict(zip(NAMES, numbers, strict=True))
     expression = read_expression(text)
     assert set(expression.names) == {name for name in NAMES if name in text.replace("max", "")}
@@ -57,7 +57,7 @@ def test_values_are_those_of_python(text: str, numbers: tuple[float, ...]) -> No
 
 @given(st.one_of(st.text(max_size=30), st.text(alphabet="ax019.+-*/%()<>=!,'\" andorifelsemin[]{}:_", max_size=40)))
 def test_any_text_is_computed_or_refused(text: str) -> None:
-    """Whatever is written, there is a number or text, or a reason."""
+    """Any text gives a number or text, or is an error."""
     with contextlib.suppress(ExpressionError):
         expression = read_expression(text)
         assert isinstance(expression.value(dict.fromkeys(expression.names, 3)), int | float | str)
@@ -99,7 +99,7 @@ def test_any_text_is_computed_or_refused(text: str) -> None:
     ],
 )
 def test_what_cannot_be_read(text: str, said: str) -> None:
-    """No attributes, no calls of anything else, nothing that Python would do beside arithmetic."""
+    """Text that is no arithmetic is refused: attributes, other calls, statements."""
     with pytest.raises(ExpressionError) as raised:
         read_expression(text)
     assert said in str(raised.value)
@@ -126,14 +126,14 @@ def test_what_cannot_be_read(text: str, said: str) -> None:
     ],
 )
 def test_what_cannot_be_computed(text: str, said: str) -> None:
-    """Each has a reason, at once; nothing grows without bounds."""
+    """An expression without a finite value is refused with its reason."""
     with pytest.raises(ExpressionError) as raised:
         read_expression(text).value({"a": 0, "t": "small"})
     assert said in str(raised.value)
 
 
 def test_text_is_compared() -> None:
-    """Choices are text."""
+    """Expressions can compare text, since choices are text."""
     expression = read_expression("2 if memory == 'large' else 1")
     assert [expression.value({"memory": size}) for size in ("small", "large")] == [1, 2]
     assert read_expression("'64 KiB'").value({}) == "64 KiB"
@@ -141,7 +141,7 @@ def test_text_is_compared() -> None:
 
 @pytest.mark.parametrize("written", [3, 0.25, True])
 def test_a_number_is_an_expression(written: float) -> None:
-    """YAML has numbers."""
+    """A number is an expression, because YAML has numbers."""
     found = read_expression(written).value({})
     assert (found, type(found)) == (written, type(written))
 
@@ -159,7 +159,7 @@ def test_a_number_is_an_expression(written: float) -> None:
     ],
 )
 def test_conditions(text: str, is_condition: bool) -> None:
-    """What a constraint may be: comparisons, and what puts them together."""
+    """A constraint consists of comparisons and their combinations."""
     assert read_expression(text).is_condition == is_condition
 
 
@@ -174,11 +174,11 @@ def test_conditions(text: str, is_condition: bool) -> None:
     ],
 )
 def test_names(name: str, said: str) -> None:
-    """Axes and laws are called so that expressions can name them."""
+    """Names of axes and laws must be names in expressions."""
     assert name_problem(name).startswith(said)
     assert bool(name_problem(name)) == bool(said)
 
 
 def test_a_function_is_no_name() -> None:
-    """Its name alone is told as a name that is not known."""
+    """The name of a function, here `min`, may also be the name of an axis or a law; a call is still the function."""
     assert read_expression("min + min(a, 3)").names == ("min", "a")

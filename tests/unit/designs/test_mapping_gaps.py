@@ -1,4 +1,4 @@
-"""How far the mappings of designs on the front can be from the best: the same gaps as `map` gives for each design."""
+"""Mapping gaps of designs on the front: equal to those of `map` for each design."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ WIDTHS = [8, 16, 32, 64, 128]
 
 
 def space_of(**options: Any) -> tuple[dict[str, Any], Space]:
-    """Cores whose memory moves more or fewer bits a cycle at more or less energy, so that all are on the front."""
+    """Return a space whose designs are all on the front: a wider memory port is faster but costs more energy."""
     keys = {
         "accelerator": str(TINY / "hardware" / "narrow.yaml"),
         "networks": [str(TINY / "workload" / "two_layers.yaml")],
@@ -34,7 +34,7 @@ def space_of(**options: Any) -> tuple[dict[str, Any], Space]:
 
 
 def answered(**options: Any) -> tuple[Space, Any]:
-    """The space with its answer."""
+    """Return the space with its answer."""
     keys, space = space_of(**options)
     return space, with_mapping_gaps(space, answer_of(explored(keys, space, 1, lambda count: None)))
 
@@ -42,7 +42,7 @@ def answered(**options: Any) -> tuple[Space, Any]:
 @pytest.mark.parametrize("objective", ["EDP", "latency"])
 @pytest.mark.parametrize("engine", ["loma", "best"])
 def test_gaps_are_those_of_map(objective: str, engine: str) -> None:
-    """Each design with a gap has that of a run of `map` on its hardware file; the sentence has the largest."""
+    """Each mapping gap equals that of `map` on the hardware file, and the sentence has the largest."""
     space, answer = answered(objective=objective, temporal_mapping_search_engine=engine)
     table = space_table(answer)
     rows = table[table["mapping_gap"].notna()]
@@ -68,7 +68,9 @@ def test_gaps_are_those_of_map(objective: str, engine: str) -> None:
 
 @pytest.mark.parametrize("most", [2, 3, 9])
 def test_the_sentence_says_which_designs(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two designs between which a decision is made, then designs of the front; and whether their order is open."""
+    """Gaps are computed for the two best designs, then for designs of the front.
+    The sentence says whether their order is open.
+    """
     monkeypatch.setattr(mapping_gaps, "MOST_BOUNDED", most)
     _, answer = answered(objective="latency")
     rows = answer.overall.compared.sort_values(["latency_cycles", "energy_pj"])
@@ -89,8 +91,26 @@ def test_the_sentence_says_which_designs(most: int, monkeypatch: pytest.MonkeyPa
     assert ("no other design could be the best" in sentence) == (not within)
 
 
+@pytest.mark.parametrize("limit", [None, 0, 1, 2])
+@pytest.mark.parametrize("mapping", ["free.yaml", None])
+def test_the_sentence_names_spatial_mappings_that_are_left_out(limit: int | None, mapping: str | None) -> None:
+    """Gaps of a search with a limit of generated spatial mappings say that other spatial mappings are left out."""
+    keys, _ = space_of()
+    keys["mapping"] = None if mapping is None else str(TINY / "mapping" / mapping)
+    if limit is not None:
+        keys["options"]["nb_spatial_mappings_generated"] = limit
+    space = read_space({key: value for key, value in keys.items() if value is not None})
+    answer = with_mapping_gaps(space, answer_of(explored(keys, space, 1, lambda count: None)))
+    (sentence,) = answer.mapping_notes
+    is_open = mapping is None  # the mapping file fixes the only side of the array
+    assert ("of each layer were searched" in sentence or "of each layer was searched" in sentence) == (
+        is_open and limit != 0
+    )
+    assert ("`--bounds` searches all spatial mappings" in sentence) == (is_open and limit is None)
+
+
 def test_no_bounds_if_none_are_wanted() -> None:
-    """Neither a column nor a sentence; and all other numbers are equal."""
+    """A space without bounds has no gaps, and all other numbers are equal."""
     _, plain = answered(bounds=False)
     _, bounded = answered()
     assert plain.mapping_notes == ()

@@ -1,4 +1,4 @@
-"""Axes that set sizes of memories, and the sentence where more memory takes more cycles."""
+"""Axes of memory sizes, and the sentence on designs that are slower with more memory."""
 
 import pandas
 from tilewright.designs.memory_axes import memory_axes, slower_with_more_memory
@@ -9,7 +9,7 @@ from tests.unit.designs.system_cases import system_space
 
 
 def of_one_core(**options: str) -> Space:
-    """A space whose second axis sets a size by a law and whose third one sets it directly."""
+    """Return a space whose second axis sets a size by a law and whose third axis sets one directly."""
     axes = {
         "rows": {"path": ROWS, "values": [8, 16]},
         "kib": {"values": [32, 64, 128]},
@@ -19,20 +19,20 @@ def of_one_core(**options: str) -> Space:
 
 
 def rows_of(*cycles: tuple[int, int, str, float]) -> pandas.DataFrame:
-    """A table of designs: rows, KiB, size, cycles."""
+    """Return a table of designs: rows, KiB, size, cycles."""
     keys = ("rows", "kib", "size", "latency_cycles")
     found = [dict(zip(keys, row, strict=True)) | {"index": n, "status": "ok"} for n, row in enumerate(cycles)]
     return pandas.DataFrame(found).assign(network="net", unmet="")
 
 
 def test_axes_set_sizes_directly_and_by_laws() -> None:
-    """An axis of the array sets none."""
+    """Memory axes set sizes directly or by laws; an axis of the array is none."""
     assert memory_axes(of_one_core()) == ("kib", "size")
     assert memory_axes(system_space()) == ("activation",)
 
 
 def test_neighbouring_values_are_compared() -> None:
-    """Of rows 8 there is one pair of three that is slower, by 10 %; other rows are no neighbours."""
+    """Each pair has neighbouring values of an axis: one pair of three is slower, by 10 %."""
     table = rows_of(
         *((8, kib, "1 GiB", cycles) for kib, cycles in ((128, 90.0), (32, 100.0), (64, 110.0))),
         *((16, kib, "1 GiB", cycles) for kib, cycles in ((32, 70.0), (64, 70.0))),
@@ -50,7 +50,7 @@ def test_neighbouring_values_are_compared() -> None:
 
 
 def test_sizes_as_texts_are_in_their_order() -> None:
-    """512 MiB comes before 1 GiB; where nothing is slower there is no sentence; failed designs are no neighbours."""
+    """Sizes in text are ordered by their value, and failed designs are no neighbours."""
     table = rows_of((8, 32, "1 GiB", 120.0), (8, 32, "512 MiB", 100.0))
     assert "with neighbouring values of size and" in next(slower_with_more_memory(of_one_core(), table))
     assert list(slower_with_more_memory(of_one_core(), table.assign(latency_cycles=[100.0, 120.0]))) == []
@@ -58,7 +58,7 @@ def test_sizes_as_texts_are_in_their_order() -> None:
 
 
 def test_a_space_of_systems_names_the_rule_of_schedules() -> None:
-    """What fits a core is fetched before it is used."""
+    """The sentence on a space of systems says that the scheduler prefetches all data that fit a core."""
     table = pandas.DataFrame(
         {
             "activation": ["1 KiB", "64 KiB"],

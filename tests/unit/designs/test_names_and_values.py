@@ -1,4 +1,4 @@
-"""Names and values that people give: none replaces a column, every kind of value is used or refused."""
+"""Names and values in spaces: no name replaces a column, and each value is used or refused."""
 
 import random
 from pathlib import Path
@@ -28,7 +28,7 @@ DOUBLE = "memories.sram.force_double_buffering"
 
 
 def a_space(folder: Path, **changes: Any) -> Path:
-    """A small space as a file."""
+    """Write a small space."""
     given = {"accelerator": str(BASE), "networks": TINY, "options": {"objective": "EDP", "lpf_limit": 2}}
     path = folder / "given.yaml"
     path.write_text(yaml.safe_dump(given | changes, sort_keys=False))
@@ -36,12 +36,12 @@ def a_space(folder: Path, **changes: Any) -> Path:
 
 
 def by_exploring(path: Path) -> Answer:
-    """The answer of all designs, each alone."""
+    """Return the answer of all designs, each evaluated alone."""
     return answer_of(explored(path, read_space(path), 1, lambda count: None))
 
 
 def by_the_front(path: Path, folder: Path) -> Answer:
-    """The answer of the complete front."""
+    """Return the answer of the complete front."""
     space = read_space(path)
     make_parts(path, space, folder, 1, lambda count: None)
     found = front_of_folder(path, space, folder, folder / "certificate.parquet", 1, lambda count: None)
@@ -52,7 +52,7 @@ def by_the_front(path: Path, folder: Path) -> Answer:
 
 
 def test_every_column_of_a_table_is_in_the_one_list(tmp_path: Path) -> None:
-    """What a table has beside the values of a space is known before anything is evaluated."""
+    """The list of columns contains each column that a table can have."""
     base = yaml.safe_load(BASE.read_text()) | {"clock_frequency": "1 GHz"}
     for key in ("r_cost", "w_cost", "area"):
         del base["memories"]["sram"][key]
@@ -76,7 +76,7 @@ def test_every_column_of_a_table_is_in_the_one_list(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("kind", ["axis", "law", "choice"])
 def test_no_axis_and_no_law_is_called_like_a_column(name: str, kind: str) -> None:
-    """Refused when the file is read, for axes, laws and axes of choices."""
+    """Axes, laws and axes of choices cannot have the name of a column."""
     axes: dict[str, Any] = {"cost": {"path": READ_COST, "values": [1, 2]}}
     laws = {}
     if kind == "axis":
@@ -93,7 +93,7 @@ def test_no_axis_and_no_law_is_called_like_a_column(name: str, kind: str) -> Non
     "name", ["energy", "latency", "rows", "area", "power", "value", "designs", "front", "status_2"]
 )
 def test_names_that_are_no_columns_are_free(name: str, tmp_path: Path) -> None:
-    """Tables and texts have them as they are."""
+    """Names that are no columns appear in tables and texts as they are."""
     path = a_space(tmp_path, axes={name: {"path": READ_COST, "values": [1, 2]}})
     answer = by_exploring(path)
     assert space_table(answer)[name].tolist() == [1, 2]
@@ -111,7 +111,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def random_values_hold(count: int, seed: int, folder: Path) -> tuple[int, int]:
-    """How many lists of values were explored, and how many were refused, with the place of what is wrong."""
+    """Return how many random lists of values were explored and how many were refused with a place."""
     ran = refused = 0
     for number in range(count):
         draw = random.Random(f"{seed}/{number}")
@@ -143,7 +143,7 @@ def random_values_hold(count: int, seed: int, folder: Path) -> tuple[int, int]:
 
 
 def test_values_of_any_kind_are_used_or_refused(tmp_path: Path) -> None:
-    """Truths, texts, large numbers, dates, lists, nothing, and mixtures: explore and front agree, or both refuse."""
+    """Values of any type are used by both explore and front, or refused by both."""
     ran, refused = random_values_hold(count=24, seed=1, folder=tmp_path)
     assert ran >= 4
     assert refused >= 4
@@ -160,15 +160,14 @@ def test_values_of_any_kind_are_used_or_refused(tmp_path: Path) -> None:
     ],
 )
 def test_values_that_cannot_be_told_apart_or_held_are_refused(values: list[Any], message: str) -> None:
-    """With their place, before anything is evaluated."""
+    """Values with equal text, and values that tables cannot hold, are refused with their place."""
     with pytest.raises(InputError) as raised:
         space_of(axes={"k": {"values": values}}, laws={READ_COST: "2 if k == 1 else 3"})
     assert message in str(raised.value)
 
 
 def test_true_and_false_are_words_in_tables_and_truths_in_constraints(tmp_path: Path) -> None:
-    """An axis over a switch of a memory, and a law that compares: words in every table, and no constraint that takes
-    the word `false` for something that is true."""
+    """True and false are words in tables and truth values in constraints."""
     axes = {"double": {"path": DOUBLE, "values": [True, False]}, "k": {"path": READ_COST, "values": [1, 2]}}
     path = a_space(tmp_path, axes=axes, laws={"big": "k > 1"}, constraints=["energy_pj > 0 and double and not big"])
     whole, front = by_exploring(path), by_the_front(path, tmp_path)
@@ -184,7 +183,7 @@ def test_true_and_false_are_words_in_tables_and_truths_in_constraints(tmp_path: 
 
 
 def test_the_front_counts_all_designs(tmp_path: Path) -> None:
-    """Designs that were costed, do not meet a constraint or fit nothing are counted; a front is of those compared."""
+    """The front counts all designs, and compares those with results that meet the constraints."""
     axes = {
         "k": {"path": READ_COST, "values": [1, 2, 3, 4]},
         "rows": {"path": "operational_array.sizes.0", "values": [8, 16]},
@@ -205,7 +204,7 @@ def test_the_front_counts_all_designs(tmp_path: Path) -> None:
 
 
 def test_only_what_the_front_is_over_has_a_best_design(tmp_path: Path) -> None:
-    """A front over energy alone says nothing of the fastest design, nor of what an axis does to all designs."""
+    """A front over energy alone names no design of least latency."""
     axes = {
         "rows": {"path": "operational_array.sizes.0", "values": [8, 16, 32]},
         "k": {"path": READ_COST, "values": [1, 9]},
@@ -218,7 +217,7 @@ def test_only_what_the_front_is_over_has_a_best_design(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 6, 9])
 def test_what_is_said_of_loma_is_true(limit: int) -> None:
-    """No layer has more loops than the sentence of the limit allows, and a convolution has more than the limit."""
+    """The sentence on `lpf_limit` is true: no layer keeps more loops than it says."""
     largest = 0
     for node in parse_workload(ROOT / "config" / "workload" / "mobilenetv2.onnx", model="corrected").layers_in_order:
         assert node.layer is not None

@@ -1,4 +1,4 @@
-"""New searches that turn an order: each is repeated by `map` with the changed hardware file."""
+"""New searches that reverse an order: each is confirmed by `map` with the changed hardware file."""
 
 import copy
 import random
@@ -27,7 +27,7 @@ Pair = tuple[tuple[dict[str, Any], RunLedger, ExplainedRun], tuple[dict[str, Any
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any], RunLedger, ExplainedRun]]:
-    """Four cores with a clock: hardware file, ledger, and run with its inputs."""
+    """Run four cores with a clock; return hardware file, ledger, and run with its inputs."""
     draw, folder = random.Random(3), tmp_path_factory.mktemp("searched")
     found = []
     for number in range(4):
@@ -40,7 +40,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any],
 
 
 def mapped_again(pair: Pair, one: SearchedTurn, factor: float) -> float:
-    """The second minus the first run, as a share, by `map` with the changed hardware files."""
+    """Return the difference of the second run to the first as a share, by `map` with the changed hardware files."""
     values = []
     for place, (document, _, _) in enumerate(pair):
         changed = with_change(document, place, one.number.name, factor)
@@ -54,7 +54,7 @@ def mapped_again(pair: Pair, one: SearchedTurn, factor: float) -> float:
 def test_mapping_again_turns_the_order_and_with_nine_tenths_of_the_change_it_does_not(
     runs: list[tuple[dict[str, Any], RunLedger, ExplainedRun]],
 ) -> None:
-    """For energy, latency and EDP of all neighbours, by the hardware files with the change."""
+    """A new mapping with the named change reverses the order, and nine tenths of the change do not."""
     kinds, turned = set(), 0
     for pair in pairwise(runs):
         ledgers, again = (pair[0][1], pair[1][1]), (pair[0][2], pair[1][2])
@@ -75,7 +75,7 @@ def test_mapping_again_turns_the_order_and_with_nine_tenths_of_the_change_it_doe
 def test_changed_cores_are_those_of_the_changed_files(
     runs: list[tuple[dict[str, Any], RunLedger, ExplainedRun]],
 ) -> None:
-    """Of every number of two runs; a run that does not have the number keeps its core."""
+    """The changed core of a number equals that of the changed file; a run without the number keeps its core."""
     for pair in pairwise(runs):
         for number in uncertain_numbers(pair[0][1], pair[1][1]):
             for place, (document, _, run) in enumerate(pair):
@@ -91,7 +91,7 @@ def test_changed_cores_are_those_of_the_changed_files(
 
 
 def test_bandwidths_per_second_follow_a_changed_clock(tmp_path: Path) -> None:
-    """At half the clock, a DRAM with as many bytes a second gives twice the bits per cycle."""
+    """A DRAM with a bandwidth per second gives twice the bits per cycle at half the clock."""
     document = hardware("core", random.Random(1), clock=True)
     document |= {"clock_frequency": "1000 MHz"}
     dram = document["memories"]["dram"]
@@ -108,7 +108,7 @@ def test_bandwidths_per_second_follow_a_changed_clock(tmp_path: Path) -> None:
 
 
 def test_runs_that_cannot_be_searched_again(tmp_path: Path) -> None:
-    """A folder without a summary, and a run whose mappings were chosen from the front."""
+    """A folder without a summary, and a run whose mappings came from a front, are refused."""
     document = hardware("core", random.Random(2), clock=True)
     tilewright.map(WORKLOAD, document, MAPPING, output=tmp_path / "chosen", energy_slack="5%")
     run = ledger_at(str(tmp_path / "chosen"), "").run

@@ -1,4 +1,4 @@
-"""The interactive page of a space: what is in it, that it needs nothing else, and what its script answers."""
+"""The interactive page of a space: its contents, its independence from other files, and its script."""
 
 import json
 import re
@@ -20,19 +20,19 @@ NODE = shutil.which("node")
 
 
 def without_plotly(text: str) -> str:
-    """The page without the script of plotly."""
+    """Return the page without the script of plotly."""
     return text.replace(page._plotly_script(), "")
 
 
 def data_of(text: str) -> dict[str, Any]:
-    """The data of a page, read as its script reads them."""
+    """Return the data of a page, read as its script reads them."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert found
     return json.loads(found[1])
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
-    """No file and no address is loaded; plotly is in it once; a second writing has the same bytes."""
+    """The page loads no file and no address, and has equal bytes each time."""
     first = write_page(answer_of(grid()), tmp_path / "one.html").read_bytes()
     assert first == write_page(answer_of(grid()), tmp_path / "two.html").read_bytes()
     text = first.decode()
@@ -42,7 +42,7 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_numbers_of_the_table() -> None:
-    """In units for people, with the front, who dominates whom, and effects of all compared designs."""
+    """The page has the numbers of the table in readable units, with front, dominators and effects."""
     answer = answer_of(grid())
     data = data_of(explore_page(answer))
     assert data == json.loads(json.dumps(page_data(answer)))
@@ -67,7 +67,7 @@ def test_the_page_has_the_numbers_of_the_table() -> None:
 
 
 def test_the_words_of_the_page() -> None:
-    """What is assumed, counts and causes stand in the page without any script."""
+    """Assumptions, counts and causes stand in the page without any script."""
     text = without_plotly(explore_page(answer_of(grid())))
     for words in (
         "Networks: mobilenet, bert.",
@@ -82,7 +82,7 @@ def test_the_words_of_the_page() -> None:
 
 
 def test_a_large_space_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole front stays, the others are the same designs every time, in the order of the space."""
+    """The page of a large space keeps the whole front and the same sample of other designs each time."""
     monkeypatch.setattr(page, "MOST_ROWS", 90)
     answer = answer_of(grid())
     views = page_data(answer)["views"]
@@ -106,7 +106,7 @@ def test_a_large_space_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["no designs", "all infeasible", "one without an area", "constraint not met"],
 )
 def test_pages_of_little(space: Exploration) -> None:
-    """There is a page also where there is next to nothing to say."""
+    """A space with few or no results has a page."""
     text = explore_page(answer_of(space))
     assert data_of(text)["views"]
     assert ("No design has results" in without_plotly(text).split("<script")[0]) == answer_of(
@@ -115,13 +115,13 @@ def test_pages_of_little(space: Exploration) -> None:
 
 
 def test_plotly_is_imported_for_the_page_only() -> None:
-    """Commands that make no page do not wait for it."""
+    """Plotly is imported only for a page."""
     code = "import sys, tilewright.designs.page, tilewright.designs.tables; assert 'plotly' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def in_node(expression: str, answer_data: dict[str, Any]) -> Any:
-    """What an expression of the script is, with `views` from the data."""
+    """Return the value of an expression in the script, with `views` from the data."""
     script = f"""
 const {{ View, dimensionOf, inside, lowerLeft }} = require({json.dumps(str(FOLDER / "explore_data.js"))});
 const data = JSON.parse(require("fs").readFileSync(0, "utf-8"));
@@ -135,10 +135,10 @@ console.log(JSON.stringify({expression}));"""
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 class TestScript:
-    """What the script of the page answers."""
+    """Functions in the script of the page."""
 
     def test_hover(self) -> None:
-        """Name, state, all values, measures, and what limits the design."""
+        """The text of a design has name, state, values, measures and largest parts."""
         data = page_data(answer_of(grid()))
         text = in_node("views[2].hover(views[2].data.names.indexOf('design-10'))", data)
         assert text.startswith("<b>design-10</b>, on the Pareto front<br>rows 8, sram 2048, dram HBM, rows_x_2 16<br>")
@@ -152,11 +152,11 @@ class TestScript:
         assert in_node(f"inside({json.dumps(dimensions)}, 4)", {"views": []}) == [True, False, False, True]
 
     def test_stairs(self) -> None:
-        """The lower left points in rising x, without those that have no number."""
+        """The lower left points come in rising x, without points that lack a number."""
         assert in_node("lowerLeft([0, 1, 2, 3, 4], [3, 1, 2, null, 2], [1, 5, 6, 0, 4])", {"views": []}) == [1, 4, 0]
 
     def test_axes_of_parallel_coordinates(self) -> None:
-        """Few values stand at equal distances; numbers far apart are logarithms, with ticks that differ."""
+        """An axis with few values has them at equal distances; one with values far apart is logarithmic."""
         data = page_data(answer_of(grid()))
         few = in_node("dimensionOf(views[0].column('rows'), views[0].values('rows'))", data)
         assert few["ticktext"] == ["8", "16", "32", "64", "128"]

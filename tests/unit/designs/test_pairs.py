@@ -1,4 +1,4 @@
-"""Pairs of changes that save more than their changes alone, against all pairs tried one by one."""
+"""Pairs of changes that save more than their changes alone, against all pairs one by one."""
 
 import random
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ PORTS = [
 
 @dataclass(frozen=True, eq=False)
 class Queues:
-    """Run whose layers each wait for the slowest of some ports: the cycles of a layer are its most bits per width."""
+    """A run in which each layer takes as long as its slowest port: bits over the port, divided by its width."""
 
     layers: tuple[dict[tuple[str, str], float], ...]
     """Bits over each port, for each layer."""
@@ -39,14 +39,14 @@ class Queues:
     name, not_searched, holds_searches = "queues", "", True
 
     def same(self, accelerator: Accelerator) -> Outcome:
-        """Sum over the layers."""
+        """Return the sum over the layers."""
         core = single_core(accelerator)
         width = {(memory.name, port.name): port.bandwidth_max_bits for memory in core.memories for port in memory.ports}
         return Outcome(1.0, sum(max(bits / width[one] for one, bits in layer.items()) for layer in self.layers))
 
 
 def outcome(run: Queues, wider: set[tuple[str, str]]) -> float:
-    """Cycles with some ports twice as wide, computed from the file."""
+    """Return the cycles with some ports twice as wide, computed from the file."""
     widths = {(m, name): HARDWARE["memories"][m]["ports"][place]["bandwidth_max"] for m, place, name in PORTS}
     return sum(
         max(bits / (widths[one] * (2 if one in wider else 1)) for one, bits in layer.items()) for layer in run.layers
@@ -55,7 +55,7 @@ def outcome(run: Queues, wider: set[tuple[str, str]]) -> float:
 
 @cache
 def tried(seed: int, most_sets: int = 600) -> tuple[Queues, Advices, list[tuple[str, str]]]:
-    """Random run with the advice on all its ports, and the ports in the order of the file."""
+    """Return a random run with the advice on all its ports, and the ports in the order of the file."""
     rng = random.Random(seed)
     names = [(memory, name) for memory, _, name in PORTS]
     widths = {(m, name): HARDWARE["memories"][m]["ports"][place]["bandwidth_max"] for m, place, name in PORTS}
@@ -78,7 +78,7 @@ def tried(seed: int, most_sets: int = 600) -> tuple[Queues, Advices, list[tuple[
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_pair_is_that_of_all_pairs(seed: int) -> None:
-    """The saving is the largest of all pairs that save more than their changes alone; energies are in no pair."""
+    """The named pair of changes saves most, of all pairs that save more than the sum of their two changes."""
     run, made, names = tried(seed)
     now = outcome(run, set())
     alone = {one: 1 - outcome(run, {one}) / now for one in names}
@@ -110,14 +110,14 @@ def test_the_best_pair_is_that_of_all_pairs(seed: int) -> None:
 
 
 def test_ties_are_found_among_the_seeds() -> None:
-    """Both cases occur."""
+    """Some of the seeds have a pair, and some have none."""
     found = [tried(seed)[1].pairs for seed in SEEDS]
     ties = sum(one is not None and one.best is not None for one in found)
     assert 2 <= ties <= 10
 
 
 def test_too_many_pairs_are_those_of_the_best_changes() -> None:
-    """With room for 6 pairs, the four changes that save most alone are paired, and the text says so."""
+    """Room for 6 pairs allows the pairs of the four best changes, and the text says so."""
     _, made, names = tried(3, most_sets=6)
     pairs = made.pairs
     assert pairs == Pairs(6, 4, len(names) - 4, None if pairs is None else pairs.best)
@@ -125,7 +125,7 @@ def test_too_many_pairs_are_those_of_the_best_changes() -> None:
 
 
 def test_changes_of_several_files_are_one_change() -> None:
-    """All settings are made; a file is named only if all changes are changes of this file."""
+    """A pair of changes has the settings of both changes; changes of two files together name no file."""
     parts = [
         FileChange(BANDWIDTH, ("graph", "bandwidth"), "graph.bandwidth", "a.yaml", 3, 64, 128, True),
         FileChange(BANDWIDTH, ("x",), "core_files.c.x", "b.yaml", 5, 1, 2, True, within=("core_files", "c")),

@@ -1,4 +1,4 @@
-"""What the members of families cost together is what each costs alone."""
+"""Costs of families: equal to the costs of each member alone."""
 
 import json
 import random
@@ -36,19 +36,19 @@ CASES: list[dict[str, Any]] = [
 
 
 def evaluators_of(space: Space) -> dict[str, NetworkEvaluator]:
-    """Those of one core."""
+    """Return the evaluators of designs with one core."""
     return {name: one for name, one in ShardMaker(space).evaluators.items() if isinstance(one, NetworkEvaluator)}
 
 
 def priced(space: Space) -> list[tuple[FamilyMembers, dict[str, Prices]]]:
-    """All families of a space, costed together."""
+    """Return all families of a space with their costs."""
     reader = FigureReader(space.base)
     families = [members_of(space, family, reader) for family in Families(space)]
     return list(zip(families, FamilyPricer(space, evaluators_of(space)).prices(families), strict=True))
 
 
 def check(space: Space, found: list[tuple[FamilyMembers, dict[str, Prices]]], sample: int) -> Counter[str]:
-    """Compare some of each family with designs alone, to the last bit; returns how often there was which status."""
+    """Compare some members of each family exactly with single designs, and count their statuses."""
     rng, maker = random.Random(1), ShardMaker(space)
     compared: Counter[str] = Counter()
     for members, prices in found:
@@ -66,7 +66,7 @@ def check(space: Space, found: list[tuple[FamilyMembers, dict[str, Prices]]], sa
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case['options']['objective']}" for i, case in enumerate(CASES)])
 def test_families_cost_what_their_members_cost(case: dict[str, Any]) -> None:
-    """Under several profiles and objectives, with and without data kept on the chip."""
+    """Families have the costs of their members under several profiles and objectives, with and without data on chip."""
     space = read_space(front_space(**case))
     assert check(space, priced(space), 6)[OK] > 20
 
@@ -85,7 +85,7 @@ SIZES: dict[str, Any] = {
 
 @cache
 def sizes_priced(case: str) -> tuple[Space, list[tuple[FamilyMembers, dict[str, Prices]]]]:
-    """Space with other sizes of memories under options that are given as JSON, and its families, costed once."""
+    """Return a space with axes of memory sizes, and its families with costs; `case` has the options as JSON."""
     space = read_space(front_space(**SIZES, **json.loads(case)))
     return space, priced(space)
 
@@ -93,20 +93,23 @@ def sizes_priced(case: str) -> tuple[Space, list[tuple[FamilyMembers, dict[str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3], CASES[6]])
 def test_families_of_other_sizes_share_what_is_equal(case: dict[str, Any]) -> None:
-    """From memories that hold next to nothing, or not even that, to such that hold everything."""
+    """Costs of families that differ in sizes equal those of single designs.
+
+    The sizes range from memories that hold no data to memories that hold all data.
+    """
     compared = check(*sizes_priced(json.dumps(case)), 2)
     assert compared[OK] > 20
     assert compared[INFEASIBLE] > 2
 
 
 def test_little_room_for_what_is_known_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Orders that have been forgotten are costed again."""
+    """Costs stay the same if there is hardly room to remember evaluated orders."""
     space, whole = sizes_priced(json.dumps(CASES[0]))
     original = priced_orders.native_function
     calls = 0
 
     def forgetful(entry: Any, records: Any) -> Any:
-        """Nearly no room before every pass."""
+        """Return the function with nearly no room before every pass."""
         function = original(entry, records)
 
         def call(*arguments: Any) -> None:
@@ -128,7 +131,7 @@ def test_little_room_for_what_is_known_changes_nothing(monkeypatch: pytest.Monke
 
 
 def test_the_widths_of_innermost_memories_decide_spatial_mappings() -> None:
-    """Members that try other spatial mappings are costed apart."""
+    """Members with other spatial mappings are costed separately."""
     path = [f"memories.weight_register.ports.{port}.bandwidth_max" for port in ("r_port_1", "w_port_1")]
     small = [f"memories.sum_register.ports.{port}.bandwidth_max" for port in ("r_port_1", "w_port_1")]
     axes = {
@@ -141,7 +144,7 @@ def test_the_widths_of_innermost_memories_decide_spatial_mappings() -> None:
 
 
 def test_many_widths_are_several_rounds() -> None:
-    """More widths than the kernel has room for at once."""
+    """More port widths than the kernel has room for are costed in several rounds."""
     sram = [f"memories.sram.ports.{port}.bandwidth_max" for port in ("r_port_1", "w_port_1")]
     axes = {
         "word": {"path": sram, "values": [64 * number for number in range(1, 7)]},
@@ -155,28 +158,28 @@ def test_many_widths_are_several_rounds() -> None:
 
 
 def test_designs_that_leak_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows what further terms of energy or latency depend on."""
+    """A design with leakage is refused, because the inputs of further terms are unknown."""
     monkeypatch.setattr(pricing, "further_energy_terms", lambda core: {"leakage": core})
     with pytest.raises(InputError, match=r"further terms of energy or latency \(leakage\)"):
         priced(read_space(front_space()))
 
 
 def test_in_memory_arrays_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither of what is computed from their figures."""
+    """An in-memory array is refused."""
     monkeypatch.setattr(pricing, "DIGITAL", "another kind")
     with pytest.raises(InputError, match="complete fronts are not available for in-memory computing arrays"):
         priced(read_space(front_space()))
 
 
 def test_cycles_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a design alone refuses them."""
+    """A design whose cycles cannot be counted is refused."""
     monkeypatch.setattr(pricing, "MOST_CYCLES", 10)
     with pytest.raises(InputError, match="moves too much data for the narrowest ports"):
         priced(read_space(front_space()))
 
 
 def test_members_that_are_no_accelerators_are_told() -> None:
-    """And those that a constraint excludes are counted; areas that are not given are not numbers."""
+    """Invalid members are reported, excluded ones are left out, and missing areas are NaN."""
     axes = {
         "mac": {"path": "operational_array.unit_energy", "values": [0.1, -1]},
         "read": {"path": "memories.sram.r_cost", "values": [1, 2, 3]},
@@ -192,7 +195,7 @@ def test_members_that_are_no_accelerators_are_told() -> None:
 
 
 def code(operands: list[str], bits: int) -> dict[str, Any]:
-    """A run-length code with so many bits for an element."""
+    """Return a run-length code with so many bits for an element."""
     return {"operands": operands, "run_bits": 3, "pairs": 2, "word": 2 * (bits + 3)}
 
 
@@ -234,7 +237,9 @@ KEYED: dict[str, Any] = {
 
 @pytest.mark.parametrize("dram_bits", [[64], pytest.param([64, 256], marks=pytest.mark.slow)])
 def test_families_with_zeros_and_rules_cost_what_their_members_cost(dram_bits: list[int]) -> None:
-    """Gating, compression and rules as axes; some codes are too long for narrow ports, and some rules leave nothing."""
+    """Families with gating, compression and control rules have the costs of their members.
+    Some codes are too long for narrow ports, and some rules leave no mapping.
+    """
     laws = {"memories.sram.size": "sram_kib * 8192", "memories.sram.r_cost": "sram_kib ** 0.5 * word_bits"}
     keyed = KEYED | {"axes": KEYED["axes"] | {"dram_bits": KEYED["axes"]["dram_bits"] | {"values": dram_bits}}}
     space = read_space(front_space(**keyed, laws=laws, options={"objective": "EDP", "lpf_limit": 3}))
@@ -244,7 +249,7 @@ def test_families_with_zeros_and_rules_cost_what_their_members_cost(dram_bits: l
 
 
 def test_a_rule_can_exclude_only_the_narrow_members_of_a_family() -> None:
-    """Port of the output registers must serve all kernels if no memory of the outputs may have loops over them."""
+    """A control rule can exclude the members with a narrow port and keep the other members of a family."""
     rule: dict[str, Any] = {
         f"memories.{name}.tile_dimensions": ["B", "C", "OY", "OX", "FY", "FX"]
         for name in ("sum_register", "sram", "dram")

@@ -1,4 +1,4 @@
-"""Shards of a space: what they are made of, that they do not depend on how they are made, and what is kept."""
+"""Shards of a space: contents, independence from the way they are made, and kept results."""
 
 import json
 import shutil
@@ -27,11 +27,11 @@ TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
 
 
 def ignore(count: int) -> None:
-    """Nobody looks at progress."""
+    """Ignore progress."""
 
 
 def space_data(folder: Path, **changes: Any) -> dict[str, Any]:
-    """A space of 24 designs on two networks: 3 are excluded, others fit nothing, or are no accelerators."""
+    """Return a space of 24 designs on two networks: 3 are excluded, others fit no layer or are invalid."""
     for name in ("hardware/wide.yaml", "mapping/free.yaml", "workload/two_layers.yaml"):
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(TINY / name, folder / name)
@@ -55,12 +55,12 @@ def space_data(folder: Path, **changes: Any) -> dict[str, Any]:
 
 
 def table_of(data: dict[str, Any], jobs: int = 1) -> str:
-    """The whole space as text."""
+    """Return the table of the whole space as text."""
     return space_table(answer_of(explore.explored(data, read_space(data), jobs, ignore))).to_csv(index=False)
 
 
 def test_progress_counts_the_designs_that_are_evaluated(tmp_path: Path) -> None:
-    """Designs that constraints exclude before evaluation are neither in the total nor in the steps."""
+    """Progress counts only evaluated designs, without those excluded before evaluation."""
     data = space_data(tmp_path)
     space, counts = read_space(data), [0, 0]
     for number in range(2):  # the second time, all shards are up to date
@@ -74,7 +74,7 @@ def test_progress_counts_the_designs_that_are_evaluated(tmp_path: Path) -> None:
 
 
 def complete(data: dict[str, Any], folder: Path) -> list[int]:
-    """Make what is missing; the numbers of the shards that were made."""
+    """Make the missing shards and return their numbers."""
     space = read_space(data)
     missing = explore.shard_states(space, ShardDigests(space), folder).missing
     explore.complete(data, space, folder, 1, ignore)
@@ -83,7 +83,7 @@ def complete(data: dict[str, Any], folder: Path) -> list[int]:
 
 @pytest.mark.slow
 def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
-    """Processes, sizes of shards, or files between: the table is the same to the last byte."""
+    """The table does not depend on the number of processes or the size of shards, or on whether shards are stored."""
     data = space_data(tmp_path)
     expected = table_of(data)
     assert table_of(data, jobs=2) == expected
@@ -110,7 +110,7 @@ class _Interruption:
 
 
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """List of the designs that are evaluated from now on."""
+    """Return a list that collects the designs evaluated from now on."""
     found: list[int] = []
     rows = ShardMaker.rows
 
@@ -123,8 +123,9 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_designs_of_an_interrupted_shard_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each interruption, the designs that are done have results and are not evaluated again; the files of the
-    shards have the bytes of an exploration without interruption."""
+    """Finished designs of an interrupted shard are kept and not evaluated again.
+    The shards have the same bytes as without interruptions.
+    """
     data = space_data(tmp_path, shard_designs=12)
     space, whole, folder = read_space(data), tmp_path / "whole", tmp_path / "parts"
     complete(data, whole)
@@ -148,7 +149,7 @@ def test_designs_of_an_interrupted_shard_are_kept(tmp_path: Path, monkeypatch: p
 
 
 def test_kept_designs_of_other_inputs_or_broken_lines_are_not_used(tmp_path: Path) -> None:
-    """After a change of the space, or if the last line is not complete, the designs are evaluated again."""
+    """Kept designs are evaluated again after a change of the space or an incomplete line."""
     data, folder = space_data(tmp_path, shard_designs=24), tmp_path / "parts"
     with pytest.raises(KeyboardInterrupt):
         explore.complete(data, read_space(data), folder, 1, _Interruption(4))
@@ -164,7 +165,7 @@ def test_kept_designs_of_other_inputs_or_broken_lines_are_not_used(tmp_path: Pat
 
 
 def test_every_row_is_a_design_on_a_network(tmp_path: Path) -> None:
-    """Values are those of the design alone, those without results have the reason, excluded ones are counted."""
+    """Each row has the values of its design on a network or the reason of a failure; excluded designs are counted."""
     data = space_data(tmp_path)
     space = read_space(data)
     exploration = explore.explored(data, space, 1, ignore)
@@ -204,14 +205,14 @@ def test_every_row_is_a_design_on_a_network(tmp_path: Path) -> None:
     ids=["nothing", "constraint on results", "objectives", "options", "laws", "constraint on designs"],
 )
 def test_what_a_change_makes_again(tmp_path: Path, changes: dict[str, Any], made: Sequence[int]) -> None:
-    """Only shards whose own designs, networks, mapping or options changed."""
+    """A change makes again only the shards with changed designs, networks, mapping or options."""
     data = space_data(tmp_path)
     assert complete(data, tmp_path / "out") == [0, 1, 2, 3, 4]
     assert complete(data | changes, tmp_path / "out") == list(made)
 
 
 def test_a_design_more_is_one_shard_more(tmp_path: Path) -> None:
-    """A value more of the slowest axis, or a row more of a sheet, leaves the other shards."""
+    """A further value of the slowest axis leaves the full shards as they are."""
     data = space_data(tmp_path)
     complete(data, tmp_path / "out")
     axes = data["axes"] | {"lanes": {"path": "operational_array.sizes.0", "values": [2, 4, 8, 16, 32]}}
@@ -219,7 +220,7 @@ def test_a_design_more_is_one_shard_more(tmp_path: Path) -> None:
 
 
 def test_networks_and_mapping_are_part_of_every_shard(tmp_path: Path) -> None:
-    """What their files say counts, not comments."""
+    """Changed contents of a mapping or network file make all shards again; changed comments do not."""
     data = space_data(tmp_path)
     complete(data, tmp_path / "out")
     mapping = tmp_path / "mapping" / "free.yaml"
@@ -233,7 +234,7 @@ def test_networks_and_mapping_are_part_of_every_shard(tmp_path: Path) -> None:
 
 
 def test_what_is_damaged_is_made_again(tmp_path: Path) -> None:
-    """Not a Parquet file, one of something else, one that ends early; files of shards that are no more go."""
+    """Damaged shards are made again: other formats, other tables and truncated files; unneeded files are removed."""
     data = space_data(tmp_path)
     complete(data, tmp_path / "out")
     files = [tmp_path / "out" / "shards" / shard.file_name for shard in shards_of(read_space(data))]
@@ -251,7 +252,7 @@ def test_what_is_damaged_is_made_again(tmp_path: Path) -> None:
 
 
 def test_an_interruption_keeps_finished_designs(tmp_path: Path) -> None:
-    """What is gathered then says what is missing."""
+    """An interrupted exploration keeps finished shards and says how many designs are missing."""
     data = space_data(tmp_path)
     space = read_space(data)
     told = 0
@@ -273,7 +274,7 @@ def test_an_interruption_keeps_finished_designs(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
 def test_processes_end_with_the_one_that_is_killed(tmp_path: Path) -> None:
-    """Nothing is left behind; what was finished is kept, and the next run makes the same bytes."""
+    """All processes end with a killed parent; finished shards are kept, and a new run makes the same bytes."""
     lanes = {"path": "operational_array.sizes.0", "values": list(range(1, 400))}
     data = space_data(tmp_path, shard_designs=1, constraints=[])
     data["axes"] |= {"lanes": lanes}
@@ -294,21 +295,21 @@ def test_processes_end_with_the_one_that_is_killed(tmp_path: Path) -> None:
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for something that happens soon."""
+    """Wait for a condition that is soon true."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "the condition is still false"
         time.sleep(0.05)
 
 
 def children(parent: int) -> list[int]:
-    """Processes that a process has started."""
+    """Return the processes that a process has started."""
     found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     return [int(pid) for pid in found]
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there, and not only waiting to be forgotten."""
+    """Return whether a process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -316,7 +317,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_shards_without_any_row(tmp_path: Path) -> None:
-    """Where constraints leave nothing of a shard, it still counts what they exclude."""
+    """A shard without allowed designs still counts the excluded ones."""
     data = space_data(tmp_path, constraints=["lanes <= 2"])
     complete(data, tmp_path / "out")
     exploration, missing = explore.gathered(read_space(data), tmp_path / "out")
@@ -327,7 +328,7 @@ def test_shards_without_any_row(tmp_path: Path) -> None:
 
 
 def test_all_networks_and_the_mapping_are_told_at_once(tmp_path: Path) -> None:
-    """What is wrong with them, before anything is evaluated."""
+    """Faults of all networks are reported together before any evaluation."""
     data = space_data(tmp_path)
     space = read_space(data)
     for name in ("two_layers", "again"):

@@ -1,4 +1,4 @@
-"""Sizes of memories that turn an order: each is applied to the hardware file, and the order is computed again."""
+"""Sizes of memories that reverse an order: each is applied to the hardware file and computed again."""
 
 import copy
 import itertools
@@ -44,14 +44,14 @@ class Ran:
         self.records: list[LayerRecord] = [one.record for one in placed]
 
     def with_size(self, memory: SizedMemory, bits: int) -> dict[str, Any]:
-        """Hardware file with another size of a memory."""
+        """Return the hardware file with another size of a memory."""
         made = copy.deepcopy(self.document)
         made["memories"][memory.name]["size"] = bits
         return made
 
 
 def mapped(document: dict[str, Any], folder: Path) -> Ran:
-    """Run of a core, beside the files of its inputs."""
+    """Run a core, beside the files of its inputs."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     tilewright.map(WORKLOAD, copy.deepcopy(document), MAPPING, output=folder, **OPTIONS)
     return Ran(document, folder)
@@ -59,7 +59,7 @@ def mapped(document: dict[str, Any], folder: Path) -> Ran:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
-    """Cores whose SRAMs mostly come from the library of costs, with cheap DRAMs, so that the SRAM matters."""
+    """Run cores with cheap DRAMs and SRAMs that mostly have costs of the library, so that the SRAM matters."""
     draw, folder = random.Random(5), tmp_path_factory.mktemp("sizes")
     found = []
     for number in range(COUNT):
@@ -75,19 +75,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
 
 
 def orders_of(pair: tuple[Ran, Ran], is_searched: bool) -> tuple[SizeOrder, ...]:
-    """Orders of two runs under other sizes."""
+    """Return the orders of two runs under other sizes."""
     inputs = pair[0].inputs, pair[1].inputs
     turns = order_turns(pair[0].ledger, pair[1].ledger)
     return size_orders(turns, inputs, sized_memories(inputs), is_searched)
 
 
 def value(measure: str, energy: float, seconds: float) -> float:
-    """Value of a measure."""
+    """Return the value of a measure."""
     return {"energy": energy, "latency": seconds, "EDP": energy * seconds}[measure]
 
 
 def held_difference(pair: tuple[Ran, Ran], one: SizeOrder, memory: SizedMemory, bits: int) -> float:
-    """Second minus first run, as a share, from the accesses of the recorded mappings and the changed hardware file."""
+    """Return the relative difference of two runs after their recorded mappings are costed on the changed file."""
     values = []
     for place, run in enumerate(pair):
         document = run.with_size(memory, bits) if place == memory.place else run.document
@@ -97,7 +97,7 @@ def held_difference(pair: tuple[Ran, Ran], one: SizeOrder, memory: SizedMemory, 
 
 
 def searched_difference(pair: tuple[Ran, Ran], one: SizeOrder, memory: SizedMemory, bits: int) -> float:
-    """Second minus first run, as a share, by `map` with the changed hardware file."""
+    """Return the difference of the second run to the first as a share, by `map` with the changed file."""
     values = []
     for place, run in enumerate(pair):
         document = run.with_size(memory, bits) if place == memory.place else copy.deepcopy(run.document)
@@ -108,7 +108,7 @@ def searched_difference(pair: tuple[Ran, Ran], one: SizeOrder, memory: SizedMemo
 
 @pytest.mark.slow
 def test_held_mappings_turn_at_the_size_and_not_at_nine_tenths_of_the_change(runs: list[Ran]) -> None:
-    """A plain sum of accesses times energies turns for each named size; at the ends of the steps, it does not."""
+    """A named memory size reverses the order of two runs; nine tenths of the change of size do not reverse it."""
     turned, unturned = 0, 0
     for pair in itertools.combinations(runs, 2):
         for one in orders_of(pair, is_searched=False):
@@ -131,7 +131,7 @@ def test_held_mappings_turn_at_the_size_and_not_at_nine_tenths_of_the_change(run
 
 @pytest.mark.slow
 def test_new_searches_turn_at_the_size_and_not_at_the_size_before(runs: list[Ran]) -> None:
-    """New runs of `map` say the same; a size with no mapping has none."""
+    """New runs of `map` confirm each named size and the size before it, and find no mapping for a misfit."""
     turned, misfits, by_hand = 0, 0, 0
     for pair in [*itertools.pairwise(runs)][:4]:
         for one in orders_of(pair, is_searched=True):
@@ -157,7 +157,7 @@ def test_new_searches_turn_at_the_size_and_not_at_the_size_before(runs: list[Ran
 
 
 def test_sizes_are_at_most_eight_times_larger_or_smaller(runs: list[Ran]) -> None:
-    """Sizes that turn the order, and sizes that come nearest, are within eight times."""
+    """Sizes are at most eight times larger or smaller."""
     for pair in itertools.combinations(runs[:5], 2):
         for one in orders_of(pair, is_searched=False):
             for memory, bits in [one.turn[:2]] if one.turn else [one.nearest[:2]] if one.nearest else []:
@@ -165,7 +165,7 @@ def test_sizes_are_at_most_eight_times_larger_or_smaller(runs: list[Ran]) -> Non
 
 
 def test_the_command_says_what_is_covered(runs: list[Ran], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Memories with costs by hand are named, and need new searches; the file has the numbers of the sentences."""
+    """The command names the memories with hand-written costs; `comparison.json` has the numbers of its sentences."""
     folders = []
     for number in (0, 1):
         document = copy.deepcopy(runs[number].document)
@@ -194,7 +194,7 @@ def test_the_command_says_what_is_covered(runs: list[Ran], tmp_path: Path, capsy
 
 
 def test_runs_that_cannot_be_evaluated_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Messages name the option."""
+    """Runs that cannot be evaluated are refused with the name of the option."""
     draw = random.Random(2)
     for number in (0, 1):
         made = hardware(f"core{number}", draw, clock=True)

@@ -1,4 +1,4 @@
-"""Designs with a memory whose access takes longer than a clock cycle: columns, constraints, sentences and warnings."""
+"""Designs with an access longer than a clock cycle: columns, constraints, sentences and warnings."""
 
 import html
 import re
@@ -31,7 +31,7 @@ KIB = (64, 512)
 
 
 def base(clock: str | None = "800 MHz") -> dict[str, Any]:
-    """Accelerator whose memory has its costs from the library."""
+    """Return an accelerator whose memory has costs of the library."""
     data: dict[str, Any] = yaml.safe_load((TINY / "hardware" / "wide.yaml").read_text())
     for key in ("r_cost", "w_cost", "area"):
         data["memories"]["memory"].pop(key)
@@ -41,7 +41,7 @@ def base(clock: str | None = "800 MHz") -> dict[str, Any]:
 
 
 def keys(clock: str | None = "800 MHz", **changes: Any) -> dict[str, Any]:
-    """Space of four designs: two sizes of the memory, two kinds of its cells."""
+    """Return a space of four designs: two sizes of the memory, two kinds of its cells."""
     return {
         "name": "made",
         "accelerator": base(clock),
@@ -57,20 +57,20 @@ def keys(clock: str | None = "800 MHz", **changes: Any) -> dict[str, Any]:
 
 
 def answered(**changes: Any) -> Answer:
-    """Answer to the space."""
+    """Return the answer to the space."""
     source = keys(**changes)
     return answer_of(explored(source, read_space(source), 1, lambda count: None))
 
 
 def expected_ns(kib: int, cells: str) -> float:
-    """Access time of the memory, from the library."""
+    """Return the access time of the memory, from the library."""
     found = sram_memory(MemoryShape(kib * 8192, 128, 128, 2), 28, cells).source.access_time_ns
     assert found is not None
     return found
 
 
 def test_columns_have_the_access_times_of_the_library() -> None:
-    """Times in ns, in cycles of 1.25 ns, and names of the memories that are slower than the clock."""
+    """The table has access times in ns and in cycles of 1.25 ns, and the names of slow memories."""
     table = space_table(answered())
     assert len(table) == 4
     for row in table.to_dict("records"):
@@ -82,7 +82,7 @@ def test_columns_have_the_access_times_of_the_library() -> None:
 
 
 def test_without_a_clock_only_the_time_is_known() -> None:
-    """No cycles, no warning; without access times, there are no columns."""
+    """A space without a clock has only times in ns; a space without access times has no such columns."""
     answer = answered(clock=None)
     assert "access_cycles" not in answer.exploration.table
     assert answer.exploration.table["access_ns"].notna().all()
@@ -95,7 +95,7 @@ def test_without_a_clock_only_the_time_is_known() -> None:
 
 
 def test_explore_counts_designs_and_memories_and_names_the_best() -> None:
-    """The sentence has the numbers of the table; the table of the front has the longest access of each design."""
+    """The sentence counts slow designs and memories, and the table of the front has the longest access."""
     answer = answered(clock="1 GHz")
     table = answer.exploration.table
     slow = table[table["access_cycles"] > 1]
@@ -118,7 +118,7 @@ def test_explore_counts_designs_and_memories_and_names_the_best() -> None:
 
 
 def test_a_constraint_excludes_slow_designs() -> None:
-    """Constraints on cycles and on ns are results of a design."""
+    """Constraints on access_cycles and access_ns exclude slow designs."""
     for limit in ("access_cycles <= 1", "access_ns <= 1.25"):
         table = answered(constraints=[limit]).exploration.table
         assert ((table["unmet"] == limit) == (table["access_ns"] > 1.25)).all()
@@ -131,16 +131,16 @@ def test_a_constraint_excludes_slow_designs() -> None:
 
 
 def test_complete_fronts_refuse_such_a_constraint() -> None:
-    """Certificates have no access times, so every design would count as excluded."""
+    """Complete fronts refuse constraints on access times, because certificates do not have them."""
     space = read_space(keys(constraints=["area_mm2 <= 2", "access_cycles <= 1"], options={"lpf_limit": 3}))
-    with pytest.raises(InputError, match="do not have access times") as raised:
+    with pytest.raises(InputError, match="complete fronts have no access times") as raised:
         check_space(space)
     assert [one.value for one in raised.value.problems] == ["access_cycles <= 1"]
 
 
 @pytest.mark.parametrize("clock", ["1 GHz", "800 MHz", "100 MHz", "5 GHz"])
 def test_decide_warns_of_the_choice_and_the_runner_up(clock: str) -> None:
-    """Warnings have the numbers, in the text, in Markdown and in HTML, and the best design without slow memories."""
+    """`decide` warns of slow memories in the choice and the runner-up, and names the best design without them."""
     answer = answered(clock=clock)
     table = answer.exploration.table
     decision = decision_of(answer, "EDP")
@@ -175,7 +175,7 @@ def test_decide_warns_of_the_choice_and_the_runner_up(clock: str) -> None:
 
 
 def test_the_printed_commands_show_the_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`validate` has the same words on the access as `decide`."""
+    """A warning of `decide` names a command that prints the same words on the access time."""
     path = tmp_path / "made.yaml"
     path.write_text(yaml.safe_dump(keys("1 GHz")))
     tilewright.explore(path, tmp_path / "out")
@@ -190,7 +190,7 @@ def test_the_printed_commands_show_the_warning(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_access_times_of_cores_and_systems(tmp_path: Path) -> None:
-    """Memories without a known time are left out; the times of a system have the names of its cores."""
+    """Memories without a known access time are left out; in a system they have the name of their core."""
     (core,) = parse_accelerator(base()).cores
     (one,) = core_access_times(core)
     assert one == AccessTime("memory", expected_ns(64, "hp"), 1.25)

@@ -1,4 +1,4 @@
-"""Spaces of designs: from an index to values and a hardware file, and back."""
+"""Spaces of designs: values and hardware file of each index, and back."""
 
 import copy
 import itertools
@@ -22,7 +22,7 @@ DATA = yaml.safe_load(BASE.read_text())
 
 
 def test_every_design_of_a_small_space() -> None:
-    """The last axis varies fastest; laws and paths set what they name, and nothing else."""
+    """The last axis varies fastest, and laws and paths set exactly what they name."""
     space = space_of(
         axes={"rows": {"path": ROWS, "values": [8, 16]}, "sram_kib": {"from": 32, "to": 128, "factor": 2}},
         laws={"sram_area": "0.0012 * sram_kib + 0.05", SIZE: "sram_kib * 8192", "memories.sram.area": "sram_area"},
@@ -43,7 +43,7 @@ def test_every_design_of_a_small_space() -> None:
         wanted["memories"]["sram"] |= {"size": design.values["sram_kib"] * 8192, "area": design.values["sram_area"]}
         assert design.hardware == wanted
         assert read_accelerator(design.hardware).cores
-    assert space.base == DATA, "designs are made without a trace in the base"
+    assert space.base == DATA, "making a design changed the base"
     assert [space.design_name(index) for index in (0, 5)] == ["space-0", "space-5"]
     for index in (-1, 6):
         with pytest.raises(IndexError):
@@ -54,7 +54,7 @@ def test_every_design_of_a_small_space() -> None:
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
 def test_indices_are_combinations(sizes: list[int], data: st.DataObject) -> None:
-    """Index and values are each other's inverse, in the order of itertools.product, asked in any order."""
+    """Index and values are inverse to each other, in the order of itertools.product."""
     paths = (ROWS, COLUMNS, SIZE, "memories.sram.r_cost")
     axes = {
         f"axis{place}": {"path": path, "values": list(range(1, size + 1))}
@@ -72,7 +72,7 @@ def test_indices_are_combinations(sizes: list[int], data: st.DataObject) -> None
 
 @given(st.sets(st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3)), max_size=20))
 def test_sheet_and_grid_agree(chosen: set[tuple[int, int, int]]) -> None:
-    """A design with the same values is the same, whichever form the space has; the counts are those of the designs."""
+    """A design of a sheet equals the design of a grid with the same values, and counts are those of the designs."""
     limits = {
         "laws": {"units": "rows * columns", "memories.sram.r_cost": "100 / cost"},
         "constraints": ["units <= 300", "cost * rows < 60"],
@@ -99,7 +99,7 @@ def test_sheet_and_grid_agree(chosen: set[tuple[int, int, int]]) -> None:
 
 
 def sheet_of(rows: list[tuple[int, int, int]], limits: dict[str, Any]) -> Space:
-    """A space whose designs are rows."""
+    """Return a space whose designs are rows of a sheet."""
     with tempfile.TemporaryDirectory() as folder:
         sheet = Path(folder) / "designs.tsv"
         sheet.write_text("rows\tcolumns\tcost\n" + "".join("\t".join(map(str, row)) + "\n" for row in rows))
@@ -108,7 +108,7 @@ def sheet_of(rows: list[tuple[int, int, int]], limits: dict[str, Any]) -> Space:
 
 
 def test_counts_are_those_of_the_designs() -> None:
-    """Of all combinations: those excluded, those without a value for a law, and the first that is left."""
+    """The counts of excluded and invalid designs, and the first allowed design, equal those of all designs."""
     space = space_of(
         axes={
             "rows": {"path": ROWS, "values": [4, 8, 16, 32]},
@@ -135,7 +135,7 @@ def test_counts_are_those_of_the_designs() -> None:
 
 
 def test_choices_set_whole_tables() -> None:
-    """Also keys that the base does not have; what a choice does not say stays as it is."""
+    """A choice sets whole tables and new keys, and other keys stay as they are."""
     port = {
         "name": "p",
         "type": "read_write",
@@ -168,7 +168,7 @@ def test_choices_set_whole_tables() -> None:
 
 
 def test_whole_numbers_of_laws() -> None:
-    """A file of hardware wants 16 where arithmetic has 16.0; tables keep the number as it was computed."""
+    """A law with a whole result sets a whole number in hardware; tables keep the computed number."""
     space = space_of(axes={"units": {"values": [64, 96]}}, laws={"side": "units / 4", ROWS: "side"})
     rows = [space.design(index).hardware["operational_array"]["sizes"][0] for index in range(2)]
     assert [(value, type(value)) for value in rows] == [(16, int), (24, int)]
@@ -188,7 +188,7 @@ def test_whole_numbers_of_laws() -> None:
     ],
 )
 def test_constraints_on_results(results: dict[str, float], unmet: str) -> None:
-    """All that are not met, with what the design has; a result that is not there meets nothing."""
+    """Unmet constraints on results are listed; a missing result meets no constraint."""
     space = space_of(
         axes={"rows": {"path": ROWS, "values": [8]}},
         constraints=["rows <= 8", "area_mm2 <= 2", "latency_cycles * rows < 5000"],
@@ -197,7 +197,7 @@ def test_constraints_on_results(results: dict[str, float], unmet: str) -> None:
 
 
 def test_a_constraint_that_cannot_be_computed() -> None:
-    """Before evaluation it is a problem of the design, after it a reason."""
+    """A constraint that cannot be computed makes a design invalid before its evaluation, and unmet after it."""
     space = space_of(
         axes={"rows": {"path": ROWS, "values": [8, 16]}},
         constraints=["16 / (rows - 8) < 4", "1 / (energy_pj - 3) > 0"],
@@ -208,7 +208,7 @@ def test_a_constraint_that_cannot_be_computed() -> None:
 
 
 def test_what_a_space_says_beside_its_designs(tmp_path: Path) -> None:
-    """Defaults are honest ones; paths are from the folder of the file; names are padded to the width of the count."""
+    """A space has defaults for name, objectives and options; paths start at the folder of its file."""
     space = space_of(axes={"rows": {"path": ROWS, "from": 1, "to": 100, "step": 1}})
     assert (space.name, space.file, space.mapping, space.shard_designs) == ("space", "", None, None)
     assert space.objectives == ("energy_pj", "latency_cycles", "area_mm2")
@@ -238,7 +238,7 @@ def test_what_a_space_says_beside_its_designs(tmp_path: Path) -> None:
 
 
 def test_the_base_may_stand_in_the_file(tmp_path: Path) -> None:
-    """Designs are the same ones."""
+    """A base accelerator written inside the file of the space gives the same designs as one in its own file."""
     axes = {"rows": {"path": ROWS, "values": [8, 16]}}
     inside = space_of(axes=axes, accelerator=copy.deepcopy(DATA))
     assert inside.design(1) == space_of(axes=axes).design(1)
@@ -246,7 +246,7 @@ def test_the_base_may_stand_in_the_file(tmp_path: Path) -> None:
 
 
 def test_several_cores_can_be_read() -> None:
-    """Keys of tables may be numbers; core files are found from the folder of the base, and stand in it by name."""
+    """A base of several cores is read with its core files, and numbers may be keys."""
     base = BASE.parents[1] / "multi" / "quad_core.yaml"
     space = space_of(accelerator=str(base), axes={"name": {"path": "name", "values": ["a", "b"]}})
     assert [space.design(index).hardware["name"] for index in range(2)] == ["a", "b"]
@@ -256,7 +256,7 @@ def test_several_cores_can_be_read() -> None:
 
 
 def test_a_space_of_a_million_designs_is_read_at_once() -> None:
-    """Nothing is made for each design; conditions are counted over the axes that they name."""
+    """A space of a million designs is read at once, and conditions are counted over the axes that they name."""
     axes = {f"a{place}": {"from": 1, "to": 10, "step": 1} for place in range(6)}
     laws = {SIZE: "8192 * (a0 + a1 + a2)", "memories.sram.r_cost": "a3 + a4 + a5"}
     space = space_of(axes=axes, laws=laws, constraints=["a0 + a1 <= 10", "a5 * a0 != 10"])

@@ -1,4 +1,4 @@
-"""What is wrong with the file of a space: all of it at once, each with its line."""
+"""Faults in the file of a space: all are reported at once, each with its line."""
 
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,17 @@ RIGHT = {
 
 
 def text_with(**parts: str) -> str:
-    """The text of a space that is right but for some parts."""
+    """Return the text of a correct space with some parts replaced."""
     return "".join((RIGHT | {key: f"{key}: {part}\n" for key, part in parts.items()}).values())
 
 
 def test_the_text_of_these_tests_is_right(tmp_path: Path) -> None:
-    """So that what is told is of the part that a test exchanges."""
+    """The text of these tests is correct, so each problem belongs to the replaced part."""
     assert len(read_space(file_of(tmp_path, text_with()))) == 4
 
 
 def test_a_wrong_value_of_the_base_that_an_axis_replaces_is_told(tmp_path: Path) -> None:
-    """It has no effect, so the space is read; the notice has its file and path, and what is wrong."""
+    """A wrong value of the base that an axis replaces gets a notice with its file and path."""
     base = yaml.safe_load(BASE.read_text())
     base["memories"]["sram"]["size"] = "2 MiiB"
     (tmp_path / "base.yaml").write_text(yaml.safe_dump(base))
@@ -70,11 +70,11 @@ def test_a_wrong_value_of_the_base_that_an_axis_replaces_is_told(tmp_path: Path)
     ],
 )
 def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) -> None:
-    """Names, files, networks, objectives, options."""
+    """Wrong names, files, networks, objectives and options are refused with their line."""
     found = told(tmp_path, text_with(**parts))
     assert len(found) == 1
     assert said in found[0]
-    assert found[0].startswith("4 "), "its line"
+    assert found[0].startswith("4 "), "the message does not begin with line 4"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) ->
     ],
 )
 def test_an_axis(axis: str, said: str, tmp_path: Path) -> None:
-    """Paths, lists, ranges, choices; what sets one thing twice, and what sets nothing."""
+    """An axis with a wrong path, list, range or choice, or a value that is set twice, is refused with its line."""
     axes = f"\n  rows: {{path: {ROWS}, values: [4, 8]}}\n  kib: {{values: [4]}}\n  x: {axis}"
     found = told(tmp_path, text_with(axes=axes))
     assert any(said in message and message.startswith("4 ") for message in found), found
@@ -141,7 +141,7 @@ def test_an_axis(axis: str, said: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["min", "if", "_x", "a-b", "area_mm2", "design", "network", "3"])
 def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None:
-    """Words of expressions, columns of tables, and what is no name."""
+    """Words of expressions and names of columns are refused as names of axes and laws."""
     axes = f"{{rows: {{path: {ROWS}, values: [4]}}, kib: {{values: [4]}}, '{name}': {{path: {COLUMNS}, values: [4]}}}}"
     assert any(f"axes.{name}: " in message for message in told(tmp_path, text_with(axes=axes)))
     laws = f"{{mm2: kib, '{name}': 3}}"
@@ -158,7 +158,7 @@ def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None
             "laws.x: no function 'lg2', got 'lg2(kib)' (allowed: abs, ceil, floor, log2, max, min, sqrt) (did",
         ),
         ("{x: kb + 1}", "laws.x: no axis, law or result has this name, got 'kb'"),
-        ("{x: y, y: kib}", "laws.x: 'y' is not defined yet: it is the name of this law or of a law further down"),
+        ("{x: y, y: kib}", "laws.x: 'y' is not defined yet: it is this law or a later law; a law can use only"),
         ("{x: x}", "laws.x: 'x' is not defined yet"),
         ("{x: energy_pj}", "laws.x: 'energy_pj' is a result and is known only after evaluation"),
         ("{x: [3]}", "laws.x: must be a number, text, true or false"),
@@ -179,7 +179,7 @@ def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None
     ],
 )
 def test_a_law(laws: str, said: str, tmp_path: Path) -> None:
-    """Syntax, names, order, paths; a law that no design can have."""
+    """A wrong law is refused: syntax, names, order, paths, and laws without a value for any design."""
     found = told(tmp_path, RIGHT["axes"] + f"laws: {laws}\n")
     assert any(said in message for message in found), found
 
@@ -198,7 +198,7 @@ def test_a_law(laws: str, said: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_constraint(constraint: str, said: str, tmp_path: Path) -> None:
-    """Syntax, names, and those that no design meets."""
+    """A wrong constraint is refused: syntax, names, and constraints that no design meets."""
     found = told(tmp_path, text_with(constraints=f"['{constraint}']"))
     assert any(said in message for message in found), found
     assert len(found) == 1
@@ -230,7 +230,7 @@ def test_a_constraint(constraint: str, said: str, tmp_path: Path) -> None:
     ],
 )
 def test_the_first_design(parts: dict[str, str], said: str, tmp_path: Path) -> None:
-    """What is wrong with it is told where the file of the space sets it."""
+    """A fault of the first design is reported where the file of the space sets it."""
     text = "".join(
         f"{key}: {part}\n" for key, part in ({key: RIGHT[key][len(key) + 2 :].strip() for key in RIGHT} | parts).items()
     )
@@ -240,7 +240,7 @@ def test_the_first_design(parts: dict[str, str], said: str, tmp_path: Path) -> N
 
 
 def test_what_is_wrong_with_the_base_is_told_there(tmp_path: Path) -> None:
-    """With the line of the base; one that is no hardware file is told so."""
+    """A fault of the base is reported with its line there, and so is a base of another kind."""
     (tmp_path / "base.yaml").write_text(BASE.read_text().replace("unit_energy: 0.23", "unit_energy: -1"))
     (one,) = problems_of(file_of(tmp_path, text_with(accelerator="base.yaml")))
     line = next(n for n, text in enumerate(BASE.read_text().splitlines(), 1) if "unit_energy" in text)
@@ -251,7 +251,7 @@ def test_what_is_wrong_with_the_base_is_told_there(tmp_path: Path) -> None:
 
 
 def test_what_a_design_makes_wrong_in_the_base(tmp_path: Path) -> None:
-    """Is told with the line of the base, and the design."""
+    """A value that contradicts the base is reported with the line of the base and the design."""
     bits = "memories.sram.ports.r_port_1.bandwidth_max"
     (one,) = problems_of(file_of(tmp_path, f"axes: {{bits: {{path: {bits}, values: [32]}}}}\n"))
     assert (one.file, one.path) == (str(BASE), "memories.sram.ports.r_port_1.bandwidth_min")
@@ -259,14 +259,14 @@ def test_what_a_design_makes_wrong_in_the_base(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_with_a_base_inside(tmp_path: Path) -> None:
-    """Has the path and the line that it has in the file of the space."""
+    """A fault of a base inside the space has its path and line in the file of the space."""
     text = "accelerator:\n  name: x\n  memories: {}\n" + 'axes: {x: {path: name, values: ["a"]}}\n'
     found = told(tmp_path, text)
     assert any(message.startswith("3 accelerator.memories: too few items") for message in found), found
 
 
 def test_the_mapping_is_read_too(tmp_path: Path) -> None:
-    """By itself, and against the core of the first design."""
+    """Faults of the mapping file are reported, also those against the core of the first design."""
     (tmp_path / "map.yaml").write_text("- {name: default, spatial_maping: {}}\n")
     (one,) = problems_of(file_of(tmp_path, text_with(mapping="map.yaml")))
     assert "did you mean 'spatial_mapping'" in str(one)
@@ -276,7 +276,7 @@ def test_the_mapping_is_read_too(tmp_path: Path) -> None:
 
 
 def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
-    """Is noted: larger arrays would stay as empty as small ones."""
+    """A fixed spatial mapping for a varying array gets a notice."""
     text = "- {name: default, spatial_mapping: {D1: ['K, 4']}}\n"
     (tmp_path / "map.yaml").write_text(text)
     notices: list[str] = []
@@ -293,7 +293,7 @@ def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
 
 
 def test_everything_at_once(tmp_path: Path) -> None:
-    """One reading of the message is enough to mend the file; in the order of lines."""
+    """All faults are reported together, in the order of lines."""
     text = f"""
         name: a b
         mapping: nothing.yaml
@@ -315,7 +315,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
 
 
 def test_what_axes_set_is_checked_beside_other_mistakes(tmp_path: Path) -> None:
-    """A key that no memory has and a wrong unit, although a constraint, another axis and a key are wrong, too."""
+    """Values that axes set are checked even if other parts of the file are wrong."""
     text = f"""
         bits: 16
         axes:
@@ -333,8 +333,25 @@ def test_what_axes_set_is_checked_beside_other_mistakes(tmp_path: Path) -> None:
     assert "memories.sram.sise: unknown key (did you mean 'size'?)" in found[4]
 
 
+@pytest.mark.parametrize("constraint", ["", "constraints: [area <= 3]"])
+def test_further_values_are_checked_beside_other_mistakes(constraint: str, tmp_path: Path) -> None:
+    """A wrong key of the first design hides no wrong value of another axis; each value has one message."""
+    text = f"""
+        {constraint}
+        axes:
+          room: {{path: memories.sram.sizes, values: [1 MiB, 2 MiB]}}
+          clock: {{path: clock_frequency, values: [600 MHz, 700 MHzz, 800 GHzz]}}
+    """
+    found = told(tmp_path, text)
+    said = " ".join(found)
+    assert len(found) == 3 + bool(constraint)
+    assert "memories.sram.sizes" in said
+    assert "clock_frequency with 700 MHzz: unknown unit 'MHzz'" in said
+    assert "clock_frequency with 800 GHzz: unknown unit 'GHzz'" in said
+
+
 def test_keys_that_stand_twice(tmp_path: Path) -> None:
-    """Two axes of a name, of which one would be lost."""
+    """Two axes of one name are refused."""
     found = told(tmp_path, f"axes:\n  rows: {{path: {ROWS}, values: [4]}}\n  rows: {{path: {ROWS}, values: [8]}}\n")
     assert found == ["3 axes.rows: the key is given twice: rename or remove one"]
 
@@ -351,7 +368,7 @@ def test_keys_that_stand_twice(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_of_designs(keys: dict[str, Any], said: str) -> None:
-    """None, and more than can be counted."""
+    """Spaces without designs and with too many designs are refused."""
     laws = {"memories.sram.r_cost": "a0 + a1 + a2"} if "axes" in keys else {}
     with pytest.raises(InputError) as raised:
         read_space({"accelerator": str(BASE), "networks": [str(NETWORK)], "laws": laws} | keys)
@@ -359,7 +376,7 @@ def test_numbers_of_designs(keys: dict[str, Any], said: str) -> None:
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The number of designs is told; what is wrong ends with exit code 2."""
+    """`validate` prints the number of designs; a wrong space ends with exit code 2."""
     path = file_of(tmp_path, text_with())
     assert main(["validate", str(path)]) == 0
     said = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Spaces of several cores: what their files can say, what is told of them, and shards, tables and runs of them."""
+"""Spaces of several cores: their files, messages, shards, tables and runs."""
 
 import json
 import signal
@@ -31,7 +31,7 @@ OX16 = HARDWARE / "cores" / "ox16_k16.yaml"
 
 
 def accelerators(**keys: Any) -> list[MultiCoreAccelerator]:
-    """The accelerators of all designs of a space."""
+    """Return the accelerators of all designs of a space."""
     space = system_space(**keys)
     found = [parse_accelerator(space.design(index).hardware) for index in range(len(space))]
     assert all(isinstance(one, MultiCoreAccelerator) for one in found)
@@ -39,14 +39,14 @@ def accelerators(**keys: Any) -> list[MultiCoreAccelerator]:
 
 
 def told(**keys: Any) -> list[str]:
-    """What is wrong with a space."""
+    """Return the problems of a space."""
     with pytest.raises(InputError) as raised:
         system_space(**keys)
     return [str(problem) for problem in raised.value.problems]
 
 
 def test_a_core_is_varied_wherever_it_stands() -> None:
-    """As one, unless a place gets a core of its own."""
+    """An axis over a core file varies all its places, unless a place gets its own core file."""
     axes = {"kib": {"values": [64, 128]}}
     small, large = accelerators(axes=axes, laws={SIZE: "kib * 8192"})
     sizes = [[one.core_of[core].memories[3].size_bits for core in range(4)] for one in (small, large)]
@@ -57,7 +57,7 @@ def test_a_core_is_varied_wherever_it_stands() -> None:
 
 
 def test_cores_links_and_counts_are_axes() -> None:
-    """Which core stands where, how many times, how wide links are and what a bit costs on them."""
+    """Cores, their counts, link widths and link energies can be axes."""
     axes = {
         "first": {"path": "cores.0", "values": ["k16_c16", "ox"]},
         "count": {"path": "core_counts.0", "values": [1, 3]},
@@ -123,13 +123,13 @@ def _others() -> dict[int, str]:
     ],
 )
 def test_what_is_wrong_with_a_space_is_told(keys: dict[str, Any], said: str) -> None:
-    """Where the file of the space says it."""
+    """Each fault is reported at its place in the file of the space."""
     found = told(**keys)
     assert any(said in one for one in found), found
 
 
 def test_problems_of_core_files_have_their_lines(tmp_path: Path) -> None:
-    """In the core file, where the space does not set it."""
+    """A fault of a core file is reported with its line there."""
     for name in ("k16_c16", "pooling", "simd", "offchip"):
         (tmp_path / f"{name}.yaml").write_text((HARDWARE / "cores" / f"{name}.yaml").read_text())
     broken = tmp_path / "simd.yaml"
@@ -143,7 +143,7 @@ def test_problems_of_core_files_have_their_lines(tmp_path: Path) -> None:
 
 
 def test_cores_that_the_mapping_file_names_must_be_there(tmp_path: Path) -> None:
-    """With the line of the mapping file."""
+    """A core that only the mapping file names is refused with the line of the mapping file."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("- name: default\n  core_allocation: [0, 9]\n")
     assert any("mapping.yaml:2" in one and "no core has this id, got 9" in one for one in told(mapping=str(mapping)))
@@ -151,7 +151,7 @@ def test_cores_that_the_mapping_file_names_must_be_there(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
-    """Processes, sizes of shards, a store: the same table, with designs that fit nothing and designs that are none."""
+    """The table is equal for any number of processes and size of shards, and with a store."""
 
     def table(data: dict[str, Any], jobs: int, sharing: Sharing | None = None) -> str:
         found = explore.explored(data, read_space(data), jobs, lambda count: None, sharing)
@@ -175,7 +175,7 @@ def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_and_begun_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    """What was finished is kept."""
+    """An exploration that is killed and started again keeps finished shards and makes the same bytes."""
     file = tmp_path / "it.yaml"
     widths = {"path": WIDTH, "values": list(range(8, 24))}
     file.write_text(json.dumps(SMALL | {"shard_designs": 3, "axes": SMALL["axes"] | {"width": widths}}))
@@ -200,7 +200,8 @@ def test_killed_and_begun_again_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_and_the_run_of_one_design(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The number of designs beforehand, what they share, all files; the full run has the numbers of the table."""
+    """The command prints the number of designs and writes all files; the full run of a design has the numbers of the
+    table."""
     file, out = tmp_path / "it.yaml", tmp_path / "out"
     file.write_text(json.dumps(SMALL))
     assert main(["validate", str(file)]) == 0
@@ -221,7 +222,7 @@ def test_the_command_and_the_run_of_one_design(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_peaks_over_all_networks_are_the_largest() -> None:
-    """Not that of the first network."""
+    """Peaks over all networks are the largest of the networks, and waiting times are added up."""
     data = SMALL | {
         "networks": {"one": str(BERT), "two": str(BERT)},
         "axes": {"width": {"path": WIDTH, "values": [64]}},
@@ -234,7 +235,7 @@ def test_peaks_over_all_networks_are_the_largest() -> None:
 
 
 def test_the_page_has_what_is_used_of_memories_and_links() -> None:
-    """In units for people."""
+    """The page has the use of memories and links in readable units."""
     data = SMALL | {"axes": {"width": {"path": WIDTH, "values": [64]}}}
     answer = answer_of(explore.explored(data, read_space(data), 1, lambda count: None))
     page = page_data(answer)
@@ -246,7 +247,7 @@ def test_the_page_has_what_is_used_of_memories_and_links() -> None:
 
 
 def test_whole_tables_are_choices_and_laws_fill_a_mesh() -> None:
-    """Other cores with other links; rows by columns of one core."""
+    """Choices can set whole tables of cores and links, and laws can fill a mesh with copies of a core."""
     names = ("k16_c16", "simd", "offchip")
     base: dict[str, Any] = {"name": "mesh", "cores": [_file(name) for name in names], "core_counts": {0: 1}}
     graph = {"type": "2d_mesh", "nb_rows": 1, "nb_cols": 1, "bandwidth": 64, "simd_core_id": 1, "offchip_core_id": 2}
@@ -267,7 +268,7 @@ def test_whole_tables_are_choices_and_laws_fill_a_mesh() -> None:
 
 
 def test_problems_of_cores_in_the_space_have_their_lines(tmp_path: Path) -> None:
-    """Also where the accelerator stands there too."""
+    """A fault of a core inside the space has its line in the file of the space."""
     own = yaml.safe_load(K16.read_text())
     own["operational_array"]["unit_energy"] = -1
     dram = yaml.safe_load(Path(_file("offchip")).read_text())

@@ -15,7 +15,7 @@ from tests.unit.designs.conftest import exploration
 
 
 def test_named_designs_have_a_row() -> None:
-    """For each subset of named designs: all of them and both ends are in the sample, which keeps its size and order."""
+    """The sample of a front contains all named designs and both ends, and keeps its size and order."""
     members = pandas.DataFrame({"design": [f"d-{place}" for place in range(31)]})
     draw = random.Random(1)
     for _ in range(50):
@@ -27,8 +27,8 @@ def test_named_designs_have_a_row() -> None:
 
 
 def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
-    """Rows of each front: at most MOST_ROWS, at equal steps along it. A note says so, also in the printed
-    table, and the CSV file has all.
+    """The table of a paper has at most MOST_ROWS rows of each front, at equal steps along it.
+    A note says so, also in the printed table, and the CSV file has all rows.
     """
     count = 3 * MOST_ROWS + 1
     rows = [
@@ -60,8 +60,8 @@ def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
 
 
 def test_a_paper_has_the_warnings_of_the_terminal(tmp_path: Path) -> None:
-    """Slow memories, extrapolated costs: tables for a paper have the sentences of the terminal, and a column with the
-    longest access in cycles. Without such memories, there is neither.
+    """The table of a paper has the warnings of the terminal and a column with the longest access.
+    Without slow or extrapolated memories it has neither.
     """
     slow = {"access_ns": 2.5, "access_cycles": 2.5, "slow_memories": "sram", "extrapolated_memories": "sram"}
     fast = {"access_ns": 0.5, "access_cycles": 0.5, "slow_memories": "", "extrapolated_memories": ""}

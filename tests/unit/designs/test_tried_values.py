@@ -15,7 +15,7 @@ PORTS = [f"memories.memory.ports.{name}.bandwidth_max" for name in ("r_port_1", 
 
 
 def space_data(kib: list[Any], bits: list[int], **changes: Any) -> dict[str, Any]:
-    """Space with an axis for the size of the memory, and an axis for the width of its words."""
+    """Return a space with an axis for the size of the memory and one for the width of its words."""
     axes = {"size": {"path": "memories.memory.size", "values": kib}, "bits": {"values": bits}}
     return keys(axes=axes, laws=dict.fromkeys(PORTS, "bits"), **changes)
 
@@ -29,20 +29,20 @@ def space_data(kib: list[Any], bits: list[int], **changes: Any) -> dict[str, Any
     ],
 )
 def test_each_value_is_tried_alone(kib: list[Any], bits: list[int], failed: list[Any], built: int) -> None:
-    """Sizes and widths beyond the library, and a unit that is not allowed: each value that fails is named."""
+    """Each value is tried alone, and each failing value is named: sizes, widths and units that are not allowed."""
     found = tried_values(read_space(space_data(kib, bits)))
     assert [(one.axis, one.value) for one in found.failed] == failed
     assert found.built == built
 
 
 def test_excluded_values_are_not_tried() -> None:
-    """A constraint that excludes a value excludes it from the check, too."""
+    """A value that a constraint excludes is not tried."""
     found = tried_values(read_space(space_data(["64 KiB"], [128, 256, 1280], constraints=["bits <= 512"])))
     assert (found.built, found.failed) == (1, ())
 
 
 def test_validate_warns_of_values_that_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One warning for each axis, with the reason for its first value; the exit code stays 0."""
+    """`validate` gives one warning for each axis with failing values, and exit code 0."""
     path = tmp_path / "made.yaml"
     path.write_text(yaml.safe_dump(space_data(["64 KiB", "768 KB"], [128, 1280, 2560])))
     assert main(["validate", str(path)]) == 0

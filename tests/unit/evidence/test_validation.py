@@ -1,4 +1,4 @@
-"""`tilewright compare-chips`: the table, JSON, exit codes; the published cases, where they are beside this checkout."""
+"""`tilewright compare-chips`: the table, JSON, exit codes, and the published cases if they are available."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ needs_published = pytest.mark.skipif(
 
 
 def test_the_table_has_a_row_for_each_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Measured, reference, both models, deviations; a case of which nothing is known has dashes."""
+    """The table has measured and reference cycles, both models and deviations; unknown values are dashes."""
     write_case(tmp_path / "known")
     write_case(tmp_path / "unknown", expected=None)
     assert main(["compare-chips", str(tmp_path)]) == 0
@@ -36,7 +36,7 @@ def test_the_table_has_a_row_for_each_case(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_json_has_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Plain data of the cases that are asked for, with steps."""
+    """JSON has the chosen cases with their steps and layers."""
     for name in ("a", "b"):
         write_case(tmp_path / name)
     assert main(["compare-chips", str(tmp_path), "--case", "b", "--steps", "--json"]) == 0
@@ -49,7 +49,7 @@ def test_json_has_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("steps", [[], ["--steps", "-v"]])
 def test_text_with_steps_and_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str], steps: list[str]) -> None:
-    """Layers are shown if they differ from the reference tool, or if wanted."""
+    """Layers that differ from the reference tool are printed, and steps are printed on request."""
     expected = {
         "layers": {0: {"cycles": [1, 1, 1, 2]}, 1: {"cycles": [3, 3, 3, 5]}},
         "graph": {"nb_cns": 6, "nb_edges": 9},
@@ -63,7 +63,7 @@ def test_text_with_steps_and_layers(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_wrong_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2 and no traceback: no folder, a wrong value, a loop that no layer has."""
+    """A missing folder, a wrong value and an unknown loop end with exit code 2, without a traceback."""
     assert main(["compare-chips", str(tmp_path / "nowhere")]) == 2
     write_case(tmp_path / "a", run={**RUN, "cn_define_mode": 7})
     assert main(["compare-chips", str(tmp_path)]) == 2
@@ -79,7 +79,7 @@ def test_wrong_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_what_is_wrong_with_a_case_does_not_keep_the_others_from_being_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A row for the sound case, all problems of the two others, exit code 2; as JSON, too."""
+    """A correct case is printed beside the problems of two wrong ones, with exit code 2, as text and as JSON."""
     write_case(tmp_path / "sound")
     write_case(tmp_path / "cut", run={**RUN, "hint_loops": [["OZ", "all"]]})
     write_case(tmp_path / "short", mapping=None)
@@ -97,7 +97,7 @@ def test_what_is_wrong_with_a_case_does_not_keep_the_others_from_being_printed(
 def test_a_model_without_a_schedule_leaves_the_other_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dash for it, the reason, exit code 2; the steps that work are shown."""
+    """A model without a schedule has a dash and its reason, with exit code 2; the working steps are printed."""
 
     def none(*_: object) -> None:
         raise MappingError("there is no path from core 2 to core 1")
@@ -114,7 +114,7 @@ def test_a_model_without_a_schedule_leaves_the_other_one(
 
 
 def test_steps_say_where_the_time_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Layer 1 ends last: 15-27 and 31 by the reference, 17-29 and 33 by ours (test_run.py)."""
+    """The steps say when the core of the last layer begins, computes and waits, for both models (test_run.py)."""
     write_case(tmp_path / "tiny")
     assert main(["compare-chips", str(tmp_path), "--steps"]) == 0
     text = capsys.readouterr().out
@@ -123,14 +123,14 @@ def test_steps_say_where_the_time_goes(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def compared(name: str) -> CaseComparison:
-    """A published case."""
+    """Compare a published case."""
     return compare_case(read_case(name, CaseFiles(PUBLISHED / name)))
 
 
 @needs_published
 @pytest.mark.parametrize(("name", "energy_deviation"), [("depfin", 3e-4), ("aimc", 1e-12)])
 def test_published_cases_are_reproduced(name: str, energy_deviation: float) -> None:
-    """Latency, numbers of nodes and edges, and cycles of each layer are equal; energy is, or nearly so."""
+    """Published cases have the latency, nodes, edges and layer cycles of the reference, and nearly its energy."""
     found = compared(name)
     assert found.stream_2023.latency_cycles == found.reference_cycles
     assert found.stream_2023.energy_pj == pytest.approx(found.reference_energy_pj, rel=energy_deviation)
@@ -142,7 +142,7 @@ def test_published_cases_are_reproduced(name: str, energy_deviation: float) -> N
 @needs_published
 @pytest.mark.parametrize("name", ["depfin", "aimc"])
 def test_every_node_of_published_cases_runs_when_it_did(name: str) -> None:
-    """Start and end of each computation node are those of the reference tool."""
+    """Each computation node of a published case starts and ends as in the reference tool."""
     run = CaseRunner(read_case(name, CaseFiles(PUBLISHED / name))).run(STREAM_2023_SWITCHES)
     first = np.array([layer.first_cn for layer in run.graph.layers])
     with gzip.open(PUBLISHED / name / "cn_schedule.csv.gz", "rt") as file:

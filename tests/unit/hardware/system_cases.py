@@ -11,8 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 MULTI = ROOT / "config" / "hardware" / "multi"
 SHARED = ROOT.parent / "shared"
 FOREIGN_KEY = "core_memory_sharing_memories"
-"""An extension of those who wrote the case `diana`, refused as any unknown key is (docs/accuracy.md#three-chips says
-what to write instead)."""
+"""A key from the files of the case `diana`, refused as unknown (docs/accuracy/three-chips.md names the replacement)."""
 _OF_CHIPS = sorted((SHARED / "validation").rglob("accelerator.yaml"))
 WITH_FOREIGN_KEY = [path for path in _OF_CHIPS if f"\n{FOREIGN_KEY}:" in path.read_text()]
 PUBLISHED_CHIPS = [path for path in _OF_CHIPS if path not in WITH_FOREIGN_KEY]
@@ -37,13 +36,13 @@ def memory(size: int = 65536, operands: tuple[str, ...] = ("I1", "I2", "O"), wid
 
 
 def core(name: str = "small", **memories: dict[str, Any]) -> dict[str, Any]:
-    """A core of four multipliers; without `memories` it has one, called sram."""
+    """Data of a core of four multipliers, by default with one memory, called sram."""
     array = {"dimensions": ["D1"], "sizes": [4], "unit_energy": 0.5}
     return {"name": name, "memories": memories or {"sram": memory()}, "operational_array": array}
 
 
 def offchip(*port_types: str) -> dict[str, Any]:
-    """An off-chip core as files of Stream have it, an array without units; by default with one port."""
+    """Data of an off-chip core as in files of Stream: an array without units, and a memory with one port by default."""
     data = core("dram", dram=memory(10**9))
     data["operational_array"]["sizes"] = [0]
     everything = [f"{name}, {direction}" for name in ("I1", "I2", "O") for direction in ("fh", "tl")] + [
@@ -57,20 +56,20 @@ def offchip(*port_types: str) -> dict[str, Any]:
 
 
 def write(folder: Path, **files: dict[str, Any]) -> None:
-    """Write YAML files."""
+    """Write each YAML file into the folder."""
     for name, data in files.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
 
 
 def connected(count: int, connectivity: list[Any], **more: Any) -> dict[str, Any]:
-    """An accelerator file (2025) of `count` small cores and an off-chip core."""
+    """Data of an accelerator in the form of 2025, with `count` small cores and an off-chip core."""
     cores = dict.fromkeys(range(count), "small.yaml")
     head = {"name": "x", "cores": cores, "offchip_core": "dram.yaml", "core_connectivity": connectivity}
     return head | {"bandwidth": 32, "unit_energy_cost": 0} | more
 
 
 def mesh(rows: int, columns: int, special: dict[str, int] | None = None, **graph: Any) -> dict[str, Any]:
-    """An accelerator file (2024) of a mesh; `special` are the ids of special cores, the last one off-chip."""
+    """Data of a mesh in the form of 2024; `special` has the ids of special cores, the last of which is off-chip."""
     special = {"offchip_core_id": rows * columns} if special is None else special
     cores = ["small.yaml"] * (rows * columns + len(special))
     if "offchip_core_id" in special:
@@ -80,7 +79,7 @@ def mesh(rows: int, columns: int, special: dict[str, int] | None = None, **graph
 
 
 def read(folder: Path, data: dict[str, Any], notices: list[str] | None = None, **files: Any) -> MultiCoreAccelerator:
-    """The accelerator of a file, with core files beside it."""
+    """Read the accelerator of a file, with its core files beside it."""
     write(folder, **{"small": core(), "dram": offchip(), **files, "accelerator": data})
     found = parse_accelerator(folder / "accelerator.yaml", notices)
     assert isinstance(found, MultiCoreAccelerator)

@@ -1,4 +1,4 @@
-"""Areas: what of a core and of several cores is on the chip, memories that are shared, and areas without a unit."""
+"""Areas of one core and of several cores: parts on the chip, shared memories, and areas without a unit."""
 
 import re
 from dataclasses import replace
@@ -16,21 +16,21 @@ from tests.unit.hardware.system_cases import ROOT, connected, core, memory, offc
 
 
 def with_areas(name: str, area: float) -> dict:
-    """A core of some units and one memory, both with an area."""
+    """Data of a core whose units and one memory have an area."""
     data = core(name, sram=memory() | {"area": area})
     data["operational_array"]["unit_area"] = 0.01
     return data | {"area_unit": "mm2"}
 
 
 def test_cores_add_up_and_the_off_chip_memory_does_not_count(tmp_path: Path) -> None:
-    """Units and memory of each core."""
+    """The area of a system is the sum of the units and memories of its cores, without the off-chip memory."""
     accelerator = read(tmp_path, connected(2, ["0, 1"]), small=with_areas("small", 2.0), dram=offchip())
     units = accelerator.cores[0].operational_array.unit_count
     assert system_area(accelerator) == Area(pytest.approx(2 * (2.0 + 0.01 * units)), "")
 
 
 def test_a_shared_memory_counts_once(tmp_path: Path) -> None:
-    """Two cores, one memory."""
+    """The area of a memory that two cores share counts once."""
     data = connected(2, [], core_memory_sharing=["0, 1"])
     accelerator = read(tmp_path, data, small=with_areas("small", 2.0))
     units = accelerator.cores[0].operational_array.unit_count
@@ -38,7 +38,7 @@ def test_a_shared_memory_counts_once(tmp_path: Path) -> None:
 
 
 def test_memories_that_are_one_count_once(tmp_path: Path) -> None:
-    """Whatever their cores call them."""
+    """The area of a memory that two cores share under different names counts once."""
     other = core("other", l1=memory() | {"area": 2.0}) | {"area_unit": "mm2"}
     other["operational_array"]["unit_area"] = 0.01
     data = connected(2, ["0, 1"], core_memory_sharing=[["0.sram", "1.l1"]])
@@ -49,7 +49,7 @@ def test_memories_that_are_one_count_once(tmp_path: Path) -> None:
 
 
 def test_what_has_no_area_is_told_for_each_core_file(tmp_path: Path) -> None:
-    """A top memory of a core is on the chip: it needs one as well."""
+    """The note names each part of a core file without an area, including the top memory."""
     bare = core("small", sram=memory() | {"area": 0})
     bare["operational_array"]["unit_area"] = 0
     accelerator = read(tmp_path, connected(2, ["0, 1"]), small=bare)
@@ -57,7 +57,7 @@ def test_what_has_no_area_is_told_for_each_core_file(tmp_path: Path) -> None:
 
 
 def areas(unit_area: object, *memory_areas: object, area_unit: str | None = None) -> dict:
-    """A core of four units under memories with these areas, from the innermost to the outermost."""
+    """Data of a core of four units under memories with the given areas, from the innermost to the outermost."""
     data = core("small", **{f"m{level}": memory() | {"area": area} for level, area in enumerate(memory_areas)})
     data["operational_array"]["unit_area"] = unit_area
     return data | ({"area_unit": area_unit} if area_unit else {})
@@ -76,10 +76,10 @@ def areas(unit_area: object, *memory_areas: object, area_unit: str | None = None
     ids=["plain", "unit of the units", "unit of a memory", "said", "said to be none", "no area"],
 )
 def test_a_file_says_whether_its_areas_are_in_mm2(data: dict, unit: str, mm2: float | None) -> None:
-    """By the unit of one of them, or by its key; plain numbers alone, as ZigZag has them, are no mm2."""
+    """Areas are in mm2 if one of them has a unit or if `area_unit` says so; plain numbers alone are not."""
     notices: list[str] = []
     (found,) = parse_accelerator(data, notices).cores
-    assert notices == [], "who maps a network asks for no areas"
+    assert notices == [], "areas get no notice before use"
     check_hardware_file(document_of(data), notices)
     assert found.area_unit == unit
     assert core_area(found).mm2 == (None if mm2 is None else pytest.approx(mm2))
@@ -87,7 +87,7 @@ def test_a_file_says_whether_its_areas_are_in_mm2(data: dict, unit: str, mm2: fl
 
 
 def test_areas_without_a_unit_are_noted_where_they_stand() -> None:
-    """At the first area of the file, by those who check it."""
+    """The notice about areas without a unit names the line of the first area in the file."""
     file = ROOT / "config" / "hardware" / "zigzag" / "eyeriss_like.yaml"
     notices: list[str] = []
     check_hardware_file(load_yaml(file), notices)
@@ -100,7 +100,7 @@ def test_areas_without_a_unit_are_noted_where_they_stand() -> None:
 
 
 def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:
-    """Those of the Eyeriss-like core add up to 311, in no unit that anyone knows."""
+    """The areas of the Eyeriss-like core add up to 311 without a unit, so they are not compared."""
     (found,) = parse_accelerator(ROOT / "config" / "hardware" / "zigzag" / "eyeriss_like.yaml").cores
     area = core_area(found)
     assert area.mm2 is None
@@ -108,7 +108,7 @@ def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:
 
 
 def test_one_core_without_a_unit_leaves_the_system_without_area(tmp_path: Path) -> None:
-    """It is named; areas that have a unit are not added to some that have none."""
+    """A system has no area if one of its cores has areas without a unit; the note names this core."""
     data = connected(2, ["0, 1"])
     data["cores"][1] = "bare.yaml"
     bare = with_areas("bare", 2.0) | {"area_unit": "none"}
@@ -118,7 +118,8 @@ def test_one_core_without_a_unit_leaves_the_system_without_area(tmp_path: Path) 
 
 
 def test_the_outermost_memory_of_a_core_alone_is_off_the_chip_unless_it_has_an_area() -> None:
-    """In an accelerator of several cores all memories of a core are on it."""
+    """The top memory of a single core counts as off-chip unless it has an area; in a system all memories are on the
+    chip."""
     (without,) = parse_accelerator(areas("0.01 mm2", 2.0, 0)).cores
     (interface,) = parse_accelerator(areas("0.01 mm2", 2.0, 0.5)).cores
     assert on_chip_memories(without) == (0,)
@@ -127,7 +128,7 @@ def test_the_outermost_memory_of_a_core_alone_is_off_the_chip_unless_it_has_an_a
 
 
 def test_an_in_memory_core_names_the_memories_that_its_area_leaves_out(tmp_path: Path) -> None:
-    """As in the reference they count as none; the number stands, and beside it what it lacks, also of several cores."""
+    """The note on the area of an in-memory core, alone or in a system, names the memories without an area."""
     path = Path(__file__).parents[3] / "config/hardware/zigzag/aimc.yaml"
     found = parse_accelerator(path).cores[0]
     area = core_area(found)

@@ -1,5 +1,4 @@
-"""A kind of array in one file: bit-serial units, two cycles an operation, two terms of energy, banks of powers of two.
-Whatever costs, checks, tabulates or draws arrays has it."""
+"""A kind of array that a test adds: its energy, cycles, area and refusals reach every output."""
 
 import json
 from collections.abc import Iterator
@@ -36,37 +35,37 @@ CORE = replace(DIGITAL, operational_array=ARRAY)
 
 
 class _Serial:
-    """Energy of cells for each operation, of converters for each operation that a bank does at once."""
+    """A bit-serial array: cells cost energy for each operation, converters for each set of operations done at once."""
 
     terms = ("cells", "converters")
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """A converter for the lanes that are added up."""
+        """Return the energies of cells and of converters; one converter serves the lanes that are added up."""
         converter_pj = dict(array.parameters)["converter_pj"]
         return array.unit_energy_pj * work.operations, converter_pj * work.operations / self._lanes(work)
 
     def cycles_per_operation(self, array: OperationalArray) -> int:
-        """Two bits a cycle, four bits."""
+        """Return two cycles: four bits at two bits a cycle."""
         return 2
 
     def area_mm2(self, array: OperationalArray) -> float | None:
-        """As the file says."""
+        """Return the area of the file."""
         return dict(array.parameters)["area_mm2"]
 
     def area_breakdown_mm2(self, array: OperationalArray) -> dict[str, float]:
-        """None."""
+        """Return no parts of the area."""
         return {}
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
-        """Unknown."""
+        """Return None: the clock period is unknown."""
         return None
 
     def clock_breakdown_ns(self, array: OperationalArray) -> dict[str, float]:
-        """None."""
+        """Return no parts of the clock period."""
         return {}
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
-        """Adder trees are of powers of two."""
+        """Refuse banks whose number of lanes is no power of two."""
         lanes = self._lanes(work)
         return "" if lanes & (lanes - 1) == 0 else f"a bank of {lanes} lanes is no power of two"
 
@@ -82,10 +81,10 @@ Serial = _Serial()
 
 
 class _Doubled(Digital):
-    """Units that do each operation twice, and compare."""
+    """An array whose units do each operation twice."""
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """Twice that of a digital array."""
+        """Return twice the energies of a digital array."""
         return tuple(2 * energy for energy in super().energies_pj(array, work))
 
 
@@ -94,14 +93,14 @@ Doubled = _Doubled()
 
 @pytest.fixture(autouse=True)
 def serial() -> Iterator[None]:
-    """The kind while a test runs."""
+    """Register the kind of array while a test runs."""
     enter(ENTRIES)
     yield
     withdraw(ENTRIES)
 
 
 def test_energy_cycles_and_area_are_those_of_the_model() -> None:
-    """Two terms instead of one, twice the cycles, another area; sums, checks, tables and figures have them."""
+    """Records, sums, checks, tables and figures have the two energy terms and the area of the model."""
     mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
     (record,) = mapped.records
     lanes = Serial._lanes(ArrayWork(0, record.spatial_mapping))
@@ -120,7 +119,7 @@ def test_energy_cycles_and_area_are_those_of_the_model() -> None:
 
 
 def test_cycles_are_those_of_operations() -> None:
-    """Where memories keep up, a layer takes twice the cycles; transfers have twice the time."""
+    """A layer takes twice the ideal cycles of a digital array, with the same accesses to memories."""
     unrolling = (("D1", ()),)
     order = (("C", 4), ("D", 6), ("K", 4))
     own, usual = (evaluate(LAYER, core, LINKS, unrolling, order) for core in (CORE, DIGITAL))
@@ -131,13 +130,13 @@ def test_cycles_are_those_of_operations() -> None:
 
 
 def test_the_model_refuses_spatial_mappings() -> None:
-    """What the array cannot do is a reason why a mapping is impossible."""
+    """A spatial mapping that the array refuses raises an error with the reason."""
     with pytest.raises(MappingError, match="a bank of 3 lanes is no power of two"):
         evaluate(gemm(C=3, D=2, K=2), CORE, LINKS, (("D1", (("C", 3),)),), (("D", 2), ("K", 2)))
 
 
 def test_a_kind_without_a_model_is_refused() -> None:
-    """A core of a kind that nobody entered has no cost."""
+    """A core whose kind of array has no model is refused."""
     unknown = replace(CORE, operational_array=replace(ARRAY, kind="optical"))
     with pytest.raises(MappingError, match="no model of optical arrays"):
         map_layer(LAYER, unknown, constraints(), SearchOptions())
@@ -146,7 +145,7 @@ def test_a_kind_without_a_model_is_refused() -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("size", [{"C": 4, "D": 6, "K": 4}, {"C": 8, "D": 4, "K": 9}, {"C": 12, "D": 2, "K": 6}])
 def test_the_exact_search_finds_the_optimum(objective: str, size: dict[str, int]) -> None:
-    """The certified optimum is the best of all orders."""
+    """The exact search proves its optimum, which equals the best cost of the other searches."""
     layer, core = gemm(**size), replace(register_core(buffer_bits=300), operational_array=ARRAY)
     options = SearchOptions(objective=objective)
     tried = [map_layer(layer, core, constraints(), replace(options, lpf_limit=limit)) for limit in (None, 2, 3, 4, 5)]
@@ -166,8 +165,9 @@ LAYERS = """
 
 @pytest.mark.usefixtures("unpainted")
 def test_a_file_of_a_further_kind_runs_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither digital nor in memory: its layers without weights run, its areas stay without a unit, its files, checks
-    and exports have the same numbers as those of a digital array, but for the energy of operations."""
+    """A network with vector layers runs on a new kind of array.
+    All figures equal those of a digital array, except the energy of operations.
+    """
     (tmp_path / "net.yaml").write_text(LAYERS)
     hardware, mapping = str(EXAMPLES / "hardware/zigzag/tpu_like.yaml"), str(EXAMPLES / "mapping/zigzag/tpu_like.yaml")
     inputs = ["--hardware", hardware, "--workload", str(tmp_path / "net.yaml")]

@@ -1,4 +1,4 @@
-"""Attributes of hardware in one declaration: a power that nobody else knows, from its key in a file to tables."""
+"""Attributes of hardware that one declaration adds: a power and its key, from the file to the tables."""
 
 import json
 from collections.abc import Iterator
@@ -39,24 +39,24 @@ EXAMPLE = Path(__file__).parents[3] / "config/hardware/zigzag/tpu_like.yaml"
 
 @pytest.fixture
 def entered() -> Iterator[None]:
-    """Both attributes while a test runs."""
+    """Register both attributes while a test runs."""
     enter(ENTRIES)
     yield
     withdraw(ENTRIES)
 
 
 def refreshed(**further: Any) -> dict[str, Any]:
-    """The file of a core with a memory that is refreshed."""
+    """Data of a core whose memory has a refresh power."""
     return core("small", sram=memory() | {"upkeep": "3 uW"}) | further
 
 
 def read(data: dict[str, Any]) -> Core:
-    """The core of a file."""
+    """Read the core of a file."""
     return parse_accelerator(data).cores[0]
 
 
 def test_the_key_is_unknown_until_it_is_declared() -> None:
-    """A typing mistake is told as ever."""
+    """A key without a declaration is refused as unknown."""
     with pytest.raises(InputError, match=r"memories\.sram\.upkeep: unknown key"):
         read(refreshed(clock_frequency="200 MHz"))
     assert '"upkeep"' not in schema_text("hardware")
@@ -64,7 +64,7 @@ def test_the_key_is_unknown_until_it_is_declared() -> None:
 
 
 def test_a_key_is_a_figure_with_its_unit(entered: None) -> None:
-    """A value of the file is kept under the name with the unit; the default is the value where nothing is kept."""
+    """A value of the file is kept under a name with the unit; the default applies where no value is kept."""
     found = read(refreshed(clock_frequency="200 MHz", retention=32))
     assert found.memories[0].figures == (("upkeep_mw", 0.003),)
     assert (found.figures, figure(RETENTION, found.figures)) == ((("retention_ms", 32),), 32)
@@ -86,13 +86,13 @@ def test_a_key_is_a_figure_with_its_unit(entered: None) -> None:
     ],
 )
 def test_what_is_wrong_with_it_is_told(entered: None, data: dict[str, Any], told: str) -> None:
-    """By the quantity that it is declared with."""
+    """A wrong value of a declared key is refused with the message of its quantity."""
     with pytest.raises(InputError, match=told):
         read(data)
 
 
 def test_power_is_energy_of_a_cycle(entered: None) -> None:
-    """Each term has its own; all of them are the static power."""
+    """Each power has a rate of its own, and the static power is the sum of all powers."""
     data = refreshed(clock_frequency="200 MHz")
     data["operational_array"]["unit_leakage"] = "2 nW"
     found = read(data)
@@ -105,7 +105,7 @@ def test_power_is_energy_of_a_cycle(entered: None) -> None:
 
 
 def test_one_core(entered: None, tmp_path: Path) -> None:
-    """Records, checks, summary and tables have the term, after the others."""
+    """Records, checks, summary and tables of one core have the new energy term after the others."""
     file = yaml.safe_load(EXAMPLE.read_text()) | {"clock_frequency": "500 MHz"}
     for name in ("sram_2M", "dram"):
         file["memories"][next(key for key in file["memories"] if key.startswith(name[:4]))]["upkeep"] = "10 mW"
@@ -123,7 +123,7 @@ def test_one_core(entered: None, tmp_path: Path) -> None:
 
 
 def test_several_cores(entered: None, tmp_path: Path) -> None:
-    """The schedule has it for all cores from start to end, the cost tables of CNs do not; checks and text know it."""
+    """The schedule has the energy term for all cores over the whole run; cost tables do not have it."""
     hardware = write_accelerator(tmp_path / "hw", DUO)
     for path in tmp_path.glob("hw/**/*.yaml"):
         data = yaml.safe_load(path.read_text())

@@ -1,4 +1,4 @@
-"""Wrong accelerator files: each problem is told with its place and what could stand there, all of them at once."""
+"""Wrong accelerator files: all problems are reported at once, each with its place and the allowed values."""
 
 import copy
 from collections.abc import Callable
@@ -18,17 +18,17 @@ LINK = {"type": "link", "cores": [0, 1]}
 
 
 def entry(**changes: Any) -> Data:
-    """An accelerator with one link entry."""
+    """Data of an accelerator with one link entry."""
     return connected(3, ["0, 2", "1, 2", LINK | changes])
 
 
 def without(data: Data, key: str) -> Data:
-    """The data without a key."""
+    """Return the data without a key."""
     return {name: value for name, value in data.items() if name != key}
 
 
 def one_memory(*memories: str) -> Data:
-    """Two linked cores with memories that are to be one."""
+    """Data of two linked cores with memories that are declared as one."""
     return connected(2, ["0, 1"], core_memory_sharing=[list(memories)])
 
 
@@ -306,7 +306,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
 
 
 def problems_of(data: Data, folder: Path, **files: Data) -> tuple[Problem, ...]:
-    """The problems of an accelerator file with good core files beside it."""
+    """Return the problems of an accelerator file whose core files are correct."""
     rom = offchip()
     rom["memories"]["dram"]["ports"] = [
         {"name": "r", "type": "read", "bandwidth_min": 8, "bandwidth_max": 8, "allocation": ["I1, tl", "O, tl"]}
@@ -320,7 +320,7 @@ def problems_of(data: Data, folder: Path, **files: Data) -> tuple[Problem, ...]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
-    """One fault gives one problem, at its path, with a line, and is not told again elsewhere."""
+    """One fault gives one problem, at its path and with a line."""
     data, path, parts = CASES[case]
     problems = problems_of(copy.deepcopy(data), tmp_path)
     matching = [problem for problem in problems if problem.path == path]
@@ -334,7 +334,7 @@ def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) 
 
 
 def test_all_problems_come_at_once_with_those_of_core_files(tmp_path: Path) -> None:
-    """Those of the accelerator in the order of lines, then those of each core file, once."""
+    """All problems come at once: first those of the accelerator in the order of lines, then those of each core file."""
     bad = core("bad")
     bad["memories"]["sram"]["size"] = 0
     data = connected(3, ["0, 7", {"type": "bus", "cores": [0, 1], "bandwidth": -1}], core_roles={0: "simdd"})
@@ -354,7 +354,7 @@ def test_all_problems_come_at_once_with_those_of_core_files(tmp_path: Path) -> N
 
 
 def test_repeated_core_ids_are_a_problem(tmp_path: Path) -> None:
-    """YAML would keep the last one."""
+    """A core id that stands twice is a problem at its second line."""
     write(tmp_path, small=core(), dram=offchip())
     file = tmp_path / "twice.yaml"
     file.write_text("name: x\nbandwidth: 1\noffchip_core: dram.yaml\ncores:\n  0: small.yaml\n  0: small.yaml\n")
@@ -363,7 +363,7 @@ def test_repeated_core_ids_are_a_problem(tmp_path: Path) -> None:
 
 
 def test_the_command_line_ends_with_2_and_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`parse hardware` and `validate` tell the same problems."""
+    """`parse hardware` and `validate` both report the problem and end with status 2, without a traceback."""
     problems_of(CASES["unknown core in text"][0], tmp_path)
     for verb in (["parse", "hardware"], ["validate"]):
         assert main([*verb, str(tmp_path / "accelerator.yaml")]) == 2
@@ -386,7 +386,7 @@ BROKEN: list[Callable[[], Any]] = [
 
 @pytest.mark.parametrize("dialect", ["connectivity", "graph"])
 def test_no_value_of_any_key_crashes_the_reader(dialect: str, tmp_path: Path) -> None:
-    """Every key, also inside entries, with values of every type: read, or refused with problems."""
+    """Values of every type at every key are read or refused, without a crash."""
     full = connected(3, ["0, 1", "0, 1, 2", LINK | {"cores": [1, 2]}], core_memory_sharing=[])
     full |= {
         "core_roles": {0: "simd"},
@@ -417,7 +417,7 @@ def test_no_value_of_any_key_crashes_the_reader(dialect: str, tmp_path: Path) ->
 
 
 def test_an_off_chip_memory_that_results_cannot_stream_to(tmp_path: Path) -> None:
-    """Only what does not fit a core needs it, so it is a notice, at the place of the file's name."""
+    """An off-chip memory that results cannot stream to gets a notice at the key `offchip_core`."""
     silent = offchip()
     port = silent["memories"]["dram"]["ports"][0]
     port["allocation"] = [pair for pair in port["allocation"] if pair != "O, fl"]

@@ -1,4 +1,4 @@
-"""Keys for rules of the control in hardware files: what is read, and what is refused with its line."""
+"""Keys for control rules in hardware files: values that are read, and values that are refused with their line."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).parents[3] / "docs/examples/accelerator.yaml"
 
 
 def document(array: dict[str, Any], **memories: dict[str, Any]) -> dict[str, Any]:
-    """The example with further keys of the array and of memories."""
+    """The data of the example with further keys of the array and of memories."""
     data: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
     data["operational_array"] |= array
     for name, keys in memories.items():
@@ -51,7 +51,7 @@ def test_keys_are_read() -> None:
 def test_wrong_values_are_told_with_their_line(
     array: dict[str, Any], memory: dict[str, Any], parts: list[str], tmp_path: Path
 ) -> None:
-    """Each problem has the line of the key in the file."""
+    """Each problem has the line of its key in the file."""
     file = tmp_path / "core.yaml"
     file.write_text(yaml.safe_dump(document(array, dram=memory), sort_keys=False))
     with pytest.raises(InputError) as refused:
@@ -65,7 +65,7 @@ def test_wrong_values_are_told_with_their_line(
 
 
 def test_unusual_names_are_noted() -> None:
-    """A name that layers usually do not have gets a notice with a near name."""
+    """A rule for a loop dimension that layers usually do not have gets a notice with a similar name."""
     notices: list[str] = []
     parse_accelerator(document({}, dram={"tile_dimensions": ["K", "Ox"]}), notices)
     assert any("layers usually have no loop dimension Ox (did you mean 'OX'?)" in one for one in notices), notices
@@ -85,7 +85,7 @@ def test_at_most_four_memories_have_an_order() -> None:
 
 
 def test_one_of_several_cores_is_refused(tmp_path: Path) -> None:
-    """The file of a core of several cores is refused with each key."""
+    """A system refuses a core file with control rules, and the message names each key."""
     rules = {"dram": {"loop_order": ["C", "K"], "tile_dimensions": ["C", "K"]}}
     data = document({"unrolled_dimensions": {"D2": ["C"]}}, **rules)
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(data))

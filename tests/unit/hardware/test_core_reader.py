@@ -1,4 +1,4 @@
-"""Core files of other versions of the tools mean the same as in the form of zigzag-dse 3.9.1."""
+"""Core files of older and newer tools mean the same as files in the form of zigzag-dse 3.9.1."""
 
 from pathlib import Path
 from typing import Any
@@ -57,18 +57,18 @@ memories:
 
 
 def old() -> dict[str, Any]:
-    """A core in the form of 2024."""
+    """Data of a core in the form of 2024."""
     data: dict[str, Any] = yaml.safe_load(OLD)
     return data
 
 
 def parsed(data: dict[str, Any], notices: list[str] | None = None) -> Core:
-    """The core in the data."""
+    """Read the core in the data."""
     return parse_accelerator(data, notices).cores[0]
 
 
 def test_ports_come_from_counts_and_tables_of_directions() -> None:
-    """Read ports have r_bw, write ports w_bw, others r_bw; granularities where given; operands by place."""
+    """Ports of an old file come from counts and tables of directions; read ports take r_bw, write ports w_bw."""
     rf, sram = parsed(old()).memories
     assert [(p.name, p.port_type, p.bandwidth_min_bits, p.bandwidth_max_bits, p.allocation) for p in rf.ports] == [
         ("r_port_1", "read", 32, 32, (("O", "tl"),)),
@@ -84,7 +84,7 @@ def test_ports_come_from_counts_and_tables_of_directions() -> None:
 
 
 def test_multipliers_are_the_array() -> None:
-    """Also where the table is called operational_array already."""
+    """The table `multipliers` of an old file is read as `operational_array`."""
     array = parsed(old()).operational_array
     assert (array.dimensions, array.unit_energy_pj, array.unit_area_mm2) == ((("D1", 4), ("D2", 4)), 0.5, 2.0)
     data = old()
@@ -93,7 +93,7 @@ def test_multipliers_are_the_array() -> None:
 
 
 def test_an_old_accelerator_is_read_with_its_offchip_core(tmp_path: Path) -> None:
-    """Stream in 2024: old core files, an off-chip array of no units."""
+    """An accelerator of Stream in the form of 2024 is read with old core files and an off-chip core without units."""
     dram = offchip()
     ports = [dict.fromkeys(("fh", "tl"), "rw_port_1") for _ in range(2)]
     ports.append(dict.fromkeys(("fh", "tl", "fl", "th"), "rw_port_1"))
@@ -115,7 +115,7 @@ def test_an_old_accelerator_is_read_with_its_offchip_core(tmp_path: Path) -> Non
 
 
 def test_newest_keys_say_what_a_core_is_for(tmp_path: Path) -> None:
-    """A memory core passes no data on; the precision is not used, and that is told."""
+    """A core of type memory passes no data on, and a notice says that operand_precision is not used."""
     notices: list[str] = []
     newest = core() | {"type": "zigzag.compute", "operand_precision": {"input": "int8"}}
     tile = core("tile") | {"type": "zigzag.memory"}
@@ -141,7 +141,7 @@ def test_newest_keys_say_what_a_core_is_for(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_in_the_old_form_is_told(change: dict[str, Any], message: str) -> None:
-    """With its place."""
+    """Each problem in an old file has its place."""
     data = old()
     data["memories"]["rf"] |= change
     with pytest.raises(InputError) as caught:
@@ -150,6 +150,6 @@ def test_what_is_wrong_in_the_old_form_is_told(change: dict[str, Any], message: 
 
 
 def test_cores_without_a_memory_hierarchy_are_refused() -> None:
-    """Tiles that are described by a capacity alone."""
+    """A core that has only a capacity, without a memory hierarchy, is refused."""
     with pytest.raises(InputError, match="cores of this type have no memory hierarchy"):
         parsed({"name": "tile", "type": "aie2.memory", "memory": {"capacity": 1}})

@@ -1,4 +1,4 @@
-"""Accelerators that have their core descriptions in themselves, and cores that stand in them several times."""
+"""Accelerator files that contain their core descriptions, and cores that are counted several times."""
 
 import copy
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.unit.hardware.system_cases import MULTI, connected, core, mesh, offch
 
 
 def contained(data: dict[str, Any], **cores: Any) -> dict[str, Any]:
-    """The same accelerator with the descriptions in it."""
+    """Return the accelerator with its core descriptions inside."""
     given = {"small": core(), "dram": offchip()} | cores
     named = data["cores"]
     listed = named if isinstance(named, list) else list(named.values())
@@ -29,7 +29,7 @@ def contained(data: dict[str, Any], **cores: Any) -> dict[str, Any]:
 
 
 def told(data: dict[str, Any]) -> list[str]:
-    """What is wrong with an accelerator."""
+    """Return the problems of an accelerator."""
     with pytest.raises(InputError) as raised:
         parse_accelerator(data)
     return [str(problem) for problem in raised.value.problems]
@@ -37,13 +37,13 @@ def told(data: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("data", [connected(2, ["0, 1"]), mesh(2, 2)], ids=["links", "mesh"])
 def test_descriptions_in_the_file_are_as_good_as_files(data: dict[str, Any], tmp_path: Path) -> None:
-    """The same accelerator, and no file is looked for."""
+    """Core descriptions inside the accelerator file give the same accelerator as core files."""
     assert parse_accelerator(contained(data)) == read(tmp_path, data)
 
 
 @pytest.mark.parametrize("path", sorted(MULTI.glob("*.yaml")), ids=lambda path: path.stem)
 def test_our_own_accelerators_are_the_same_in_one_file(path: Path) -> None:
-    """So that a design can be kept in one file."""
+    """Each shipped accelerator reads the same when its core files are moved into it."""
     data = load_yaml(path).data
     cores = {Path(name).stem: find_core_file(name, path.parent) for _, name in core_files_of(data).values()}
     whole = contained(data, **{name: load_yaml(file).data for name, file in cores.items() if file})
@@ -53,7 +53,7 @@ def test_our_own_accelerators_are_the_same_in_one_file(path: Path) -> None:
 
 
 def test_copies_are_linked_as_their_core_is(tmp_path: Path) -> None:
-    """A bus takes them all, each has a link of its own; they have its role, and share what it shares."""
+    """Copies of a core have its role and operator types; a bus connects all copies, and each copy has its own links."""
     links = [{"type": "bus", "cores": [0, 1]}, {"cores": [1, 2], "directed": True}, {"cores": [2, 3], "bandwidth": 8}]
     short = connected(4, links, core_roles={2: "simd"}, core_operator_types={2: ["Relu"]}, routers=[0, 2])
     counted = read(tmp_path, short | {"core_counts": {0: 2, 2: 3}})
@@ -68,13 +68,13 @@ def test_copies_are_linked_as_their_core_is(tmp_path: Path) -> None:
 
 
 def test_copies_share_memory(tmp_path: Path) -> None:
-    """A group holds the copies of its cores too."""
+    """The copies of a core belong to the sharing group of the core."""
     found = read(tmp_path, connected(3, ["0, 2"], core_memory_sharing=["0, 1"], core_counts={1: 2}))
     assert found.sharing_groups == ((0, 1, 3),)
 
 
 def test_a_mesh_is_filled_with_copies() -> None:
-    """One core stands for all; the ids of the special cores stay."""
+    """One core with a count fills a mesh like a full list of cores."""
     data = contained(mesh(2, 3))
     full = parse_accelerator(data)
     few = data | {"cores": ["small", "dram"], "core_counts": {0: 6}, "graph": data["graph"] | {"offchip_core_id": 1}}
@@ -101,13 +101,13 @@ def test_a_mesh_is_filled_with_copies() -> None:
     ],
 )
 def test_what_is_wrong_is_told(changes: dict[str, Any], said: str) -> None:
-    """At the key that says it."""
+    """Each problem stands at its key."""
     found = told(contained(connected(2, ["0, 1"])) | changes)
     assert any(said in one for one in found), found
 
 
 def test_a_special_core_of_a_graph_stands_once() -> None:
-    """There is one for pooling."""
+    """The pooling core of a graph cannot have a count."""
     data = contained(mesh(2, 1, {"pooling_core_id": 2, "offchip_core_id": 3}))
     assert any(
         "core_counts.2: is the core that pooling_core_id names" in one for one in told(data | {"core_counts": {2: 2}})
@@ -115,7 +115,7 @@ def test_a_special_core_of_a_graph_stands_once() -> None:
 
 
 def test_the_workflow_knows_contained_cores(tmp_path: Path) -> None:
-    """Their tables are made, and a change of one reruns its own."""
+    """The workflow reads contained cores. A changed core changes the key of the graph and of its own cost table."""
     data = contained(connected(2, ["0, 1"]) | {"cores": {0: "small", 1: "other"}}, other=core("other"))
     write(tmp_path, one=data)
     found = read_system(tmp_path / "one.yaml")
@@ -131,5 +131,5 @@ def test_the_workflow_knows_contained_cores(tmp_path: Path) -> None:
 
 
 def test_ids_are_numbers_in_dotted_paths() -> None:
-    """Also one that is new."""
+    """A new core id in a dotted path is read as a number."""
     assert key_path({"cores": {0: "a"}}, "cores.3") == ("cores", 3)

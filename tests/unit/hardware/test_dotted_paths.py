@@ -1,7 +1,4 @@
-"""Dotted paths in hardware files: what they lead to, and data with other values there.
-
-Hardware files with other values: what people wrote stays, and the data are those that were asked for.
-"""
+"""Dotted paths in hardware files: the place a path leads to, and files with other values there."""
 
 import copy
 from typing import Any
@@ -33,7 +30,7 @@ DATA = {
     ],
 )
 def test_where_a_path_leads(path: str, keys: tuple[str | int, ...]) -> None:
-    """Items of lists by name or number, keys that are numbers, a last key that is new."""
+    """A path names list items by name or number, takes numbers as keys, and may end with a new key."""
     assert key_path(DATA, path) == keys
 
 
@@ -49,12 +46,12 @@ def test_where_a_path_leads(path: str, keys: tuple[str | int, ...]) -> None:
     ],
 )
 def test_where_no_path_leads(path: str, told: Problem) -> None:
-    """With the nearest name, or all there are."""
+    """A path that leads nowhere is a problem with the nearest name or all allowed names."""
     assert key_path(DATA, path) == told
 
 
 def test_only_what_is_on_the_way_is_copied() -> None:
-    """The data stay as they were, and share all else with the new ones."""
+    """The changed data are a copy; parts without a change are shared with the original."""
     before = copy.deepcopy(DATA)
     found = with_values(DATA, [(("array", "sizes", 0), 2), (("array", "sizes", 1), 3), (("memories", "rf"), {})])
     assert before == DATA
@@ -88,7 +85,7 @@ WIDTH: KeyPath = ("memories", "sram", "ports", 0, "bandwidth_max")
     ],
 )
 def test_nothing_else_changes(changes: list[tuple[KeyPath, Any]], edits: list[tuple[str, str]]) -> None:
-    """Comments, quotes, order and units stay."""
+    """A change of values keeps the comments, quotes, order and units of the text."""
     expected = TEXT
     for before, after in edits:
         expected = expected.replace(before, after)
@@ -96,7 +93,7 @@ def test_nothing_else_changes(changes: list[tuple[KeyPath, Any]], edits: list[tu
 
 
 def test_a_value_that_stands_in_two_places() -> None:
-    """Through an alias or a merge key an edit would change both: the file is written anew."""
+    """A value behind an alias or a merge key changes at its path only."""
     text = "memories:\n  a: &one {size: 8, r_cost: 1}\n  b: *one\n  c: {<<: *one, r_cost: 2}\n"
     for path in (("memories", "b", "size"), ("memories", "a", "size"), ("memories", "c", "size")):
         changed = changed_text(text, [(path, 16)])
@@ -117,5 +114,5 @@ def test_a_value_that_stands_in_two_places() -> None:
     ],
 )
 def test_tables_are_replaced(text: str, expected: str) -> None:
-    """On one line or over several; comments around them stay."""
+    """Replaced tables, on one line or on several, keep the comments around them."""
     assert changed_text(text, [((0, "spatial_mapping"), {"D1": ["C, 12"]})]) == expected

@@ -1,4 +1,4 @@
-"""In-memory arrays: each formula against circuits counted one by one, and what holds of all of them."""
+"""In-memory arrays: each formula against circuits that are counted one by one, and general laws."""
 
 import itertools
 import math
@@ -31,7 +31,7 @@ POWERS = [1, 2, 4, 8, 16]
 
 @st.composite
 def arrays(draw: st.DrawFn) -> PlainArray:
-    """Any array."""
+    """Generate any in-memory array."""
     analog = draw(st.booleans())
     serial = draw(st.sampled_from(POWERS))
     return PlainArray(
@@ -47,7 +47,7 @@ def arrays(draw: st.DrawFn) -> PlainArray:
 
 
 def array_of(plain: PlainArray, cell_bits: int = 0) -> OperationalArray:
-    """The same as the package has it; its dimensions not in the order of their names."""
+    """Return the array in the form of the package; its dimensions are not in the order of their names."""
     numbers = {
         "activation_bits": plain.activation_bits,
         "weight_bits": plain.weight_bits,
@@ -61,13 +61,13 @@ def array_of(plain: PlainArray, cell_bits: int = 0) -> OperationalArray:
 
 
 def work(operations: int, columns: dict[str, int], rows: dict[str, int], **others: object) -> ArrayWork:
-    """Work with lanes on columns and rows."""
+    """Return array work with the given lanes on columns and rows."""
     lanes = {"D1": columns, "D2": rows}
     return ArrayWork(operations, lanes, lanes)._replace(**others)
 
 
 def assert_close(found: dict[str, float], expected: dict[str, float]) -> None:
-    """The same parts, in the same order of names, but for rounding."""
+    """Assert that two tables have the same parts in the same order, with values that are equal up to rounding."""
     assert list(found) == list(expected)
     for name, value in expected.items():
         assert math.isclose(found[name], value, rel_tol=1e-12, abs_tol=1e-18), name
@@ -76,7 +76,7 @@ def assert_close(found: dict[str, float], expected: dict[str, float]) -> None:
 @given(plain=arrays())
 @settings(max_examples=120, deadline=None)
 def test_areas_and_delays_are_those_of_circuits(plain: PlainArray) -> None:
-    """Every part, and the sums."""
+    """Areas and delays equal those of the counted circuits, in each part and in total."""
     array = array_of(plain)
     model = array_model(array)
     assert_close(dict(model.area_breakdown_mm2(array)), plain.areas_mm2())
@@ -89,7 +89,7 @@ def test_areas_and_delays_are_those_of_circuits(plain: PlainArray) -> None:
 @given(plain=arrays(), data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_energies_are_those_of_circuits(plain: PlainArray, data: st.DataObject) -> None:
-    """Every part, for any mapping onto the array."""
+    """Each energy term equals that of the counted circuits, for any mapping onto the array."""
     columns, rows = data.draw(st.integers(1, plain.columns)), data.draw(st.integers(1, plain.rows))
     operations = data.draw(st.integers(1, 10**6))
     array = array_of(plain)
@@ -133,7 +133,7 @@ SIDE = PlainArray(True, 32, 32, 1, 8, 8, 2, 6)
     ],
 )
 def test_rows_of_diagonals_in_the_reference(columns: dict[str, int], rows: dict[str, int], driven: int) -> None:
-    """Outputs of one window side by side take further rows, which the reference adds to some loop."""
+    """Adjacent outputs of one window (a diagonal) take further rows, as many as in the reference."""
     array = array_of(SIDE)
     plain = math.prod(rows.values())
     asked = work(1000, columns, rows, input_loops=SLIDING)
@@ -155,7 +155,7 @@ def test_rows_of_diagonals_in_the_reference(columns: dict[str, int], rows: dict[
 def test_the_reference_has_no_energy_for_some_diagonals(
     columns: dict[str, int], rows: dict[str, int], reuse: dict[str, InputWindow | None], told: str
 ) -> None:
-    """It ends with an error there (B14); the switch that repairs it has a number."""
+    """The reference refuses some diagonals (B14), and the corrected model accepts them."""
     array = array_of(SIDE)
     asked = work(1000, columns, rows, input_loops=reuse)
     model = array_model(array)
@@ -180,7 +180,7 @@ def test_the_reference_has_no_energy_for_some_diagonals(
 def test_rows_are_the_distinct_inputs(
     columns: dict[str, int], rows: dict[str, int], window: tuple[int, int], driven: int
 ) -> None:
-    """Repaired, a row stands for each input that the columns take together; an array with fewer rows refuses."""
+    """The corrected model drives a row for each distinct input of the columns, and refuses an array with fewer rows."""
     reuse = {"OX": InputWindow("FX", *window), "B": None}
     asked = work(1000, columns, rows, input_loops=reuse, profile=CORRECTED)
     model = array_model(array_of(SIDE))
@@ -192,7 +192,7 @@ def test_rows_are_the_distinct_inputs(
 
 
 def inputs_of_lanes(columns: dict[str, int], rows: dict[str, int], stride: int, dilation: int) -> int:
-    """Distinct inputs of all lanes, one lane after the other; columns of a bit line hold products that add up."""
+    """Count the distinct inputs of all lanes, one lane after the other; products of one column are added up."""
     found = set()
     for beside in itertools.product(*map(range, columns.values())):
         for along in itertools.product(*map(range, rows.values())):
@@ -208,7 +208,7 @@ def inputs_of_lanes(columns: dict[str, int], rows: dict[str, int], stride: int, 
 @given(data=st.data(), stride=st.integers(1, 3), dilation=st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
 def test_rows_of_any_columns_are_inputs_counted_one_by_one(data: st.DataObject, stride: int, dilation: int) -> None:
-    """Whatever stands side by side on the columns: outputs, windows, batches, groups, or parts of a sum."""
+    """The number of used rows equals the inputs counted one by one, for any columns and windows."""
     lanes = st.integers(1, 4)
     columns = data.draw(st.dictionaries(st.sampled_from(["K", "B", "G", "C", "OX", "OY", "FX"]), lanes, max_size=3))
     rows = data.draw(st.dictionaries(st.sampled_from(["C", "FX", "FY"]), lanes, max_size=3))
@@ -233,14 +233,14 @@ def test_rows_of_any_columns_are_inputs_counted_one_by_one(data: st.DataObject, 
 
 
 def test_rows_that_are_busy_on_average_are_not_rounded_up_for_their_rounding() -> None:
-    """116 channels in 7 iterations of 17 lanes at most: seven times 116 / 7 rows are 116."""
+    """Seven times the average of 116 / 7 rows is 116 rows, although the floating-point product is above 116."""
     asked = work(1000, {"K": 4}, {"C": 116 / 7, "FX": 7}, profile=CORRECTED)
     assert 116 / 7 * 7 > 116
     assert used_rows(InMemoryArray.of(array_of(SIDE), True), asked) == 116
 
 
 def test_only_rows_with_inputs_switch_where_repaired() -> None:
-    """The multipliers of a digital array all switch in the reference, those of rows with inputs in the repaired one."""
+    """The reference counts all multipliers of a digital array as switching, the corrected model only rows in use."""
     side = PlainArray(False, 32, 32, 1, 8, 8, 1, 0)
     array, model = array_of(side), array_model(array_of(side))
     asked = work(1000, {"K": 4}, {"C": 8})
@@ -255,7 +255,8 @@ def test_only_rows_with_inputs_switch_where_repaired() -> None:
 
 
 def test_several_weights_a_cell_have_no_energy_in_the_reference(tmp_path: Path) -> None:
-    """It ends with an error where cells are larger than a weight (B14); their read energy is that of local lines."""
+    """The reference refuses cells larger than a weight (B14); the corrected model counts the energy of their local
+    lines."""
     array = array_of(SIDE, cell_bits=16)
     model = array_model(array)
     assert "cells of 16 bits for weights of 8 bits" in model.refusal(array, work(10, {"K": 2}, {"C": 2}))
@@ -271,7 +272,7 @@ def test_several_weights_a_cell_have_no_energy_in_the_reference(tmp_path: Path) 
 
 
 def test_weights_are_what_the_mapping_puts_into_the_cells() -> None:
-    """Of two computed inputs (attention), too, either of which may lie there: no other product costs anything else."""
+    """A layer of two computed inputs costs the same whichever input the mapping puts into the cells."""
     core = read_accelerator(ANALOG_FILE).cores[0]
     bits = (("W", 4), ("I", 4), ("O", 16), ("O_final", 8))
     layer = gemm(bits=bits, C=32, D=4, K=48)

@@ -1,4 +1,4 @@
-"""Memories whose costs the library knows: what files may say, what is told, and what is recorded."""
+"""Memories with costs of the library: keys in files, messages, and the recorded source."""
 
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,18 @@ from tests.unit.hardware.system_cases import core, memory
 
 
 def of_sram(**changes: Any) -> dict[str, Any]:
-    """A core with one memory of 8 KiB in words of 64 bits, without numbers."""
+    """Data of a core with one memory of 8 KiB in words of 64 bits, without energies of its own."""
     kept = {key: value for key, value in memory().items() if key not in ("r_cost", "w_cost")}
     return core("small", sram=kept | changes)
 
 
 def read(data: dict[str, Any], notices: list[str] | None = None) -> Memory:
-    """Its memory."""
+    """Read the first memory of the core."""
     return parse_accelerator(data, notices).cores[0].memories[0]
 
 
 def test_a_memory_costs_what_the_library_says_and_records_why() -> None:
-    """Figures, law, source and steps, which an artifact keeps; the area has a unit."""
+    """A memory has the figures of the library with their source, and an artifact keeps them."""
     notices: list[str] = []
     data = of_sram(cost={"from": "sram", "node_nm": 22, "cells": "lstp"})
     data["operational_array"]["unit_area"] = "300 um2"
@@ -51,7 +51,7 @@ def test_a_memory_costs_what_the_library_says_and_records_why() -> None:
 
 
 def test_leakage_and_access_time_meet_the_clock() -> None:
-    """The library's leakage is that of the memory unless the file gives it; an access above a cycle is told."""
+    """A memory has the leakage of the library unless the file gives one; an access longer than a cycle is reported."""
     notices: list[str] = []
     data = of_sram(cost={"from": "sram", "node_nm": 22, "cells": "lstp"}) | {"clock_frequency": "2 GHz"}
     cost = sram_cost(65536, 64, 22, "lstp")
@@ -66,7 +66,7 @@ def test_leakage_and_access_time_meet_the_clock() -> None:
 
 
 def test_unitless_areas_beside_the_library_stay_unitless() -> None:
-    """Its mm2 say nothing of plain numbers of the file."""
+    """Areas of the library in mm2 give no unit to plain areas of the file."""
     data = of_sram(cost={"from": "sram", "node_nm": 22})
     data["operational_array"]["unit_area"] = 1
     area = core_area(parse_accelerator(data).cores[0])
@@ -74,7 +74,9 @@ def test_unitless_areas_beside_the_library_stay_unitless() -> None:
 
 
 def test_auto_cost_extraction_reads_as_in_zigzag() -> None:
-    """The word is that of the first port that reads; numbers are replaced; register files are 128 times as large."""
+    """`auto_cost_extraction` gives the costs of zigzag-dse: the word is that of the first read port.
+    Energies and areas in the file have no effect; register files cost as much as memories 128 times as large.
+    """
     notices: list[str] = []
     found = read(core("small", sram=memory(65536, width=64) | {"auto_cost_extraction": True}), notices)
     assert (found.read_energy_pj, found.write_energy_pj, found.area_mm2) == (2.19637, 2.4641, 0.0146812)
@@ -87,8 +89,7 @@ def test_auto_cost_extraction_reads_as_in_zigzag() -> None:
 
 
 def test_auto_cost_extraction_takes_whole_bytes_and_one_word() -> None:
-    """As zigzag-dse does, and told, since the costs are not quite those of the memory. Register files of a few bits
-    are whole bytes once they are as large as it asks for."""
+    """`auto_cost_extraction` rounds to whole bytes and uses one word, as zigzag-dse does, and a notice says so."""
     notices: list[str] = []
     found = read(of_sram(auto_cost_extraction=True, size=65537), notices)
     assert (found.read_energy_pj, found.area_mm2) == (2.19637, 0.0146812)
@@ -119,14 +120,14 @@ def test_auto_cost_extraction_takes_whole_bytes_and_one_word() -> None:
     ],
 )
 def test_what_has_no_cost_is_told(changes: dict[str, Any], words: list[str]) -> None:
-    """With the place, and what is allowed."""
+    """The message about a memory without a cost has the place and the allowed values."""
     with pytest.raises(InputError) as raised:
         read(of_sram(**changes))
     assert all(word in str(raised.value) for word in words)
 
 
 def test_a_space_takes_costs_as_laws(tmp_path: Path) -> None:
-    """A size, a width and a type of cells take the costs with them, in families too."""
+    """Axes of a space for size, width and type of cells change the costs of the library."""
     network = Path(__file__).resolve().parents[3] / "config" / "workload" / "bert_tiny.onnx"
     base = of_sram(cost={"from": "sram", "node_nm": 22})
     space = read_space(
@@ -156,7 +157,7 @@ def test_a_space_takes_costs_as_laws(tmp_path: Path) -> None:
     [{"from": "sram", "node_nm": 22}, {"from": "register_file", "node_nm": 40}, {"from": "dram", "type": "lpddr4x"}],
 )
 def test_a_factor_changes_only_energies(cost: dict[str, Any]) -> None:
-    """Area, leakage and range are those of the library; the name of the law, a step and a remark tell the factor."""
+    """An energy factor scales the energies alone and is recorded; area and leakage stay those of the library."""
     notices: list[str] = []
     plain = read(of_sram(cost=cost) | {"clock_frequency": "1 GHz"})
     found = read(of_sram(cost=cost | {"energy_factor": 1.2}) | {"clock_frequency": "1 GHz"}, notices)
@@ -176,7 +177,7 @@ def test_a_factor_changes_only_energies(cost: dict[str, Any]) -> None:
 
 
 def test_a_space_varies_the_factor(tmp_path: Path) -> None:
-    """Each design has the energies of its factor."""
+    """Each design of a space has the energies of its energy factor."""
     data = of_sram(cost={"from": "sram", "node_nm": 22})
     axes = {"factor": {"path": "memories.sram.cost.energy_factor", "values": [1, 1.5]}}
     base = tmp_path / "base.yaml"
@@ -193,9 +194,7 @@ def test_a_space_varies_the_factor(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("energy", "is_told"), [(82.6, True), ("82.6 fJ", False), (4.0, False)])
 def test_energies_of_operations_are_compared_with_the_library(energy: object, is_told: bool) -> None:
-    """An energy in fJ that is given as one in pJ is 1,000 times that of the library at the node of the memories; a
-    floating-point operation is not.
-    """
+    """An operation energy 1,000 times above the library gets a notice: fJ were probably given as pJ."""
     notices: list[str] = []
     data = of_sram(cost={"from": "sram", "node_nm": 22})
     data["operational_array"]["unit_energy"] = energy

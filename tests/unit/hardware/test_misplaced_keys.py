@@ -1,4 +1,4 @@
-"""Keys in the wrong table of a file, for each key of each table: the message names the table to which they belong."""
+"""Keys in the wrong table of a file: the message names the right table, for each key of each table."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ OWNERS = {"core": TOP, "memory": "`memories.NAME`", "array": "`operational_array
 
 
 def misplaced() -> Iterator[tuple[str, str]]:
-    """Pairs (table, key that only other tables have)."""
+    """Yield pairs (table, key that only other tables have)."""
     tables = tables_of(hardware_file())
     for place in PLACES:
         others = dict.fromkeys(key for other, keys in tables.items() if other in PLACES for key in keys)
@@ -32,7 +32,7 @@ def misplaced() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("place", "key"), list(misplaced()))
 def test_a_key_of_another_table_is_told_with_its_table(place: str, key: str) -> None:
-    """Every key of the schema, attributes included, in every table that lacks it."""
+    """Each key of the schema, in each table that lacks it, is reported with the table to which it belongs."""
     data: Any = core("small", memory=memory())
     table = data
     for step in PLACES[place]:
@@ -46,7 +46,7 @@ def test_a_key_of_another_table_is_told_with_its_table(place: str, key: str) -> 
 
 
 def test_each_attribute_has_its_table() -> None:
-    """The tables follow from the declaration of the attributes."""
+    """Each attribute is a key of the table that its declaration names."""
     tables = tables_of(hardware_file())
     assert {one.key: OWNERS[one.of] for one in attributes() if one.key not in tables[OWNERS[one.of]]} == {}
 
@@ -63,14 +63,14 @@ def test_each_attribute_has_its_table() -> None:
     ],
 )
 def test_misspelt_keys_and_keys_with_a_unit(key: str, known: list[str], message: str, nearest: str) -> None:
-    """The nearest key of the same table comes first; a key of another table must be nearer."""
+    """The message suggests the nearest key of the same table, unless a key of another table is nearer."""
     found = unknown_key(key, known, {"the top": ["clock_frequency", "memories"]})
     assert (found.message, found.nearest) == (message, nearest)
     assert bool(found.allowed) == (key == "colour")
 
 
 def test_a_key_among_the_memories_is_told() -> None:
-    """The key stands in place of a memory."""
+    """A key that stands in place of a memory is reported with the table to which it belongs."""
     data: Any = core("small", memory=memory())
     data["memories"]["clock_frequency"] = "1 GHz"
     with pytest.raises(
@@ -80,7 +80,7 @@ def test_a_key_among_the_memories_is_told() -> None:
 
 
 def test_keys_that_are_read_without_effect_are_told() -> None:
-    """A latency, a precision of an array that multiplies, and dataflows of a single core."""
+    """Notices list keys without effect: a latency, the precision of a digital array, and dataflows of a single core."""
     data: Any = core("small", memory=memory() | {"latency": 5}) | {"dataflows": {"D1": ["K, 2"]}}
     data["operational_array"]["input_precision"] = [8, 8]
     notices: list[str] = []

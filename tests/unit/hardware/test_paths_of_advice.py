@@ -1,4 +1,4 @@
-"""Keys that `advise` prints are paths that spaces read, whatever keys a file has."""
+"""Keys that `advise` prints are paths that spaces read, for any names in a file."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +25,7 @@ ODD = {
 
 
 def leaves(data: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Paths of all values."""
+    """Return the paths of all values."""
     if isinstance(data, dict):
         return [one for key, value in data.items() for one in leaves(value, (*path, key))]
     if isinstance(data, list):
@@ -34,13 +34,13 @@ def leaves(data: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
 
 
 def test_there_are_files() -> None:
-    """The shipped ones of one core."""
+    """More than five shipped files of one core are tested."""
     assert len(FILES) > 5
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
 def test_every_key_of_advice_is_read_back(file: Path) -> None:
-    """Each leads to the number that it names, and to no other."""
+    """Each key of advice leads back to the value that it names."""
     document = load_yaml(file)
     for change in possible_changes(document, Fraction(2)):
         assert key_path(document.data, change.key) == change.path
@@ -49,7 +49,7 @@ def test_every_key_of_advice_is_read_back(file: Path) -> None:
 
 
 def test_keys_with_dots_and_brackets_are_read_back() -> None:
-    """`memories.reg.O[0].size` is of the memory of that name; a new key of it may be set, unknown ones are told."""
+    """Keys with dots and brackets lead back to their value, for example `memories.reg.O[0].size`."""
     for path in leaves(ODD):
         assert key_path(ODD, path_text(ODD, path)) == path
     assert key_path(ODD, "memories.reg.O[0].size") == ("memories", "reg.O[0]", "size")
@@ -79,7 +79,7 @@ memories:
 
 @pytest.mark.parametrize("path", leaves(parse_yaml(ANCHORED).data), ids=str)
 def test_a_number_beside_aliases_is_changed_alone(path: tuple[str | int, ...]) -> None:
-    """Where it has an anchor or is an alias the others keep their value, and comments stay."""
+    """A changed number with an anchor or an alias leaves the other places and the comments as they were."""
     changed = changed_text(ANCHORED, [(path, 7)])
     assert parse_yaml(changed).data == with_values(parse_yaml(ANCHORED).data, [(path, 7)])
     assert changed.count("comment") == 2

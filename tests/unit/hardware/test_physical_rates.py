@@ -1,4 +1,4 @@
-"""Bandwidths per second and energies per bit: they say what a part does, whatever the clock."""
+"""Bandwidths per second and energies per bit, which do not depend on the clock."""
 
 import copy
 from pathlib import Path
@@ -20,7 +20,7 @@ TPU = yaml.safe_load((CONFIG / "zigzag" / "tpu_like.yaml").read_text())
 def core(
     bandwidth: Any = "2 GB/s", energy: Any = "12 pJ/b", clock: Any = "250 MHz", least: Any = None
 ) -> dict[str, Any]:
-    """The shipped core with another DRAM; None as a clock: the file has none."""
+    """Data of the shipped core with another DRAM; `clock` None gives a file without a clock."""
     data = copy.deepcopy(TPU)
     data.pop("clock_frequency", None)
     if clock is not None:
@@ -33,12 +33,12 @@ def core(
 
 
 def dram_of(data: dict[str, Any], notices: list[str] | None = None) -> Memory:
-    """The DRAM as it is read."""
+    """Read the DRAM."""
     return parse_accelerator(data, notices).cores[0].memories[-1]
 
 
 def problems_of(data: dict[str, Any]) -> list[str]:
-    """What is wrong with a file, path and message."""
+    """Return path and message of each problem of a file."""
     with pytest.raises(InputError) as caught:
         parse_accelerator(data)
     return [f"{one.path}: {one.message}" for one in caught.value.problems]
@@ -55,19 +55,19 @@ def problems_of(data: dict[str, Any]) -> list[str]:
     ],
 )
 def test_rates_are_read_exactly(written: str, bits: int) -> None:
-    """In every unit of a size."""
+    """Rates in each unit of size are read exactly."""
     assert parse_bits_per_second(written) == bits
 
 
 @pytest.mark.parametrize("written", ["0 GB/s", "-1 GB/s", "1 GX/s", "fast"])
 def test_wrong_rates_are_refused(written: str) -> None:
-    """With what is allowed."""
+    """Rates of 0 or below, with unknown units or without a number are refused."""
     with pytest.raises(FieldError):
         parse_bits_per_second(written)
 
 
 def test_energies_per_bit() -> None:
-    """A byte has eight bits."""
+    """An energy per byte is divided by eight to give the energy per bit."""
     assert parse_energy_per_bit_pj("8 pJ/b") == 8.0
     assert parse_energy_per_bit_pj("8pJ / bit") == 8.0
     assert parse_energy_per_bit_pj("64 pJ/B") == 8.0
@@ -75,7 +75,7 @@ def test_energies_per_bit() -> None:
 
 
 def test_the_same_part_at_two_clocks() -> None:
-    """A word is what the part delivers in a cycle; energy a second and energy a bit stay."""
+    """Bits per cycle and energy per word follow the clock; the rate per second and the energy per bit stay the same."""
     slow, fast = dram_of(core(clock="250 MHz")), dram_of(core(clock="1 GHz"))
     assert [one.ports[0].bandwidth_max_bits for one in (slow, fast)] == [64, 16]
     assert [one.read_energy_pj for one in (slow, fast)] == [64 * 12.0, 16 * 12.0]
@@ -85,7 +85,7 @@ def test_the_same_part_at_two_clocks() -> None:
 
 @given(st.integers(1, 10**6), st.integers(1, 4000), st.sampled_from(["b", "B", "Kib", "MB"]))
 def test_bits_are_never_more_than_the_part_has(amount: int, mhz: int, unit: str) -> None:
-    """Rounded down to a whole bit, and by less than one; less than a bit is refused."""
+    """Bits per cycle are rounded down by less than one bit; a rate below one bit per cycle is refused."""
     rate = parse_bits_per_second(f"{amount} {unit}/s")
     data = core(f"{amount} {unit}/s", "1 pJ/b", f"{mhz} MHz")
     notices: list[str] = []
@@ -98,7 +98,7 @@ def test_bits_are_never_more_than_the_part_has(amount: int, mhz: int, unit: str)
 
 
 def test_rounding_is_said() -> None:
-    """With the exact number, at the place of the port."""
+    """The notice about rounding has the exact number of bits."""
     notices: list[str] = []
     assert dram_of(core("25.6 GB/s", clock="1 GHz"), notices).ports[0].bandwidth_max_bits == 204
     said = [one for one in notices if "rounded down to" in one]
@@ -107,14 +107,14 @@ def test_rounding_is_said() -> None:
 
 
 def test_a_rounded_number_shows_its_fraction() -> None:
-    """Wide ports, too: 146,285.71 bits must not look like 146,286 bits that are rounded down by one."""
+    """The notice shows the fraction of a wide port: 146285.71 bits, not 146286."""
     notices: list[str] = []
     dram_of(core("12.8 GB/s", clock="700 kHz"), notices)
     assert any("are 146285.71 bits per cycle, rounded down to 146285" in one for one in notices)
 
 
 def test_a_clock_is_needed_and_asked_for_once() -> None:
-    """One message, whatever the number of ports; nothing else of the file is complained of."""
+    """A missing clock gives a single problem for all ports."""
     (problem,) = problems_of(core(clock=None))
     assert problem == (
         "memories.dram.ports.rw_port_1.bandwidth_max: bandwidths per second need the frequency of the clock"
@@ -124,7 +124,8 @@ def test_a_clock_is_needed_and_asked_for_once() -> None:
 
 
 def test_an_energy_of_a_word_is_refused() -> None:
-    """Its width would depend on the clock, and with it the energy of a bit; 0 is no such energy."""
+    """A plain word energy is refused beside a bandwidth per second, because the word depends on the clock; 0 is
+    allowed."""
     found = problems_of(core(energy=700))
     assert [one.partition(":")[0] for one in found] == ["memories.dram.r_cost", "memories.dram.w_cost"]
     assert all("depends on the clock" in one for one in found)
@@ -133,7 +134,7 @@ def test_an_energy_of_a_word_is_refused() -> None:
 
 
 def test_other_problems_are_told_together() -> None:
-    """A wrong unit, a wrong energy, and what is wrong elsewhere."""
+    """Wrong units, wrong energies and a wrong size are reported together."""
     data = core("2 GX/s", "12 qJ/b")
     data["memories"]["dram"]["size"] = 0
     paths = {one.partition(":")[0] for one in problems_of(data)}
@@ -142,7 +143,7 @@ def test_other_problems_are_told_together() -> None:
 
 
 def test_an_energy_per_bit_beside_bits_per_cycle() -> None:
-    """Read and write ports have words of their own."""
+    """A read costs the energy per bit times the width of the read port, and a write times that of the write port."""
     data = core(64, "2 pJ/b")
     port = data["memories"]["dram"]["ports"][0]
     reading = [one for one in port["allocation"] if one.endswith(("tl", "th"))]
@@ -171,7 +172,7 @@ def test_an_energy_per_bit_beside_bits_per_cycle() -> None:
     ],
 )
 def test_more_than_a_part_gives_is_said(bandwidth: Any, clock: str | None, said: str) -> None:
-    """By the type that the memory names; without a clock nobody knows."""
+    """A bandwidth above that of the named DRAM type gets a notice if the clock is known."""
     data = core(bandwidth, clock=clock)
     for key in ("r_cost", "w_cost", "area"):
         data["memories"]["dram"].pop(key, None)
@@ -184,7 +185,7 @@ def test_more_than_a_part_gives_is_said(bandwidth: Any, clock: str | None, said:
 
 
 def system(clock: Any, **links: Any) -> dict[str, Any]:
-    """Two cores and an off-chip memory in one file."""
+    """Data of two cores and an off-chip memory in one file."""
     part = {key: value for key, value in TPU.items() if key != "clock_frequency"}
     off = core(clock=None)
     data: dict[str, Any] = {
@@ -198,7 +199,7 @@ def system(clock: Any, **links: Any) -> dict[str, Any]:
 
 
 def test_links_and_cores_have_the_clock_of_the_accelerator() -> None:
-    """Links per second, and the off-chip part, whose file has no clock."""
+    """Links and the off-chip core take the clock of the accelerator for their rates per second."""
     found = parse_accelerator(system("500 MHz", bandwidth="4 GB/s", energy_per_bit="80 fJ"))
     link = next(one for one in found.links if one.edges[0] in ((0, 1), (1, 0)))
     assert link.bandwidth_bits_per_cycle == 64
@@ -211,12 +212,12 @@ def test_links_and_cores_have_the_clock_of_the_accelerator() -> None:
 
 
 def test_a_wrong_clock_is_not_missing() -> None:
-    """One message on the clock, and none on the bandwidths that need it."""
+    """A wrong clock gives one problem at `clock_frequency`, and none at the bandwidths."""
     assert [one.split(":")[0] for one in problems_of(core(clock="600 KHz"))] == ["clock_frequency"]
 
 
 def test_wrong_systems_are_refused() -> None:
-    """Without a clock, and with an energy of busy cycles."""
+    """Bandwidths per second are refused if the system has no clock, or if it gives an energy per busy cycle."""
     assert any(
         "need the frequency of the clock" in one
         for one in problems_of(system(None, bandwidth="4 GB/s", energy_per_bit=0))

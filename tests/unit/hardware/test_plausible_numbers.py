@@ -1,4 +1,4 @@
-"""Numbers of hardware files that are probably in a wrong unit: each is told with its range, and none is refused."""
+"""Numbers of hardware files in a probably wrong unit: each gets a notice with the range, none is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tests.unit.hardware.system_cases import core, memory
 
 
 def changed(path: str, value: object) -> dict[str, Any]:
-    """Hardware file of a small core with another value at a path."""
+    """Data of a small core with another value at a path."""
     data = core("small", memory=memory())
     *above, last = path.split(".")
     place = data
@@ -30,7 +30,7 @@ def changed(path: str, value: object) -> dict[str, Any]:
 
 
 def told(data: dict[str, Any]) -> list[str]:
-    """Notices on a hardware file that is read."""
+    """Return the notices about implausible numbers of a hardware file."""
     notices: list[str] = []
     parse_accelerator(data, notices)
     words = "what is known", "outside of the range", "8-bit multiply-accumulate", "energy_factor"
@@ -51,7 +51,7 @@ def told(data: dict[str, Any]) -> list[str]:
     ],
 )
 def test_a_slip_of_units_is_a_caution(path: str, value: object, words: str) -> None:
-    """One caution with the value, the range and its source."""
+    """A number in a probably wrong unit gives one caution with the value, the range and its source."""
     (found,) = told(changed(path, value))
     assert isinstance(found, Caution)
     assert found.startswith(f"{path}: ")
@@ -67,12 +67,12 @@ def test_a_slip_of_units_is_a_caution(path: str, value: object, words: str) -> N
     ],
 )
 def test_plausible_numbers_are_not_told(path: str, values: list[object]) -> None:
-    """Ends of the ranges, an energy that is not counted, and the numbers of the files of the project."""
+    """Ends of the ranges and an energy of 0 get no notice."""
     assert [told(changed(path, value)) for value in values] == [[]] * len(values)
 
 
 def test_a_number_above_the_library_alone_is_a_note() -> None:
-    """No part of the library needs as much, but a part can."""
+    """An energy slightly above the range of the library gets a note, not a caution."""
     (found,) = told(changed("operational_array.unit_energy", 60))
     assert "60 pJ for each operation are 1.2 times above what is known" in found
     assert not isinstance(found, Caution)
@@ -89,7 +89,7 @@ def test_the_node_of_the_memories_narrows_the_range() -> None:
 
 
 def test_a_tiny_factor_of_the_library_is_told() -> None:
-    """The factor of `cost` is an energy, too."""
+    """A tiny `energy_factor` of a memory gets a notice."""
     data = changed("clock_frequency", "1 GHz")
     del data["memories"]["memory"]["r_cost"], data["memories"]["memory"]["w_cost"]
     data["memories"]["memory"]["cost"] = {"from": "sram", "node_nm": 22, "energy_factor": 1e-6}
@@ -97,7 +97,7 @@ def test_a_tiny_factor_of_the_library_is_told() -> None:
 
 
 def test_the_off_chip_core_is_compared_too() -> None:
-    """The energy of the DRAM decides most comparisons."""
+    """An implausible energy of an off-chip memory gets a caution."""
     from tilewright.base.yamlfile import document_of
 
     notices: list[str] = []
@@ -106,7 +106,7 @@ def test_the_off_chip_core_is_compared_too() -> None:
 
 
 def test_ranges_come_from_the_library() -> None:
-    """The ends are entries, and every entry of the kind is within."""
+    """Ends of the ranges are entries of the library, and the range of memories contains the register file."""
     assert operation_range(True).least_pj == entries()["mac-int8-7nm"].energy_pj
     assert operation_range(False).least_pj < operation_range(True).least_pj
     assert memory_range(False).least_pj < entries()["register-40nm"].energy_pj < memory_range(True).least_pj
@@ -115,7 +115,7 @@ def test_ranges_come_from_the_library() -> None:
 
 
 def test_values_of_axes_are_told_with_their_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A clock of 0.7 MHz in an axis, and an energy that a first design already has."""
+    """Implausible values of an axis get a warning with the axis and the value."""
     base = tmp_path / "base.yaml"
     base.write_text(yaml.safe_dump(changed("operational_array.unit_energy", 1e-6)))
     network = Path(__file__).parents[2] / "workflow/tiny/workload/two_layers.yaml"

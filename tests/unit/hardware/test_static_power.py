@@ -1,4 +1,4 @@
-"""Clocks and static power in hardware files: what they mean, what shares them, and what is wrong with them."""
+"""Clocks and static power in hardware files: their meaning, their sharing, and their faults."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,14 +24,14 @@ from tests.unit.hardware.system_cases import connected, core, memory, offchip, r
 
 
 def leaky(name: str = "small", leakage: object = "3 uW", **further: Any) -> dict[str, Any]:
-    """A core of which the memory and the units leak."""
+    """Data of a core whose memory and units leak."""
     data = core(name, sram=memory() | {"leakage": leakage})
     data["operational_array"]["unit_leakage"] = "2 nW"
     return data | further
 
 
 def test_a_core_leaks_through_all_units_and_all_instances() -> None:
-    """Power by hand; energy of a cycle is power times its length."""
+    """A core leaks through its memory and all its units; energy per cycle is power times the clock period."""
     (found,) = parse_accelerator(leaky(clock_frequency="200 MHz")).cores
     units = found.operational_array.unit_count
     assert static_power_mw(found) == pytest.approx(3e-3 + units * 2e-6)
@@ -41,7 +41,7 @@ def test_a_core_leaks_through_all_units_and_all_instances() -> None:
 
 
 def test_a_core_without_these_keys_is_as_it_was() -> None:
-    """No clock, nothing leaks."""
+    """A core without a clock and leakage has no clock period and no static power."""
     (found,) = parse_accelerator(core("small", sram=memory())).cores
     assert clock_period_ns(found) is None
     assert static_power_mw(found) == rate_pj_a_cycle(found, "leakage") == 0
@@ -49,8 +49,8 @@ def test_a_core_without_these_keys_is_as_it_was() -> None:
 
 
 def test_parts_without_static_power_are_named() -> None:
-    """A power that is not given counts as 0, so a summary has the parts for which this is so. Without any static power,
-    there is nothing to say.
+    """The summary names the parts that give static power and the parts that count as 0.
+    A core without any static power has no such entry.
     """
     data = leaky(clock_frequency="200 MHz")
     del data["operational_array"]["unit_leakage"]
@@ -62,7 +62,7 @@ def test_parts_without_static_power_are_named() -> None:
 
 
 def test_static_power_without_a_clock_is_refused() -> None:
-    """Its energy is not known, and left out it would look like none."""
+    """Static power without a clock is refused, because its energy is unknown."""
     with pytest.raises(InputError, match=r"static power \(sram, the array\) needs the frequency of the clock"):
         parse_accelerator(leaky())
 
@@ -80,7 +80,7 @@ def test_static_power_without_a_clock_is_refused() -> None:
     ],
 )
 def test_quantities(parse: Any, text: object, value: float) -> None:
-    """Units as people write them."""
+    """Powers and frequencies are read in each unit."""
     assert parse(text) == value
 
 
@@ -97,13 +97,13 @@ def test_quantities(parse: Any, text: object, value: float) -> None:
     ],
 )
 def test_what_is_no_quantity(parse: Any, text: object, told: str) -> None:
-    """It is refused, never guessed."""
+    """A wrong power or frequency is refused with the reason."""
     with pytest.raises(FieldError, match=told):
         parse(text)
 
 
 def test_cores_of_a_system_add_up_and_a_shared_memory_leaks_once(tmp_path: Path) -> None:
-    """With the off-chip memory, if it says what it draws."""
+    """Static power of the cores and of the off-chip memory adds up; a shared memory leaks once."""
     dram = offchip()
     name = next(iter(dram["memories"]))
     dram["memories"][name]["leakage"] = "40 mW"
@@ -117,7 +117,7 @@ def test_cores_of_a_system_add_up_and_a_shared_memory_leaks_once(tmp_path: Path)
 
 
 def test_cores_of_a_system_have_one_clock(tmp_path: Path) -> None:
-    """One that another core or the file contradicts is refused; one core that names it names it for all."""
+    """The clock of one core or of the file holds for all cores; a second, different clock is refused."""
     named = read(tmp_path, connected(2, ["0, 1"]), small=leaky(clock_frequency="250 MHz"), dram=offchip())
     assert named.clock_frequency_mhz == 250.0
     assert {core.clock_frequency_mhz for core in named.cores} == {250.0}  # a term of the energy is given a core alone
@@ -132,14 +132,14 @@ def test_cores_of_a_system_have_one_clock(tmp_path: Path) -> None:
 
 @given(st.floats(1e-6, 1e6), st.floats(0.01, 1e5))
 def test_energy_of_a_cycle_does_not_depend_on_how_power_is_written(power_mw: float, clock_mhz: float) -> None:
-    """In watts or in milliwatts, in GHz or in MHz."""
+    """Static energy per cycle is equal for powers and clocks with units (mW, MHz) and as plain numbers."""
     texts = (power_mw, f"{clock_mhz!r} MHz"), (f"{power_mw!r} mW", clock_mhz)
     found = [parse_accelerator(leaky(leakage=power, clock_frequency=clock)).cores[0] for power, clock in texts]
     assert rate_pj_a_cycle(found[0], "leakage") == rate_pj_a_cycle(found[1], "leakage") > 0
 
 
 def test_a_clock_that_is_too_fast_is_told() -> None:
-    """For a memory of the library of costs, whose access time is known; without a clock its leakage is left out."""
+    """A clock that is faster than an access of a library memory is reported; without a clock, leakage is left out."""
     data = core("small", sram=memory() | {"cost": {"from": "sram", "node_nm": 22}, "size": "64 KiB"})
     for key in ("r_cost", "w_cost", "area"):
         data["memories"]["sram"].pop(key, None)
@@ -154,7 +154,7 @@ def test_a_clock_that_is_too_fast_is_told() -> None:
 
 
 def test_the_clock_of_a_system_is_that_of_its_library(tmp_path: Path) -> None:
-    """Without a clock leakage of the library is left out, and told once; with one it counts, and nothing is told."""
+    """Library leakage in a system counts if the clock is known; otherwise one notice says that it is left out."""
     sourced = core("small", sram=memory() | {"cost": {"from": "sram", "node_nm": 22}, "size": "64 KiB"})
     for key in ("r_cost", "w_cost", "area"):
         sourced["memories"]["sram"].pop(key, None)
@@ -177,7 +177,7 @@ SHIPPED = sorted([*Path("config/hardware/zigzag").glob("*.yaml"), *Path("config/
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_a_shipped_accelerator_has_a_clock_and_no_static_power(file: Path) -> None:
-    """Times are known for each of them, and the clock adds no leakage to the energies of the reference tools."""
+    """Each shipped accelerator has a clock and no static power."""
     accelerator = parse_accelerator(file)
     for shipped in accelerator.cores:
         assert clock_period_ns(shipped) is not None, shipped.name

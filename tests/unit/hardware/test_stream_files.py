@@ -1,4 +1,4 @@
-"""Accelerator and core files with the keys of Stream 2.1: what is read, what is told as not modelled, what is wrong."""
+"""Accelerator and core files with the keys of Stream 2.1: keys that are read, not modelled, or wrong."""
 
 import copy
 import json
@@ -29,13 +29,13 @@ PORT = {"name": "rw_port_1", "type": "read_write", "bandwidth_min": 64, "bandwid
 
 
 def stores(name: str, **memories: dict[str, Any]) -> dict[str, Any]:
-    """A core that only stores: its array has no units."""
+    """Data of a core that only stores: its array has no units."""
     array = {"dimensions": ["D1", "D2"], "sizes": [0, 0], "unit_energy": 0, "unit_area": 0}
     return core(name, **memories) | {"operational_array": array}
 
 
 def core_files() -> dict[str, dict[str, Any]]:
-    """The core files of `accelerator`."""
+    """Return the core files of `accelerator`."""
     shared = memory(2**20, width=256)
     banks = {"count": 4, "width": 32, "stripe": 2}
     precision = {"input": "int8", "accumulator": "int24"}
@@ -50,7 +50,10 @@ def core_files() -> dict[str, dict[str, Any]]:
 
 
 def accelerator(**changes: Any) -> dict[str, Any]:
-    """Two groups of an array, a vector unit and the memory that they share; links end at the memories."""
+    """Data of an accelerator of three groups: each has an array and a vector unit, which share a memory.
+
+    Links connect these memories with each other and with the off-chip memory.
+    """
     files = ["array.yaml", "vector.yaml", "tile.yaml"] * 3 + ["hbm.yaml"]
     data = {
         "name": "slice",
@@ -77,20 +80,20 @@ def accelerator(**changes: Any) -> dict[str, Any]:
 
 
 def written(folder: Path, data: dict[str, Any], **files: dict[str, Any]) -> Path:
-    """The accelerator file, its core files beside it."""
+    """Write the accelerator file with its core files beside it."""
     write(folder, **core_files() | files, accelerator=data)
     return folder / "accelerator.yaml"
 
 
 def read(folder: Path, data: dict[str, Any], notices: list[str] | None = None, **files: Any) -> MultiCoreAccelerator:
-    """The accelerator of a file."""
+    """Read the accelerator of a file."""
     found = parse_accelerator(written(folder, data, **files), notices)
     assert isinstance(found, MultiCoreAccelerator)
     return found
 
 
 def test_all_keys_are_read_and_each_is_told_once_a_file(tmp_path: Path) -> None:
-    """Also where three cores are of one file."""
+    """All keys are read, and each unused key gets one notice per file, even if three cores use the file."""
     notices: list[str] = []
     found = read(tmp_path, accelerator(), notices)
     told = [notice.removeprefix(f"{tmp_path}/").split(" ", 1) for notice in notices]
@@ -129,7 +132,7 @@ def test_all_keys_are_read_and_each_is_told_once_a_file(tmp_path: Path) -> None:
 
 
 def test_unmodelled_keys_change_no_number(tmp_path: Path) -> None:
-    """The accelerator is the same without them."""
+    """Keys that are not modelled leave the accelerator as it is, and a file without them gets no notice."""
     unmodelled = ("technology_node", "kernel_library", "reconfiguration", "memory_aliases", "bandwidth")
     bare = {key: value for key, value in accelerator().items() if key not in unmodelled}
     array = {key: value for key, value in core_files()["array"].items() if key not in ("banks", "operand_precision")}
@@ -139,14 +142,15 @@ def test_unmodelled_keys_change_no_number(tmp_path: Path) -> None:
 
 
 def test_keys_of_an_offchip_core_are_told_too(tmp_path: Path) -> None:
-    """Though other remarks on it are not."""
+    """An unused key in the file of the off-chip core gets a notice."""
     notices: list[str] = []
     read(tmp_path, accelerator(), notices, hbm=core_files()["hbm"] | {"banks": {"count": 8, "width": 16}})
     assert sum("hbm.yaml" in notice and "banks: not used" in notice for notice in notices) == 1
 
 
 def test_data_passes_through_a_memory_that_compute_cores_share(tmp_path: Path) -> None:
-    """From the first group to the third over the second; a memory of nobody's passes nothing on."""
+    """A memory core that compute cores share passes data on, other memory cores do not, and `routers` replaces both
+    rules."""
     found = read(tmp_path, accelerator())
     assert path_table(found).path(0, 6).core_ids == (2, 5, 8)
     assert [place.core_id for place in found.places if place.is_router] == list(range(9))
@@ -162,7 +166,7 @@ BUS = {"type": "bus", "bandwidth": 64}
 @pytest.mark.parametrize("prefix", ["", "zigzag."])
 @pytest.mark.parametrize("kind", ["compute", "memory", "shim", "offchip"])
 def test_types_with_and_without_namespace(prefix: str, kind: str, tmp_path: Path) -> None:
-    """What does not compute is a memory on chip, whatever its array."""
+    """A core of type memory, shim or offchip has the role memory, with and without a namespace in the type."""
     data = core_files()["tile"] if kind != "compute" else core_files()["vector"]
     found = read(tmp_path, accelerator(), tile=data | {"type": prefix + kind})
     assert found.places[2].role == ("compute" if kind == "compute" else "memory")
@@ -171,7 +175,7 @@ def test_types_with_and_without_namespace(prefix: str, kind: str, tmp_path: Path
 def test_a_file_of_a_core_that_only_stores_is_valid_and_runs_no_layer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Alone it is valid too, with a remark; a layer cannot be mapped on it."""
+    """The file of a core that only stores is valid with a notice, but a run of one core refuses it."""
     written(tmp_path, accelerator())
     for name in ("tile", "hbm"):
         kind, problems, notices = validate_file(tmp_path / f"{name}.yaml")
@@ -184,7 +188,7 @@ def test_a_file_of_a_core_that_only_stores_is_valid_and_runs_no_layer(
 
 
 def _in(place: list[Any], value: Any) -> dict[str, Any]:
-    """The accelerator with one value changed or added."""
+    """Return the accelerator with one value changed or added."""
     data = copy.deepcopy(accelerator())
     at: Any = data
     for key in place[:-1]:
@@ -286,7 +290,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]], str]] = {
 
 @pytest.mark.parametrize("case", WRONG.values(), ids=list(WRONG))
 def test_what_is_wrong_is_told_once(case: tuple[dict[str, Any], dict[str, Any], str], tmp_path: Path) -> None:
-    """With its place, what may stand there and the nearest name."""
+    """Each fault is reported once with its place and the allowed values or the nearest name."""
     data, changes, message = case
     files = {name: core_files()[name] | change for name, change in changes.items()}
     with pytest.raises(InputError) as caught:
@@ -298,7 +302,7 @@ def test_what_is_wrong_is_told_once(case: tuple[dict[str, Any], dict[str, Any], 
 
 
 def test_a_network_with_silu_goes_through_the_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Matrix products on the arrays, Silu and the product on vector units, nothing on memories."""
+    """Matrix products run on the arrays, Silu and the product on vector units, and no layer runs on memories."""
     hardware = written(tmp_path, accelerator())
     nodes = [
         make_node("Gemm", ["x", "gate"], ["g"], name="left"),

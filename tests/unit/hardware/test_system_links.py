@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 
 def names(accelerator: MultiCoreAccelerator) -> dict[Pair, str]:
-    """The paths between different cores, as the names of their links."""
+    """Return the links of each path between different cores, by name."""
     table = path_table(accelerator).items()
     return {
         pair: " ".join(accelerator.links[index].name for index in path.links)
@@ -31,7 +31,7 @@ def names(accelerator: MultiCoreAccelerator) -> dict[Pair, str]:
 
 
 def test_mesh_of_two_by_two(tmp_path: Path) -> None:
-    """Cores 0 1 below each other, 2 3 beside them; the diagonals go over the smaller core, never over the DRAM (4).
+    """Diagonals of a 2 x 2 mesh lead over the smaller core id, never over the DRAM (4).
 
     0 - 2
     |   |
@@ -49,7 +49,7 @@ def test_mesh_of_two_by_two(tmp_path: Path) -> None:
 
 
 def test_pooling_and_simd_cores_of_a_mesh_are_no_way_through(tmp_path: Path) -> None:
-    """A row of three cores: from end to end over the middle, although the free SIMD core is next to both."""
+    """A path through a row of three cores avoids the SIMD core, although this core is next to both ends."""
     special = {"pooling_core_id": 3, "simd_core_id": 4, "offchip_core_id": 5}
     found = names(read(tmp_path, mesh(1, 3, special)))
     assert found[0, 2] == "0->1 1->2"
@@ -57,13 +57,13 @@ def test_pooling_and_simd_cores_of_a_mesh_are_no_way_through(tmp_path: Path) -> 
 
 
 def test_bus(tmp_path: Path) -> None:
-    """Every pair of cores goes over the one bus, the memory over its port."""
+    """Every pair of cores uses the one bus, and the off-chip memory its port."""
     found = names(read(tmp_path, connected(3, ["0, 1, 2"])))
     assert found == {pair: "port of 3" if 3 in pair else "bus 0,1,2" for pair in permutations(range(4), 2)}
 
 
 def test_chain_with_private_links_to_the_memory(tmp_path: Path) -> None:
-    """One way down the chain; back only by way of the memory, which is no path and is told."""
+    """In a chain of directed links, no path leads back; a notice names the pairs that only off-chip memory connects."""
     chain = [{"type": "link", "cores": [core, core + 1], "directed": True} for core in range(2)]
     private = [{"type": "link", "cores": [3, core], "duplex": "half"} for core in range(3)]
     notices: list[str] = []
@@ -78,7 +78,7 @@ def test_chain_with_private_links_to_the_memory(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the reference inputs are not part of the repository")
 def test_the_published_chain_never_passes_the_memory() -> None:
-    """AiMC: 0 to 4 takes the four links of the chain."""
+    """The path from 0 to 4 in the published accelerator aimc takes the four links of the chain."""
     from tilewright.pipeline.sources import parse_accelerator
 
     accelerator = parse_accelerator(SHARED / "validation" / "aimc" / "accelerator.yaml")
@@ -87,7 +87,7 @@ def test_the_published_chain_never_passes_the_memory() -> None:
 
 
 def test_two_wide_links_go_before_a_narrow_one_and_one_link_before_two_of_its_width(tmp_path: Path) -> None:
-    """Two links of 128 b/cycle in a row against a direct one: only at 128 is it as fast, and shorter."""
+    """Two links of 128 b/cycle in a row win against a narrower direct link; an equally wide direct link wins."""
     for width, expected in ((127, "0->1 1->2"), (128, "0->2"), (129, "0->2")):
         entries: list[Any] = [{"type": "link", "cores": [one, one + 1], "bandwidth": 128} for one in (0, 1)]
         entries.append({"type": "link", "cores": [0, 2], "bandwidth": width})
@@ -95,7 +95,7 @@ def test_two_wide_links_go_before_a_narrow_one_and_one_link_before_two_of_its_wi
 
 
 def test_only_the_narrowest_link_of_a_path_counts(tmp_path: Path) -> None:
-    """A wide first link gives nothing before a narrow second one: over 1 and over 2 take the same time, 1 is smaller.
+    """The narrowest link decides between paths: both ways take the same time here, so the smaller core id wins.
 
     0 -16- 1 -16- 3,  0 -128- 2 -16- 3
     """
@@ -105,14 +105,14 @@ def test_only_the_narrowest_link_of_a_path_counts(tmp_path: Path) -> None:
 
 
 def test_the_faster_of_link_and_bus_is_taken_and_the_first_of_equal_ones(tmp_path: Path) -> None:
-    """A link and a bus join 0 and 1."""
+    """The path takes the faster of a link and a bus between 0 and 1, and the first of equally fast ones."""
     for width, expected in ((16, "bus 0,1,2"), (32, "0->1"), (64, "0->1")):
         entries: list[Any] = [{"type": "link", "cores": [0, 1], "bandwidth": width}, "0, 1, 2"]
         assert names(read(tmp_path, connected(3, entries)))[0, 1] == expected
 
 
 def test_any_core_of_a_shared_memory_can_send_and_receive(tmp_path: Path) -> None:
-    """0 and 1 share memory and only 1 has a link to 2: data of 0 leave through 1."""
+    """Data of core 0 leave through core 1, which shares its memory and has the only link to core 2."""
     data = connected(3, ["1, 2", "2, 3", "1, 3"], core_memory_sharing=["0, 1"])
     accelerator = read(tmp_path, data)
     found = names(accelerator)
@@ -121,7 +121,7 @@ def test_any_core_of_a_shared_memory_can_send_and_receive(tmp_path: Path) -> Non
 
 
 def test_bandwidth_and_energy_of_a_path(tmp_path: Path) -> None:
-    """The narrowest link counts for the bandwidth, all links for the energy."""
+    """The narrowest link gives the bandwidth of a path, and all its links add up to its energy."""
     entries = [
         {"type": "link", "cores": [0, 1], "bandwidth": 128, "energy_per_bit": 0.25},
         {"type": "link", "cores": [1, 2], "bandwidth": "inf", "energy_per_bit": 0.5},
@@ -139,7 +139,7 @@ WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 7, 64, None])
 
 @st.composite
 def accelerators(draw: st.DrawFn) -> MultiCoreAccelerator:
-    """Up to five cores, some of them routers, some sharing memory, with random links and a bus."""
+    """Generate up to five cores with random links and a bus; some are routers and some share memory."""
     count = draw(st.integers(2, 5))
     pairs = all_pairs(tuple(range(count)))
     links = [
@@ -155,7 +155,7 @@ def accelerators(draw: st.DrawFn) -> MultiCoreAccelerator:
 
 
 def best_by_brute_force(accelerator: MultiCoreAccelerator, sender: int, receiver: int) -> tuple[int, ...] | None:
-    """Of all sequences of different cores and links between them the preferred one; its links."""
+    """Return the links of the preferred path among all sequences of different cores and of links between them."""
     routers = {place.core_id for place in accelerator.places if place.is_router}
     starts, ends = accelerator.sharers_of(sender), accelerator.sharers_of(receiver)
     best = None
@@ -185,7 +185,7 @@ def best_by_brute_force(accelerator: MultiCoreAccelerator, sender: int, receiver
 @settings(max_examples=150, deadline=None)
 @given(accelerators())
 def test_paths_are_the_best_of_all(accelerator: MultiCoreAccelerator) -> None:
-    """Least time, then fewest links, then smallest core ids; no way through a core that is no router."""
+    """Each path has the least time, then the fewest links, then the smallest ids, and passes only through routers."""
     table = path_table(accelerator)
     for sender, receiver in all_pairs(accelerator.core_ids):
         if receiver in accelerator.sharers_of(sender):
@@ -198,7 +198,7 @@ def test_paths_are_the_best_of_all(accelerator: MultiCoreAccelerator) -> None:
 
 
 def test_a_large_mesh_takes_the_shortest_ways() -> None:
-    """8 x 8 cores: as many links as rows and columns apart."""
+    """A path in a mesh of 8 x 8 cores has as many links as rows and columns lie between its ends."""
     at = {core: divmod(core, 8) for core in range(64)}
     near = [
         pair
@@ -212,7 +212,7 @@ def test_a_large_mesh_takes_the_shortest_ways() -> None:
 
 
 def test_multicast_of_a_file_is_the_default_of_its_links(tmp_path: Path) -> None:
-    """An entry can differ from the file; the ports of the off-chip memory have the value of the file."""
+    """`multicast` of the file holds for ports and for links without their own value."""
     bus = {"type": "bus", "cores": [0, 1, 2], "multicast": True}
     found = read(
         tmp_path, connected(3, ["0, 1", {"type": "link", "cores": [1, 2], "multicast": False}], multicast=True)
@@ -227,13 +227,13 @@ def test_multicast_of_a_file_is_the_default_of_its_links(tmp_path: Path) -> None
 
 
 def test_a_directed_ring_can_have_multicast(tmp_path: Path) -> None:
-    """Every core of the ring passes data on."""
+    """A directed ring can have multicast, because every core of it passes data on."""
     ring = [{"type": "link", "cores": [k, (k + 1) % 3], "directed": True, "multicast": True} for k in range(3)]
     assert sum(link.is_multicast for link in read(tmp_path, connected(3, ring)).links) == 3
 
 
 def test_ports_of_the_off_chip_memory_at_two_corners(tmp_path: Path) -> None:
-    """Each core takes the nearest port, the first one if both are equally near; a port can have a width of its own.
+    """Each core takes the nearest off-chip port, or the first of two equally near ones; ports can have their own width.
 
     0 - 2
     |   |
@@ -253,7 +253,7 @@ def test_ports_of_the_off_chip_memory_at_two_corners(tmp_path: Path) -> None:
 
 
 def test_ports_of_a_list_of_links(tmp_path: Path) -> None:
-    """A memory with two ports has two links for each place; copies of a core are linked like the core."""
+    """An off-chip port in a file of links has its own width and is linked to copies of its cores."""
     data = connected(2, ["0, 1"], offchip_ports=[{"cores": [0, 1], "bandwidth": "2 B/cycle"}], core_counts={1: 2})
     links = [link for link in read(tmp_path, data).links if link.kind == "port"]
     assert [(link.name, link.bandwidth_bits_per_cycle, link.core_ids) for link in links] == [
@@ -262,7 +262,7 @@ def test_ports_of_a_list_of_links(tmp_path: Path) -> None:
 
 
 def shortest_links(accelerator: MultiCoreAccelerator) -> dict[Pair, tuple[float, int]]:
-    """(Width, number of links) of the path of each pair."""
+    """Return (bandwidth, number of links) of the path of each pair."""
     return {
         pair: (path.bandwidth_bits_per_cycle(accelerator.links) or 0, len(path.links))
         for pair, path in path_table(accelerator).items()
@@ -272,15 +272,16 @@ def shortest_links(accelerator: MultiCoreAccelerator) -> dict[Pair, tuple[float,
 @settings(max_examples=100, deadline=None)
 @given(accelerators())
 def test_paths_by_load_are_as_wide_and_as_short(accelerator: MultiCoreAccelerator) -> None:
-    """Only the choice among equal paths differs."""
+    """Choosing among equal paths by load keeps the bandwidth and the number of links of each path."""
     by_load = replace(accelerator, equal_paths="load")
     assert shortest_links(by_load) == shortest_links(accelerator)
 
 
 @pytest.mark.parametrize("shape", [{"type": "2d_mesh"}, {"type": "2d_torus"}])
 def test_paths_by_load_spread_the_paths(shape: dict[str, str], tmp_path: Path) -> None:
-    """On a grid of 4 x 4 with the memory at a corner, the fullest link carries fewer paths, of the memory and of all.
-    The paths from one core are a tree."""
+    """Choosing by load lowers the number of paths on the fullest link of a 4 x 4 grid with the memory at a corner.
+    The paths from one core still form a tree.
+    """
     data = mesh(4, 4, **shape) | {"offchip_ports": [{"cores": [0]}]}
     most = {}
     for choice in ("core_ids", "load"):
@@ -302,7 +303,7 @@ def test_paths_by_load_spread_the_paths(shape: dict[str, str], tmp_path: Path) -
 
 
 def test_forwarding_is_a_choice_of_the_file(tmp_path: Path) -> None:
-    """Both kinds of files can say it; the default is no forwarding."""
+    """Files of links and files of meshes can set `forwarding`; the default is no forwarding."""
     assert read(tmp_path, connected(2, ["0, 1"], forwarding=True)).forwards_constants
     assert read(tmp_path, mesh(2, 2) | {"forwarding": True}).forwards_constants
     assert not read(tmp_path, mesh(2, 2)).forwards_constants

@@ -1,4 +1,4 @@
-"""Reading accelerators of several cores: links, roles, shared memories, core files, artifacts."""
+"""Accelerators of several cores as they are read: links, roles, shared memories, core files, artifacts."""
 
 import json
 from pathlib import Path
@@ -41,13 +41,13 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the reference inp
 
 
 def links(accelerator: MultiCoreAccelerator) -> set[tuple[Any, ...]]:
-    """(pairs, bandwidth, energy of a busy cycle) of all links."""
+    """Return (pairs, bandwidth, energy of a busy cycle) of each link."""
     return {(link.edges, link.bandwidth_bits_per_cycle, link.unit_energy_pj_per_cycle) for link in accelerator.links}
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
 def test_our_own_accelerators_have_no_problem_and_no_remark(path: Path) -> None:
-    """The example accelerators are valid, and every link is of use; what cores of diana keep to themselves is told."""
+    """The shipped accelerators are valid and get no notice, except diana, for a memory that its cores do not share."""
     kind, problems, notices = validate_file(path)
     assert (kind, problems) == ("hardware", [])
     assert [notice for notice in notices if "shares only l1, and does not share weights (I2)" not in str(notice)] == []
@@ -64,7 +64,7 @@ def test_accelerators_of_the_reference_are_read(path: Path) -> None:
 @needs_shared
 @pytest.mark.parametrize("path", WITH_FOREIGN_KEY, ids=lambda path: path.parent.name)
 def test_a_key_of_others_is_the_only_problem(path: Path) -> None:
-    """What no project but that of the file knows is refused, and nothing else in it."""
+    """A foreign key is the only problem of a file that is otherwise valid."""
     (problem,) = validate_file(path)[1]
     assert (problem.path, problem.message, problem.nearest) == (FOREIGN_KEY, "unknown key", "core_memory_sharing")
 
@@ -72,7 +72,7 @@ def test_a_key_of_others_is_the_only_problem(path: Path) -> None:
 @needs_shared
 @pytest.mark.parametrize("path", sorted((REFERENCE / "hw").glob("testing*.yaml")), ids=lambda path: path.stem)
 def test_core_files_named_from_a_folder_above_are_found(path: Path, tmp_path: Path) -> None:
-    """The reference's own tests name core files from its root; here small cores stand in for them."""
+    """Core files that are named from a folder above are found, as in the tests of the reference."""
     folder = tmp_path / "stream" / "inputs" / "testing" / "hardware"
     (folder / "cores").mkdir(parents=True)
     write(folder / "cores", testing_core1=core(), testing_core2=core(), offchip=offchip())
@@ -99,7 +99,7 @@ def test_links_are_those_of_the_reference(path: Path) -> None:
 
 @needs_shared
 def test_energy_of_a_transfer_is_that_of_the_reference_for_whole_words() -> None:
-    """384 bits at 32 a cycle keep a link of 0.1 pJ a busy cycle busy for 12 cycles: 1.2 pJ."""
+    """A transfer of 384 bits at 32 a cycle keeps the link busy for 12 cycles, which cost 1.2 pJ at 0.1 pJ a cycle."""
     accelerator = parse_accelerator(REFERENCE / "hw" / "hw2e.yaml")
     assert isinstance(accelerator, MultiCoreAccelerator)
     link = accelerator.links[0]
@@ -108,7 +108,7 @@ def test_energy_of_a_transfer_is_that_of_the_reference_for_whole_words() -> None
 
 
 def test_energy_per_bit_is_the_cost_of_a_cycle_over_the_width() -> None:
-    """A link of infinite bandwidth is never busy and costs nothing."""
+    """Energy per bit is the cost of a busy cycle over the width; an infinite bandwidth costs no time and energy."""
     assert energy_per_bit_pj(6.4, 64) == pytest.approx(0.1)
     assert energy_per_bit_pj(6.4, None) == 0.0
     assert Link("x", "link", ((0, 1),), None, 0.5).transfer_cycles(10**9) == 0
@@ -116,7 +116,7 @@ def test_energy_per_bit_is_the_cost_of_a_cycle_over_the_width() -> None:
 
 
 def test_a_mesh_fills_columns_first_and_links_neighbours(tmp_path: Path) -> None:
-    """2 rows of 3: core 0 above 1, 2 beside 0; a link in each direction, one port for the off-chip memory."""
+    """Cores fill a mesh column by column, with a link in each direction and one off-chip port."""
     accelerator = read(tmp_path, mesh(2, 3))
     neighbours = [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)]
     both = {edge for one, other in neighbours for edge in ((one, other), (other, one))}
@@ -127,7 +127,8 @@ def test_a_mesh_fills_columns_first_and_links_neighbours(tmp_path: Path) -> None
 
 
 def test_pooling_and_simd_cores_of_a_mesh_are_linked_with_all(tmp_path: Path) -> None:
-    """The pooling core at the bandwidth of the mesh, the SIMD core without time and cost; neither passes data on."""
+    """Links of the pooling core have the bandwidth of the mesh, links of the SIMD core take no time; neither is a
+    router."""
     special = {"pooling_core_id": 2, "simd_core_id": 3, "offchip_core_id": 4}
     accelerator = read(tmp_path, mesh(1, 2, special))
     found = {link.edges[0]: link.bandwidth_bits_per_cycle for link in accelerator.links if len(link.edges) == 1}
@@ -140,7 +141,7 @@ def test_pooling_and_simd_cores_of_a_mesh_are_linked_with_all(tmp_path: Path) ->
 
 
 def test_a_bus_graph_is_one_link_that_the_simd_core_shares(tmp_path: Path) -> None:
-    """In a bus graph the SIMD core hangs on the bus, the pooling core has links of its own."""
+    """The SIMD core of a bus graph is on the bus; the pooling core has its own links."""
     special = {"pooling_core_id": 2, "simd_core_id": 3, "offchip_core_id": 4}
     accelerator = read(tmp_path, mesh(1, 2, special, type="bus", nb_rows=None, nb_cols=None))
     bus = accelerator.links[0]
@@ -150,14 +151,14 @@ def test_a_bus_graph_is_one_link_that_the_simd_core_shares(tmp_path: Path) -> No
 
 
 def test_two_ids_are_two_links_and_more_are_a_bus(tmp_path: Path) -> None:
-    """Text and lists mean the same."""
+    """Two ids give two links and three ids a bus, written as text or as a list."""
     for form in (["0, 1", "0, 1, 2"], [[0, 1], [0, 1, 2]]):
         accelerator = read(tmp_path, connected(3, form))
         assert [link.name for link in accelerator.links] == ["0->1", "1->0", "bus 0,1,2", "port of 3"]
 
 
 def test_links_have_their_own_bandwidth_energy_and_direction(tmp_path: Path) -> None:
-    """A table for a link sets what it needs and takes the rest from the file."""
+    """The table of a link sets its own values and takes the other values from the file."""
     entries = [
         {"type": "link", "cores": [0, 1], "bandwidth": "16 B/cycle", "energy_per_bit": "80 fJ", "directed": True},
         {"type": "link", "cores": [1, 2], "unit_energy_cost": 6.4, "bandwidth": 64},
@@ -177,7 +178,9 @@ def test_links_have_their_own_bandwidth_energy_and_direction(tmp_path: Path) -> 
 
 
 def test_the_offchip_memory_is_linked_by_its_ports_unless_the_file_links_it(tmp_path: Path) -> None:
-    """One port is one link for all, a read and a write port are a link a way; an entry that names it replaces them."""
+    """One off-chip port is one link for all cores; a read and a write port are a link each.
+    An entry that names the off-chip core replaces these links.
+    """
     single = read(tmp_path, connected(2, ["0, 1"])).links[2:]
     assert [(link.name, link.kind, link.bandwidth_bits_per_cycle) for link in single] == [("port of 2", "port", 64)]
     wide = offchip("read", "write")
@@ -190,7 +193,7 @@ def test_the_offchip_memory_is_linked_by_its_ports_unless_the_file_links_it(tmp_
 
 
 def test_an_offchip_core_may_stand_among_the_cores_and_need_no_array(tmp_path: Path) -> None:
-    """`offchip_core_id` names it; sizes of zero, infinite energies and a missing array are all a dummy of one unit."""
+    """`offchip_core_id` may name one of the cores; its array may be missing and is read as one unit without energy."""
     for array in ({"sizes": [0]}, {"sizes": [1], "unit_energy": float("inf")}, None):
         dram = offchip()
         dram["operational_array"] = {"dimensions": ["D1"], "unit_energy": 0} | array if array else None
@@ -205,7 +208,7 @@ def test_an_offchip_core_may_stand_among_the_cores_and_need_no_array(tmp_path: P
 
 
 def test_cores_that_share_memory_use_one_instance_and_need_no_link(tmp_path: Path) -> None:
-    """The shared memory is listed once with both cores; a bus skips the pair."""
+    """Two cores that share memory have one instance of it and no link on the bus."""
     accelerator = read(tmp_path, connected(3, ["0, 1, 2"], core_memory_sharing=["0, 1"]))
     shared, own, dram = accelerator.memory_instances
     assert (shared.core_ids, own.core_ids, dram.core_ids) == ((0, 1), (2,), (3,))
@@ -214,7 +217,7 @@ def test_cores_that_share_memory_use_one_instance_and_need_no_link(tmp_path: Pat
 
 
 def test_cores_share_only_top_memories_of_equal_name(tmp_path: Path) -> None:
-    """A private weight memory stays private, and is told; served dimensions and operands may differ."""
+    """Cores share only top memories of equal name; a notice names the private weight memory."""
     digital = core("digital", weights=memory(operands=("I2",)), l1=memory(operands=("I1", "O")))
     pooling = core("pooling", l1=memory())
     notices: list[str] = []
@@ -227,7 +230,7 @@ def test_cores_share_only_top_memories_of_equal_name(tmp_path: Path) -> None:
 
 
 def test_a_top_memory_that_others_cannot_fill_is_noted(tmp_path: Path) -> None:
-    """Inside one core the top memory needs no port to what is above it."""
+    """A top memory without a port for incoming data gets a notice in a system."""
     closed = core()
     closed["memories"]["sram"]["ports"][1]["allocation"].remove("I2, fh")
     notices: list[str] = []
@@ -236,7 +239,7 @@ def test_a_top_memory_that_others_cannot_fill_is_noted(tmp_path: Path) -> None:
 
 
 def test_roles_operators_routers_and_coordinates_are_read(tmp_path: Path) -> None:
-    """What the accelerator says about a core goes before what its file says; who says nothing leaves it open."""
+    """Roles, operator types, routers and coordinates of the accelerator replace the values of the core file."""
     vector = core("vector") | {"operator_types": ["vector"]}
     more = {
         "core_roles": {1: "simd", 2: "memory"},
@@ -254,7 +257,7 @@ def test_roles_operators_routers_and_coordinates_are_read(tmp_path: Path) -> Non
 
 
 def test_core_files_are_found_beside_the_file_above_it_and_in_hardware_folders(tmp_path: Path) -> None:
-    """`./x`, a path from a folder above, and a bare name in a folder called hardware."""
+    """Core files are found beside the file, from a folder above, and by bare name in a folder called hardware."""
     folder = tmp_path / "stream" / "inputs" / "hardware" / "deep"
     (folder.parent / "cores").mkdir(parents=True)
     folder.mkdir()
@@ -268,7 +271,7 @@ def test_core_files_are_found_beside_the_file_above_it_and_in_hardware_folders(t
 
 
 def test_core_files_of_one_name_are_told_apart_by_their_folder() -> None:
-    """As many folders as it takes; one file used twice has one name."""
+    """Core files of equal name are called by as many folders as necessary; a file used twice has one name."""
     paths = [Path("/a/x/core.yaml"), Path("/a/y/core.yaml"), Path("/a/y/other.yaml"), Path("/a/x/core.yaml")]
     assert core_file_names(paths) == ["x-core", "y-core", "y-other", "x-core"]
     assert core_file_names([Path("/a/core.yaml"), Path("/a/core.yml")]) == ["core.yaml", "core.yml"]
@@ -290,13 +293,13 @@ def test_core_files_of_one_name_are_told_apart_by_their_folder() -> None:
     )
 )
 def test_no_two_core_files_have_one_name(paths: list[Path]) -> None:
-    """Names of different files differ, and equal files have equal names."""
+    """Different core files have different names, and equal files have equal names."""
     names = core_file_names(paths)
     assert len({*zip(paths, names, strict=True)}) == len({*paths}) == len({*names})
 
 
 def test_cores_come_in_the_order_of_ids(tmp_path: Path) -> None:
-    """Whatever the order of the file, and also where ids have gaps."""
+    """Cores come in the order of their ids, whatever their order in the file."""
     data = connected(0, ["7, 2"])
     data["cores"] = {7: "small.yaml", 2: "other.yaml"}
     accelerator = read(tmp_path, data, other=core("other"))
@@ -306,7 +309,7 @@ def test_cores_come_in_the_order_of_ids(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
 def test_the_artifact_reads_back_without_loss(path: Path, tmp_path: Path) -> None:
-    """`parse hardware` writes the accelerator and an artifact for each core file, equal to what was read."""
+    """`parse hardware` writes artifacts of the accelerator and its cores that read back as equal."""
     output = tmp_path / "accelerator.json"
     assert main(["parse", "hardware", str(path), "-o", str(output), "--core-folder", str(tmp_path / "core")]) == 0
     accelerator = parse_accelerator(path)
@@ -319,7 +322,7 @@ def test_the_artifact_reads_back_without_loss(path: Path, tmp_path: Path) -> Non
 
 
 def test_several_dataflows_of_a_core_read_back_from_artifacts(tmp_path: Path) -> None:
-    """From that of the accelerator and that of the core, alternatives in the order of the file."""
+    """The artifacts of accelerator and core keep several dataflows in the order of the file."""
     flows = [{"D1": ["K, 2", "C, 2"]}, {"D1": ["OX, 1"]}]
     accelerator = read(tmp_path, connected(2, ["0, 1"]), small=core("small") | {"dataflows": flows})
     expected = ((("D1", (("K", 2), ("C", 2))),), (("D1", (("OX", 1),)),))
@@ -340,7 +343,7 @@ def test_several_dataflows_of_a_core_read_back_from_artifacts(tmp_path: Path) ->
 
 
 def test_the_artifact_of_a_core_depends_on_its_file_alone(tmp_path: Path) -> None:
-    """Another link leaves its bytes as they are, also where the core is written by itself."""
+    """The artifact of a core has the same bytes if the links change and if it is written alone."""
     file, all_of, alone = tmp_path / "accelerator.yaml", tmp_path / "core", tmp_path / "alone.json"
     read(tmp_path, connected(2, ["0, 1"]))
     assert main(["parse", "hardware", str(file), "--core-folder", str(all_of)]) == 0
@@ -351,14 +354,14 @@ def test_the_artifact_of_a_core_depends_on_its_file_alone(tmp_path: Path) -> Non
 
 
 def test_a_core_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the names there are."""
+    """The message about an unknown core suggests the nearest name."""
     read(tmp_path, connected(1, []))
     assert main(["parse", "hardware", str(tmp_path / "accelerator.yaml"), "--core", "smal", "-o", "x"]) == 2
     assert "did you mean 'small'?" in capsys.readouterr().err
 
 
 def test_other_artifacts_are_no_accelerator(tmp_path: Path) -> None:
-    """The kind of the artifact is checked."""
+    """An artifact of another kind is refused as an accelerator."""
     file = tmp_path / "coverage.json"
     from tilewright.base.artifacts.envelope import write_document
 
@@ -368,7 +371,7 @@ def test_other_artifacts_are_no_accelerator(tmp_path: Path) -> None:
 
 
 def test_the_table_lists_cores_links_and_paths(capsys: pytest.CaptureFixture[str]) -> None:
-    """What `parse hardware` prints."""
+    """`parse hardware` prints a table of cores, links and paths."""
     assert main(["parse", "hardware", str(MULTI / "quad_core.yaml")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("4     pooling  pooling") for line in lines)
@@ -377,14 +380,14 @@ def test_the_table_lists_cores_links_and_paths(capsys: pytest.CaptureFixture[str
 
 
 def test_the_single_core_flow_says_that_there_are_several() -> None:
-    """An accelerator of several cores is no core."""
+    """The message about several cores in a run of one core names the flow for systems."""
     told = r"has 7 cores, but one core is required here.*flow: multi.*cns, cost, allocate, schedule"
     with pytest.raises(InputError, match=told):
         single_core(parse_accelerator(MULTI / "quad_core.yaml"))
 
 
 def test_the_schema_accepts_the_examples() -> None:
-    """Editors accept what the reader accepts."""
+    """The JSON schema accepts the example accelerators."""
     jsonschema = pytest.importorskip("jsonschema")
     yaml = pytest.importorskip("yaml")
     for path in OURS:
@@ -394,7 +397,7 @@ def test_the_schema_accepts_the_examples() -> None:
 
 
 def test_lanes_of_a_dataflow_beyond_the_array_are_told(tmp_path: Path) -> None:
-    """As those of a mapping file they are cut, not refused."""
+    """A notice tells that a dataflow in a core file asks for more lanes than the array has."""
     notices: list[str] = []
     beyond = core("small") | {"dataflows": [{"D1": ["K, 4"]}, {"D1": ["K, 4", "OX, 300"]}]}
     read(tmp_path, connected(2, ["0, 1"]), notices, small=beyond)
@@ -402,7 +405,8 @@ def test_lanes_of_a_dataflow_beyond_the_array_are_told(tmp_path: Path) -> None:
 
 
 def test_single_memories_are_one_where_the_file_says_so(tmp_path: Path) -> None:
-    """What one core calls out and the next one in; their cores keep the link, and copies of a core share it too."""
+    """Memories of two cores can be declared as one; the cores keep their link, and copies of a core share the memory
+    too."""
     parts = {"in": memory(operands=("I1",)), "w": memory(operands=("I2",)), "out": memory(operands=("O",))}
     sharing = {"core_memory_sharing": [["1.in", "0.out"]]}
     found = read(tmp_path, connected(2, ["0, 1"], **sharing), small=core(**parts))
@@ -415,7 +419,7 @@ def test_single_memories_are_one_where_the_file_says_so(tmp_path: Path) -> None:
 
 
 def test_no_notice_sends_over_the_off_chip_memory_what_is_read_in_place(tmp_path: Path) -> None:
-    """Outputs of core 0 are in a memory of core 1; those of core 1 are not in one of core 0."""
+    """A notice about paths over the off-chip memory omits outputs that the other core reads in place."""
     parts = {"in": memory(operands=("I1",)), "w": memory(operands=("I2",)), "out": memory(operands=("O",))}
     notices: list[str] = []
     read(tmp_path, connected(2, [], core_memory_sharing=[["0.out", "1.in"]]), notices, small=core(**parts))

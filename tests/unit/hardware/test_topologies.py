@@ -1,4 +1,4 @@
-"""Topologies by name: their links against a plain definition, their files, and a topology of someone else."""
+"""Topologies by name: their links against a plain definition, their files, and a topology that a test adds."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ TORUS, GRID = Mesh(wraps=True), Mesh()
 
 
 def graph_of(shape: Mesh | Ring, sizes: dict[str, int], count: int) -> networkx.Graph:
-    """The links of a topology as a graph of places; each pair is given once."""
+    """Return the links of a topology as a graph of places, after a check that each pair is given once."""
     edges = list(shape.edges(sizes, count))
     assert len({frozenset(edge) for edge in edges}) == len(edges)
     assert all(one != other for one, other in edges)
@@ -31,7 +31,7 @@ def graph_of(shape: Mesh | Ring, sizes: dict[str, int], count: int) -> networkx.
 
 @given(SIDE, SIDE, st.booleans())
 def test_a_grid_is_the_product_of_its_sides(rows: int, columns: int, wraps: bool) -> None:
-    """Mesh and torus are the Cartesian product of paths or cycles; in a cycle of two both links would be one."""
+    """Mesh and torus are Cartesian products of paths or cycles; a cycle of two has only one link."""
     shape = TORUS if wraps else GRID
     found = graph_of(shape, {ROWS: rows, COLUMNS: columns}, rows * columns)
     sides = [
@@ -46,7 +46,7 @@ def test_a_grid_is_the_product_of_its_sides(rows: int, columns: int, wraps: bool
 
 @given(st.integers(1, 20))
 def test_a_ring_is_a_cycle(count: int) -> None:
-    """Every core has two neighbours, where there are three or more."""
+    """A ring of three or more cores is a cycle, and a ring of one or two cores is a path."""
     found = graph_of(Ring(), {}, count)
     assert networkx.utils.graphs_equal(found, networkx.cycle_graph(count) if count > 2 else networkx.path_graph(count))
     cells = Ring().coordinates({}, count)
@@ -59,7 +59,7 @@ def test_a_ring_is_a_cycle(count: int) -> None:
     [("2d_mesh", {}, 5), ("2d_torus", {}, 3), ("ring", {ROWS: None, COLUMNS: None}, 6)],
 )
 def test_paths_of_a_file(tmp_path: Path, name: str, sizes: dict[str, None], farthest: int) -> None:
-    """Twelve cores, 3 x 4: how many links the longest of the shortest paths has."""
+    """The longest path between twelve cores has 5 links in a mesh, 3 in a torus and 6 in a ring."""
     accelerator = read(tmp_path, mesh(3, 4, type=name, **sizes))
     links = {pair: len(path.links) for pair, path in path_table(accelerator).items() if 12 not in pair}
     assert len(links) == 144
@@ -68,7 +68,7 @@ def test_paths_of_a_file(tmp_path: Path, name: str, sizes: dict[str, None], fart
 
 
 def test_sizes_that_a_topology_does_not_have_are_told(tmp_path: Path) -> None:
-    """Rows of a ring or bus have no effect, which a note says; a size by an unknown name is refused."""
+    """A notice says that rows have no effect on a ring or bus; a size with an unknown name is refused."""
     for name in ("ring", "bus"):
         notices: list[str] = []
         read(tmp_path, mesh(2, 2, type=name), notices)
@@ -82,26 +82,26 @@ def test_sizes_that_a_topology_does_not_have_are_told(tmp_path: Path) -> None:
 
 
 class Tower(Mesh):
-    """A topology of someone else: layers of meshes, each core linked with the one above it."""
+    """A topology that a test adds: layers of meshes, with each core linked to the core above it."""
 
     @property
     def keys(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Three sizes."""
+        """Return the three size names."""
         return (ROWS, COLUMNS, "nb_layers")
 
     def fault(self, sizes, core_count):  # type: ignore[no-untyped-def]
-        """None: the test gives what fits."""
+        """Return no fault."""
         return
 
     def edges(self, sizes, core_count):  # type: ignore[no-untyped-def]
-        """Links of each layer and those between layers."""
+        """Yield the links of each layer and the links between layers."""
         floor = sizes[ROWS] * sizes[COLUMNS]
         for layer in range(sizes["nb_layers"]):
             yield from ((a + layer * floor, b + layer * floor) for a, b in super().edges(sizes, floor))
         yield from ((place, place + floor) for place in range(core_count - floor))
 
     def coordinates(self, sizes, core_count):  # type: ignore[no-untyped-def]
-        """Any layout."""
+        """Return no layout."""
         return ()
 
 
@@ -109,7 +109,7 @@ TOWER = Tower()
 
 
 def test_a_topology_of_someone_else_is_found_by_name(tmp_path: Path) -> None:
-    """An entry of the registry is read, checked and linked; a message names a size that it needs and does not get."""
+    """A registered topology is read, checked and linked by name; the message about a missing size names it."""
     entries = {"tilewright.hardware.topologies": {"tower": f"{__name__}:TOWER"}}
     enter(entries)
     try:
@@ -127,10 +127,10 @@ def test_a_topology_of_someone_else_is_found_by_name(tmp_path: Path) -> None:
 
 
 class Pairs(Ring):
-    """A topology of someone else that has no sizes, and needs an even number of cores."""
+    """A topology that a test adds: it has no sizes and needs an even number of cores."""
 
     def fault(self, sizes, core_count):  # type: ignore[no-untyped-def]
-        """Fault of an odd number of cores, which no size can mend."""
+        """Return a fault for an odd number of cores, which no size can correct."""
         return (
             SizeFault("", f"{core_count} cores do not form pairs", "an even number of cores")
             if core_count % 2
@@ -142,7 +142,7 @@ PAIRS = Pairs()
 
 
 def test_a_number_of_cores_that_no_size_can_mend_is_told_at_the_type(tmp_path: Path) -> None:
-    """Messages say what is allowed; the same file with one core more is read."""
+    """A wrong number of cores is reported at the type of the graph with the allowed numbers; an even number is read."""
     entries = {"tilewright.hardware.topologies": {"pairs": f"{__name__}:PAIRS"}}
     enter(entries)
     try:
@@ -157,7 +157,7 @@ def test_a_number_of_cores_that_no_size_can_mend_is_told_at_the_type(tmp_path: P
 
 
 def test_the_schema_describes_each_built_in_topology() -> None:
-    """The links of each one are in the text of the key `type`, which editors show."""
+    """The schema text of the key `type` has the links of each topology."""
     graph = json.loads(schema_text("multi_core"))["$defs"]["GraphEntry"]["properties"]["type"]
     for name, shape in BUILT_IN.items():
         assert f"`{name}`: {shape.links}." in graph["description"]

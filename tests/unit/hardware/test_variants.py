@@ -1,4 +1,4 @@
-"""Hardware variants: every combination of named changes, each a valid file."""
+"""Hardware variants: every combination of named changes is a valid file."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ BASE = (SYSTOLIC / "systolic.yaml").read_text()
 
 
 def variants_file(folder: Path, text: str) -> Path:
-    """A file of variants beside a base."""
+    """Write a file of variants beside its base."""
     (folder / "base.yaml").write_text(BASE)
     path = folder / "variants.yml"
     path.write_text(text)
@@ -24,12 +24,12 @@ def variants_file(folder: Path, text: str) -> Path:
 
 
 def core_of(path: Path) -> Core:
-    """The core of a hardware file."""
+    """Read the core of a hardware file."""
     return parse_accelerator(path).cores[0]
 
 
 def test_our_own_variants_are_up_to_date(tmp_path: Path) -> None:
-    """The committed files are those that the verb makes; all areas are given."""
+    """The committed variants equal those that `vary` makes, and each has an area."""
     assert main(["vary", str(SYSTOLIC / "variants.yml"), "-o", str(tmp_path)]) == 0
     made = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert made == {path.name: path.read_text() for path in SYSTOLIC.glob("systolic-*.yaml")}
@@ -38,7 +38,7 @@ def test_our_own_variants_are_up_to_date(tmp_path: Path) -> None:
 
 
 def test_every_combination_with_its_values(tmp_path: Path) -> None:
-    """Lists, units, items of lists by name, and keys that the base does not have; the rest stays as it was."""
+    """Each combination has the changed values, in lists, with units and at new keys; other values stay."""
     path = variants_file(
         tmp_path,
         """
@@ -86,14 +86,14 @@ def test_every_combination_with_its_values(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told(text: str, said: str, tmp_path: Path) -> None:
-    """Wrong shapes, unknown keys with the nearest name, and variants that are not valid hardware."""
+    """Wrong shapes, unknown keys and variants that are not valid hardware are refused."""
     with pytest.raises(InputError) as raised:
         read_variants(variants_file(tmp_path, text))
     assert said in str(raised.value)
 
 
 def test_no_file_is_written_if_one_variant_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All or nothing."""
+    """One wrong variant prevents all files from being written."""
     text = yaml.safe_dump({"base": "base.yaml", "vary": {"a": {"ok": {"name": "x"}, "no": {"memories.sram.size": 0}}}})
     assert main(["vary", str(variants_file(tmp_path, text)), "-o", str(tmp_path / "out")]) == 2
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Keys of calls, commands and requests in hardware files: what is read, and what is refused with its line."""
+"""Keys of calls, commands and requests in hardware files: values that are read, and values refused with their line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ COMMANDS = {"command_iterations": 16, "command_latency_cycles": 66, "commands_in
 
 
 def document(core: dict[str, Any], array: dict[str, Any], memories: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The example with further keys of the core, of its array and of its memories."""
+    """The data of the example with further keys of the core, its array and its memories."""
     data: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
     data["operational_array"] |= array
     for name, keys in memories.items():
@@ -27,17 +27,17 @@ def document(core: dict[str, Any], array: dict[str, Any], memories: dict[str, di
 
 
 def outermost() -> str:
-    """Name of the outermost memory of the example."""
+    """Return the name of the outermost memory in the example."""
     return list(yaml.safe_load(EXAMPLE.read_text())["memories"])[-1]
 
 
 def innermost() -> str:
-    """Name of the innermost memory of the example."""
+    """Return the name of the innermost memory in the example."""
     return next(iter(yaml.safe_load(EXAMPLE.read_text())["memories"]))
 
 
 def test_all_keys_are_read() -> None:
-    """Keys are numbers or lists of their owners; sizes can have units."""
+    """All keys of each table are read, as numbers or as lists; sizes can have units."""
     top = {**REQUESTS, "page": "4 KiB", "page_cycles": 17, "row_dimensions": ["K", "C"], "line": "32 B"}
     top |= {"word_cycles": 0.5, "store_latency_cycles": 9, "store_burst": "16 B"}
     top["caches"] = [{"size": "1 KiB", "request_latency_cycles": 20}]
@@ -65,7 +65,7 @@ def test_all_keys_are_read() -> None:
 
 
 def test_a_file_without_keys_does_not_wait() -> None:
-    """Cores without the keys, or with keys that are all 0, have no trace of them."""
+    """A core whose keys are all 0 equals a core without these keys and does not wait."""
     core = parse_accelerator(yaml.safe_load(EXAMPLE.read_text())).cores[0]
     zeros = {one.key: 0 for one in WAITING if one.of == "core"}
     assert core == parse_accelerator(document(zeros, {}, {})).cores[0]
@@ -73,7 +73,7 @@ def test_a_file_without_keys_does_not_wait() -> None:
 
 
 def wrong() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], dict[str, dict[str, Any]], str]]:
-    """(name, keys of the core, of the array, of memories, part of the message)."""
+    """Yield (name, keys of the core, keys of the array, keys of memories, part of the message)."""
     top, low = outermost(), innermost()
     caches = [{"size": 4096, "request_latency_cycles": 20}, {"size": 4096, "request_latency_cycles": 10}]
     yield "negative", {"call_cycles": -1}, {}, {}, "call_cycles"
@@ -116,7 +116,7 @@ def wrong() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], dict[str, dic
 def test_what_has_no_effect_or_contradicts_is_refused(
     case: tuple[str, dict[str, Any], dict[str, Any], dict[str, dict[str, Any]], str], tmp_path: Path, capsys: Any
 ) -> None:
-    """Refusals have exit code 2, the file, the line of the key and what is allowed."""
+    """A key without effect or in contradiction is refused with exit code 2, its file and its line."""
     _, core, array, memories, said = case
     file = tmp_path / "core.yaml"
     file.write_text(yaml.safe_dump(document(core, array, memories), sort_keys=False))
@@ -127,7 +127,7 @@ def test_what_has_no_effect_or_contradicts_is_refused(
 
 
 def test_all_problems_are_told_at_once() -> None:
-    """Problems of the core, its array and its memories come together."""
+    """Problems of the core, its array and its memories are reported together."""
     data = document({"call_cycles": -1}, {"commands_in_flight": 3}, {outermost(): {"burst": 64, "page": 64}})
     with pytest.raises(InputError) as error:
         parse_accelerator(data)
@@ -136,7 +136,7 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 def test_an_unusual_dimension_is_noted() -> None:
-    """A misspelt loop dimension would have no effect on any layer."""
+    """An unusual loop dimension gets a notice with the nearest usual one."""
     notices: list[str] = []
     data = document({}, COMMANDS | {"command_dimensions": ["OXX"]}, {})
     from tilewright.hardware.yaml_reader import read_accelerator
@@ -146,7 +146,7 @@ def test_an_unusual_dimension_is_noted() -> None:
 
 
 def test_a_core_that_only_stores_has_no_keys(tmp_path: Path, capsys: Any) -> None:
-    """Keys of a core on which no layer runs would be read by nothing."""
+    """A core that only stores refuses all keys of waiting, because no layer runs on it."""
     file = tmp_path / "dram.yaml"
     data = document({"type": "offchip", "call_cycles": 3}, COMMANDS, {outermost(): REQUESTS})
     file.write_text(yaml.safe_dump(data, sort_keys=False))
@@ -156,7 +156,7 @@ def test_a_core_that_only_stores_has_no_keys(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_two_outermost_memories_cannot_both_have_requests() -> None:
-    """Requests to a second memory, for weights beside the first memory, are refused."""
+    """Request keys on two outermost memories, one for weights and one for other data, are refused."""
     data = document({}, {}, {outermost(): REQUESTS})
     memories = data["memories"]
     top = memories[outermost()]

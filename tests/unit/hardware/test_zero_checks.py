@@ -1,4 +1,4 @@
-"""Keys for zeros in hardware files: what is read, and what is refused with its line."""
+"""Keys for zeros in hardware files: values that are read, and values refused with their place."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ GATING: dict[str, Any] = {"operands": ["I1"], "reads_of": ["I2"]}
 
 
 def document(gating: Any = None, code: Any = None, memory: str = "dram") -> dict[str, Any]:
-    """The example with keys for zeros."""
+    """The data of the example with keys for zeros."""
     data: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
     data["operational_array"] |= {} if gating is None else {"zero_gating": gating}
     data["memories"][memory] |= {} if code is None else {"run_length": code}
@@ -23,14 +23,14 @@ def document(gating: Any = None, code: Any = None, memory: str = "dram") -> dict
 
 
 def problems_of(data: dict[str, Any]) -> str:
-    """The message on a wrong file."""
+    """Return the message about a wrong file."""
     with pytest.raises(InputError) as refused:
         parse_accelerator(data)
     return str(refused.value)
 
 
 def test_keys_are_read() -> None:
-    """Sizes can have units; a file without the keys has neither."""
+    """The keys are read, with units in sizes; a file without the keys has no gating and no code."""
     core = parse_accelerator(document(GATING, CODE | {"word": "8 B"})).cores[0]
     assert core.operational_array.zero_gating == ZeroGating(("I1",), ("I2",))
     assert [memory.run_length for memory in core.memories] == [None, None, RunLength(("I1", "O"), 5, 3, 64)]
@@ -54,20 +54,20 @@ def test_keys_are_read() -> None:
     ],
 )
 def test_wrong_values_are_told_with_what_is_allowed(gating: Any, code: Any, memory: str, parts: list[str]) -> None:
-    """Each with its place in the file."""
+    """Each wrong value is refused with its place and the allowed values."""
     said = problems_of(document(gating, code, memory))
     assert all(part in said for part in parts), said
 
 
 def test_requests_and_codes_exclude_each_other() -> None:
-    """Requests count plain bits, so one memory has only one of the keys."""
+    """A memory with run-length coded zeros cannot have requests, because requests count uncompressed bits."""
     data = document(None, CODE)
     data["memories"]["dram"] |= {"request_latency_cycles": 300, "requests_in_flight": 16, "burst": "64 B"}
     assert "dram.run_length: cannot be combined with `request_latency_cycles`" in problems_of(data)
 
 
 def test_one_of_several_cores_is_refused(tmp_path: Path) -> None:
-    """The file of a core of several cores is refused with the key."""
+    """A system refuses a core file with keys for zeros, and the message names each key."""
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(document(GATING, CODE)))
     system = {"name": "two", "cores": {0: "core.yaml", 1: "core.yaml"}, "core_connectivity": [{"cores": [0, 1]}]}
     (tmp_path / "system.yaml").write_text(yaml.safe_dump(system))

@@ -1,4 +1,4 @@
-"""Files with one fault each: what is said of them, for tests."""
+"""Files with one fault each, and a check of the message."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,12 +8,11 @@ import pytest
 from tilewright.base.errors import InputError, Problem
 
 Fault = tuple[str, str, str, str, Sequence[str]]
-"""(text of a valid file, what stands there instead, beginning of the last line that is told, path, parts of what is
-told)."""
+"""Tuple (part of a valid file, its replacement, beginning of the last reported line, path, parts of the message)."""
 
 
 def problems_in(text: str, file: Path, read: Callable[[Path], Any]) -> tuple[Problem, ...]:
-    """What is said of a file with this text."""
+    """Return the problems of a file with this text."""
     file.write_text(text)
     with pytest.raises(InputError) as caught:
         read(file)
@@ -21,7 +20,7 @@ def problems_in(text: str, file: Path, read: Callable[[Path], Any]) -> tuple[Pro
 
 
 def check_fault(fault: Fault, valid: str, file: Path, read: Callable[[Path], Any]) -> None:
-    """One fault gives one problem at its path, with the line and the hint that mends it."""
+    """Assert that one fault gives one problem at its path, with the line and a hint."""
     old, new, line_start, path, parts = fault
     assert valid.count(old) >= 1
     text = valid.replace(old, new, 1)

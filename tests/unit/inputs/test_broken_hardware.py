@@ -1,4 +1,4 @@
-"""Broken hardware files: each problem is told with its file, line, path, and what could stand there instead."""
+"""Broken hardware files: each problem has its file, line and path, and the allowed values."""
 
 from pathlib import Path
 
@@ -268,7 +268,7 @@ CASES = {
 
 
 def problems_of(text: str, folder: Path) -> tuple:
-    """The problems of a hardware text, read from a file."""
+    """Return the problems of a hardware text, read from a file."""
     file = folder / "core.yaml"
     problems = problems_in(text, file, read_accelerator)
     assert all(problem.file == str(file) for problem in problems)
@@ -277,12 +277,12 @@ def problems_of(text: str, folder: Path) -> tuple:
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
-    """One fault gives exactly one problem, with the line, the path and the hint that mends it."""
+    """Each fault gives exactly one problem with its line, its path and a hint."""
     check_fault(CASES[case], VALID, tmp_path / "core.yaml", read_accelerator)
 
 
 def test_all_problems_come_at_once_in_the_order_of_lines(tmp_path: Path) -> None:
-    """Faults of fields and across fields are told together, also where one would hide the other."""
+    """Faults in single keys and between keys are reported together, in the order of lines."""
     text = VALID.replace("size: 64", "sizee: 64").replace("bandwidth_min: 64", "bandwidth_min: 256")
     text = text.replace("sizes: [4, 8]", "sizes: [4, -8, 2]").replace("- I1, fh", "- O, fh")
     problems = problems_of(text, tmp_path)
@@ -296,7 +296,7 @@ def test_all_problems_come_at_once_in_the_order_of_lines(tmp_path: Path) -> None
 
 
 def test_all_problems_of_all_dataflows_come_at_once(tmp_path: Path) -> None:
-    """Each with its own line and path."""
+    """All problems of all dataflows are reported together, each with its line and path."""
     flows = "dataflows:\n- D1: ['K, 5']\n  D3: ['C, 2']\n- D2: ['OX 8']\n- D2: ['OX, 4', 'K, 4']\n  X: []\n"
     problems = problems_of(VALID.replace("  is_imc: false\n", flows), tmp_path)
     first = VALID[: VALID.index("  is_imc")].count("\n") + 2
@@ -323,12 +323,12 @@ def test_all_problems_of_all_dataflows_come_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_dataflows_are_a_table_or_a_list_of_tables(written: str, expected: object) -> None:
-    """A table is a list of one."""
+    """Dataflows are a list of tables; a single table is a list of one."""
     assert read_accelerator(parse_yaml(VALID + written).data).cores[0].dataflows == expected
 
 
 def test_a_loop_given_twice_to_a_side_leaves_a_notice() -> None:
-    """The last one counts, as in a mapping file: 4 lanes are within the array."""
+    """A loop that is given twice to a side gets a notice, and the last one counts."""
     notices: list[str] = []
     read_accelerator(parse_yaml(VALID + "dataflows: [{D1: ['K, 8', 'K, 4']}]").data, notices)
     assert len(notices) == 2
@@ -337,7 +337,7 @@ def test_a_loop_given_twice_to_a_side_leaves_a_notice() -> None:
 
 
 def test_the_message_reads_as_the_guide_says(tmp_path: Path) -> None:
-    """File, line, path, fault and the right key stand in one line of text."""
+    """The message has file, line, path, fault and the right key in one line."""
     problems = problems_of(VALID.replace("size: 64", "sizee: 64"), tmp_path)
     assert [str(p) for p in problems] == [
         f"{tmp_path}/core.yaml:6 memories.rf_I.sizee: unknown key (did you mean 'size'?)"
@@ -345,7 +345,7 @@ def test_the_message_reads_as_the_guide_says(tmp_path: Path) -> None:
 
 
 def test_the_valid_file_has_no_problem_and_converts_units(tmp_path: Path) -> None:
-    """The base of all broken files is sound, and units arrive as bits and pJ."""
+    """The valid file has no problem, and its units are converted to bits and pJ."""
     file = tmp_path / "core.yaml"
     file.write_text(VALID)
     notices: list[str] = []
@@ -359,7 +359,7 @@ def test_the_valid_file_has_no_problem_and_converts_units(tmp_path: Path) -> Non
 
 
 def test_unusual_ports_leave_notices(tmp_path: Path) -> None:
-    """A port that takes over a direction, and one without a port that partial sums alone need, are legal and noted."""
+    """Unusual ports get notices: a port that replaces another, and a missing port that only partial sums need."""
     text = VALID.replace('"O, tl", "O, fl"', '"O, fl"')
     text = text.replace("operational_array:", TAKING_OVER + "operational_array:")
     file = tmp_path / "core.yaml"

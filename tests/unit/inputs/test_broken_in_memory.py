@@ -1,4 +1,4 @@
-"""Hardware files of in-memory arrays that are wrong: every problem at once, each with its place."""
+"""Wrong hardware files of in-memory arrays: all problems are reported at once, each with its place."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ FILES = Path(__file__).parents[2] / "conformance/data/in_memory/hardware"
 
 
 def problems_of(tmp_path: Path, name: str, array: dict[str, Any], cells: dict[str, Any]) -> dict[str, Problem]:
-    """Path -> problem of a file with some keys of the array and of its cells changed, None for left out."""
+    """Return path -> problem of a file with changed keys of the array and its cells; None removes a key."""
     described = yaml.safe_load((FILES / f"{name}.yaml").read_text())
     for table, changes in ((described["operational_array"], array), (described["memories"]["cells"], cells)):
         table |= {key: value for key, value in changes.items() if value is not None}
@@ -53,14 +53,14 @@ ARRAY, CELLS = "operational_array", "memories.cells"
 def test_problem_with_its_place(
     tmp_path: Path, name: str, array: dict[str, Any], cells: dict[str, Any], path: str, told: str
 ) -> None:
-    """What is wrong is told where it is, with what is allowed."""
+    """Each problem has its place and the allowed values."""
     found = problems_of(tmp_path, name, array, cells)
     assert path in found
     assert told in str(found[path])
 
 
 def test_all_problems_at_once(tmp_path: Path) -> None:
-    """Problems of the kind, of widths and of cells are told in one reading."""
+    """Problems of the kind of array, of widths and of cells are reported together."""
     array = {"imc_type": "digital", "bit_serial_precision": 3, "sizes": [16, 24]}
     found = problems_of(tmp_path, "analog_24x40", array, {"size": 12})
     assert set(found) == {
@@ -72,7 +72,7 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
 
 
 def test_cells_under_another_name(tmp_path: Path) -> None:
-    """The memory of the weights is found by its name; the nearest one is proposed."""
+    """A weight memory with another name than `cells` is refused with the nearest name."""
     text = (FILES / "analog_24x40.yaml").read_text().replace("  cells:", "  cell:")
     (tmp_path / "core.yaml").write_text(text)
     with pytest.raises(InputError, match=r"needs the memory 'cells'.*did you mean 'cell'"):
@@ -80,7 +80,7 @@ def test_cells_under_another_name(tmp_path: Path) -> None:
 
 
 def test_one_side_is_no_array_of_lines(tmp_path: Path) -> None:
-    """Word lines need bit lines."""
+    """An in-memory array with a single dimension is refused."""
     text = (FILES / "analog_24x40.yaml").read_text()
     for old, new in (("[D1, D2]", "[D1]"), ("[D2]", "[D1]"), ("[24, 40]", "[24]")):
         text = text.replace(old, new)
@@ -91,7 +91,7 @@ def test_one_side_is_no_array_of_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("cost", {"from": "sram", "node_nm": 22}), ("auto_cost_extraction", True)])
 def test_cells_that_ask_the_library_are_one_problem(tmp_path: Path, key: str, value: Any) -> None:
-    """It has no cells; what else it says of a memory of one weight is of no use."""
+    """Cells with costs from the library are a single problem, because the library has no cells."""
     changes = {"r_cost": None, "w_cost": None, "area": None, key: value}
     found = problems_of(tmp_path, "analog_24x40", {}, changes)
     assert list(found) == [f"{CELLS}.{key}"]
@@ -99,7 +99,7 @@ def test_cells_that_ask_the_library_are_one_problem(tmp_path: Path, key: str, va
 
 
 def test_an_analog_array_without_converters_is_told() -> None:
-    """Its key is easily forgotten, and then the largest part of the energy and of the area is missing."""
+    """An analog array without `adc_resolution` gets a notice that its converters cost nothing."""
     described = yaml.safe_load((FILES / "analog_24x40.yaml").read_text())
     notices: list[str] = []
     parse_accelerator(described, notices)

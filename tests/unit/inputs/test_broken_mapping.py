@@ -1,4 +1,4 @@
-"""Broken mapping files, and mappings that do not go with their core."""
+"""Broken mapping files, and mappings that do not fit their core."""
 
 from pathlib import Path
 
@@ -161,12 +161,12 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
-    """One fault gives one problem at its path, with the line and the hint that mends it."""
+    """Each fault gives one problem at its path, with the line and a hint."""
     check_fault(CASES[case], VALID, tmp_path / "mapping.yaml", read_mapping)
 
 
 def test_a_valid_mapping_reads_in_written_order(tmp_path: Path) -> None:
-    """Array dimensions, mixed unrollings, links, hints and orderings keep the order of the file."""
+    """Array dimensions, unrollings, links, hints and orderings keep the order of the file."""
     file = tmp_path / "mapping.yaml"
     file.write_text(VALID)
     default, add = read_mapping(file).entries
@@ -183,20 +183,20 @@ def test_a_valid_mapping_reads_in_written_order(tmp_path: Path) -> None:
 
 
 def test_the_order_of_links_is_the_written_one() -> None:
-    """Links keep their order, which is the processing order of operands."""
+    """Operand links keep their order, which is the processing order of operands."""
     links = {"I": "I1", "O": "O", "W": "I2"}
     mapping = read_mapping([{"name": "default", "memory_operand_links": links}])
     assert mapping.entries[0].memory_operand_links == tuple(links.items())
 
 
 def test_an_array_dimension_without_entries_stays_defined() -> None:
-    """`D1: []` fixes D1 to no unrolling, which differs from leaving it to the search."""
+    """`D1: []` fixes D1 to no unrolling; a missing D1 is left to the search."""
     mapping = read_mapping([{"name": "default", "spatial_mapping": {"D1": []}}])
     assert mapping.entries[0].spatial_mapping == (("D1", ()),)
 
 
 def test_of_a_repeated_dimension_the_last_counts() -> None:
-    """Two factors of one dimension in one array dimension: the last counts, with a notice."""
+    """The last of two factors for one dimension counts, with a notice."""
     notices: list[str] = []
     mapping = read_mapping([{"name": "default", "spatial_mapping": {"D1": ["K, 2", "C, 3", "K, 4"]}}], notices)
     assert mapping.entries[0].spatial_mapping == (("D1", (("K", 4), ("C", 3))),)
@@ -204,13 +204,13 @@ def test_of_a_repeated_dimension_the_last_counts() -> None:
 
 
 def small_core() -> Core:
-    """A core with one array dimension and a memory without operand I2."""
+    """Return a core with one array dimension and a memory without operand I2."""
     memory = Memory("m", 8, 1.0, 1.0, ("I1", "O"), (), ("D1",))
     return Core("small", OperationalArray((("D1", 4),), 1.0), (memory,))
 
 
 def test_a_mapping_is_checked_against_its_core(tmp_path: Path) -> None:
-    """Array dimensions and memory operands the core lacks are told with their lines; large factors are no fault."""
+    """Array dimensions and memory operands that the core lacks are reported with their lines."""
     file = tmp_path / "mapping.yaml"
     file.write_text(VALID)
     problems = check_mapping_against_core(read_mapping(file), small_core(), file)
@@ -223,7 +223,7 @@ def test_a_mapping_is_checked_against_its_core(tmp_path: Path) -> None:
 
 
 def test_a_mapping_without_file_is_checked_too() -> None:
-    """The check works on mappings that were built from data."""
+    """Mappings that are built from data are checked against the core too."""
     mapping = read_mapping([{"name": "default", "spatial_mapping": {"D3": ["K, 2"]}}])
     problems = check_mapping_against_core(mapping, small_core())
     assert [problem.path for problem in problems] == [
@@ -233,7 +233,7 @@ def test_a_mapping_without_file_is_checked_too() -> None:
 
 
 def test_tilings_for_several_cores_are_read() -> None:
-    """The keys of the dialect of 2025."""
+    """Tilings and core allocations in the form of 2025 are read."""
     entry = {
         "name": "default",
         "core_allocation": [2, 0],

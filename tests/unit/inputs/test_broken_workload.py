@@ -1,4 +1,4 @@
-"""Broken workload files: each problem is told with its file, line, path, and what could stand there instead."""
+"""Broken workload files: each problem has its file, line and path, and the allowed values."""
 
 from pathlib import Path
 
@@ -245,12 +245,12 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_fault_is_told_where_and_how_to_mend_it(case: str, tmp_path: Path) -> None:
-    """One fault gives one problem at its path, with the line and the hint that mends it."""
+    """Each fault gives one problem at its path, with the line and a hint."""
     check_fault(CASES[case], VALID, tmp_path / "net.yaml", read_workload_yaml)
 
 
 def test_sizes_for_some_windows_only_are_refused(tmp_path: Path) -> None:
-    """Explicit sizes are used for all windows of a layer or for none."""
+    """Explicit sizes must be given for all windows of a layer or for none."""
     file = tmp_path / "net.yaml"
     file.write_text(VALID.replace("[IY, IX]", "[IX]").replace("padding: [[1, 2], [0, 1]]", "pr_loop_sizes: [9]"))
     with pytest.raises(InputError, match="has no size for IY"):
@@ -258,7 +258,7 @@ def test_sizes_for_some_windows_only_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_valid_workload_reads_as_layers_and_edges(tmp_path: Path) -> None:
-    """Names, order of operands, precisions, padding, constants and edges follow the file."""
+    """Layers have the names, operand order, precisions, padding, constants and edges of the file."""
     file = tmp_path / "net.yaml"
     file.write_text(VALID)
     workload = read_workload_yaml(file)
@@ -281,7 +281,7 @@ def test_a_valid_workload_reads_as_layers_and_edges(tmp_path: Path) -> None:
 
 
 def test_explicit_window_sizes_are_kept_in_their_order(tmp_path: Path) -> None:
-    """`pr_loop_sizes` pairs up with `pr_loop_dims`."""
+    """`pr_loop_sizes` are kept in the order of `pr_loop_dims`."""
     file = tmp_path / "net.yaml"
     file.write_text(VALID.replace("padding: [[1, 2], [0, 1]]", "pr_loop_sizes: [11, 12]"))
     layer = read_workload_yaml(file).nodes[0].layer
@@ -290,7 +290,7 @@ def test_explicit_window_sizes_are_kept_in_their_order(tmp_path: Path) -> None:
 
 
 def test_a_list_of_dicts_reads_as_the_file_does() -> None:
-    """Layers given as Python data, with tuples, need no file; problems then carry no line."""
+    """Layers are read from Python data like from a file; their problems have no line."""
     layer = {
         "id": 1,
         "operator_type": "MatMul",
@@ -309,7 +309,7 @@ def test_a_list_of_dicts_reads_as_the_file_does() -> None:
 
 
 def test_a_loop_that_no_operand_uses_is_noted(tmp_path: Path) -> None:
-    """Legal, but most likely a mistake."""
+    """A loop that no operand uses gets a notice."""
     file = tmp_path / "net.yaml"
     file.write_text(VALID.replace("[d, c, k]", "[d, c, k, e]").replace("[2, 3, 5]", "[2, 3, 5, 4]"))
     notices: list[str] = []

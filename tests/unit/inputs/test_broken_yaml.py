@@ -1,4 +1,4 @@
-"""Files that are no YAML, or dangerous YAML, end as InputError with a place."""
+"""Files that are no YAML or dangerous YAML: each is an InputError with a place."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ CASES: dict[str, tuple[bytes, int, str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_broken_yaml_is_an_input_error_with_a_place(case: str, tmp_path: Path) -> None:
-    """Whatever the bytes are, the reader says file, line (where one can be known) and reason."""
+    """Broken bytes give an error with file, reason and, if known, line."""
     content, line, message = CASES[case]
     file = tmp_path / "broken.yaml"
     file.write_bytes(content)
@@ -57,7 +57,7 @@ def test_broken_yaml_is_an_input_error_with_a_place(case: str, tmp_path: Path) -
 
 
 def test_missing_files_and_directories_are_input_errors(tmp_path: Path) -> None:
-    """A path that is no readable file is a user's error."""
+    """A path without a readable file is an InputError."""
     for path, message in ((tmp_path / "none.yaml", "no such file"), (tmp_path, "directory")):
         with pytest.raises(InputError, match=message):
             load_yaml(path)
@@ -66,7 +66,7 @@ def test_missing_files_and_directories_are_input_errors(tmp_path: Path) -> None:
 
 
 def test_very_large_files_are_refused_before_they_are_read(tmp_path: Path) -> None:
-    """The size is looked at first."""
+    """A very large file is refused by its size before it is read."""
     file = tmp_path / "large.yaml"
     with file.open("wb") as stream:
         stream.truncate(LARGEST_FILE_BYTES + 1)
@@ -75,7 +75,7 @@ def test_very_large_files_are_refused_before_they_are_read(tmp_path: Path) -> No
 
 
 def test_of_a_repeated_key_the_last_counts_with_a_notice() -> None:
-    """As the reference's reader does, but told; lines are those of the value that counts."""
+    """The last of two equal keys counts, with a notice; the reported lines are those of its value."""
     notices: list[str] = []
     document = parse_yaml("a:\n  - x: 1\n  - y: 2\nb: 0\na:\n  - z: 3\n", "f.yaml", notices)
     assert document.data == {"a": [{"z": 3}], "b": 0}
@@ -96,7 +96,7 @@ def test_every_key_and_item_knows_its_line() -> None:
 
 
 def test_merge_keys_and_aliases_are_resolved_and_own_keys_win() -> None:
-    """`<<` takes what the table does not have itself, the first source first, without a notice."""
+    """`<<` adds only keys that the table lacks, without a notice; if two sources have a key, the first one counts."""
     notices: list[str] = []
     text = "p: &p {x: 1, y: 1}\nq: &q {x: 2, z: 2}\nr:\n  <<: [*p, *q]\n  y: 3\n"
     assert parse_yaml(text, "", notices).data["r"] == {"x": 1, "z": 2, "y": 3}
@@ -104,13 +104,13 @@ def test_merge_keys_and_aliases_are_resolved_and_own_keys_win() -> None:
 
 
 def test_scalars_are_those_of_the_reference_reader() -> None:
-    """YAML 1.1 as PyYAML's safe loader reads it; a date stays text."""
+    """Scalars are read as by PyYAML's safe loader (YAML 1.1), but a date stays text."""
     data = parse_yaml("[1, 1_000, 0x10, 1.5, 1e3, yes, off, ~, null, 2020-01-01, '1', .inf]").data
     assert data == [1, 1000, 16, 1.5, "1e3", True, False, None, None, "2020-01-01", "1", float("inf")]
 
 
 def test_python_data_that_is_no_plain_data_is_refused() -> None:
-    """Objects of other types than tables, lists, numbers and text cannot stand in a document."""
+    """Python objects other than tables, lists, numbers and text are refused in a document."""
     with pytest.raises(InputError, match="type object"):
         document_of([object()])
     endless: list = []

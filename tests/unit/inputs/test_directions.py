@@ -1,4 +1,4 @@
-"""Directions that no port carries: an error of the hardware file where every layer needs them, else a notice."""
+"""Directions that no port carries: an error if every layer needs them, otherwise a notice."""
 
 from pathlib import Path
 
@@ -14,21 +14,21 @@ DRAM = '"I1, fh", "I1, tl", "I2, fh", "I2, tl", "O, fh", "O, tl", "O, fl", "O, t
 
 
 def read(text: str) -> list[str]:
-    """The notices of a hardware file. Raises InputError."""
+    """Return the notices of a hardware file. Raises InputError."""
     notices: list[str] = []
     accelerator_of(parse_yaml(text, "core.yaml"), notices)
     return notices
 
 
 def told(text: str) -> list[str]:
-    """The problems of a hardware file."""
+    """Return the problems of a hardware file."""
     with pytest.raises(InputError) as caught:
         read(text)
     return str(caught.value).splitlines()
 
 
 def without(*pairs: str) -> str:
-    """The core whose off-chip port does not carry some pairs."""
+    """Return the core with an off-chip port that lacks some pairs."""
     kept = [pair for pair in DRAM.split(", ") if pair not in pairs]
     allocation = [f"{a}, {b}" for a, b in zip(kept[::2], kept[1::2], strict=True)]
     listed = ", ".join(pair for pair in allocation if pair.strip('"') not in pairs)
@@ -37,7 +37,7 @@ def without(*pairs: str) -> str:
 
 @pytest.mark.parametrize("pair", ["I1, tl", "I2, tl", "O, fl"])
 def test_what_every_layer_needs_at_the_top(pair: str) -> None:
-    """Inputs are read out of the top memory, outputs are written into it."""
+    """A top memory from which inputs cannot be read, or to which outputs cannot be written, is refused."""
     assert told(without(pair)) == [
         f"core.yaml:61 memories.dram.ports: no port carries '{pair}', which every layer needs"
     ]
@@ -45,12 +45,12 @@ def test_what_every_layer_needs_at_the_top(pair: str) -> None:
 
 @pytest.mark.parametrize("pair", ["I1, fh", "I2, fh", "O, fh", "O, th"])
 def test_what_nothing_moves_at_the_top(pair: str) -> None:
-    """Above the top memory there is nothing."""
+    """Directions to a memory above the top are not needed and give no notice."""
     assert read(without(pair)) == []
 
 
 def test_one_problem_for_each_memory() -> None:
-    """All that a memory lacks together, inputs and outputs."""
+    """Each memory has one problem with all its missing directions."""
     text = without("I1, tl", "O, fl").replace('"I1, fh", "O, fh", "O, fl"]', '"O, fh", "O, fl"]')
     assert told(text) == [
         "core.yaml:49 memories.sram_2MB.ports: no port carries 'I1, fh', which every layer needs",
@@ -59,7 +59,7 @@ def test_one_problem_for_each_memory() -> None:
 
 
 def test_what_only_partial_sums_need_is_noted() -> None:
-    """There are layers and loop orders without."""
+    """A missing direction that only partial sums need gets a notice."""
     assert read(without("O, tl")) == [
         "core.yaml:61 memories.dram.ports: no port carries 'O, tl': loop orders that read partial sums back will be"
         " refused"
@@ -67,7 +67,7 @@ def test_what_only_partial_sums_need_is_noted() -> None:
 
 
 def test_a_wrong_allocation_is_told_once() -> None:
-    """What is lacking may be what was meant by it."""
+    """A wrong pair in an allocation is reported once, without the direction that it may have meant."""
     (said,) = told(TPU.replace('"O, fl", "O, th"]', '"O, lf", "O, th"]'))
     assert "unknown direction 'lf'" in said
     (said,) = told(TPU.replace('"O, fh", "O, fl"]', '"O, fh", "O, tl"]'))
@@ -75,7 +75,7 @@ def test_a_wrong_allocation_is_told_once() -> None:
 
 
 def test_cores_without_multipliers_may_have_one_input(tmp_path: Path) -> None:
-    """Pooling reads one operand: a missing direction of an input is noted, that of an output is still wrong."""
+    """A core without multipliers may lack a direction of an input, with a notice, but no direction of an output."""
     pooling = "operator_types: [pooling]\n"
     assert any(
         "'I2, tl', which every layer with this input needs" in line for line in read(without("I2, tl") + pooling)
@@ -85,7 +85,7 @@ def test_cores_without_multipliers_may_have_one_input(tmp_path: Path) -> None:
     path.write_text(without("I2, tl"))
     notices: list[str] = []
     read_core_file(path, False, notices)
-    assert any("every layer with this input needs" in notice for notice in notices), "what it is for, others say"
+    assert any("every layer with this input needs" in notice for notice in notices), "another file can name its use"
     path.write_text(without("O, fl"))
     read_core_file(path, True, [])
 
@@ -94,7 +94,7 @@ def test_cores_without_multipliers_may_have_one_input(tmp_path: Path) -> None:
 def test_verbs_tell_it_before_anything_is_computed(
     verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`map` does too: it reads the file the same way."""
+    """`validate`, `parse hardware` and `map` all report a missing direction and stop."""
     path = tmp_path / "core.yaml"
     path.write_text(without("O, fl"))
     assert main([*verb, str(path)]) == 2

@@ -1,4 +1,4 @@
-"""Entries of a mapping file for an operator that is costed in parts hold for its parts, which come first themselves."""
+"""Mapping entries for an operator that is costed in parts: they hold for its parts, unless a part has its own entry."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ CORE = "config/hardware/zigzag/tpu_like_vector.yaml"
 
 
 def tensor(name: str, *shape: int) -> Any:
-    """An input or output of a network."""
+    """Return an input or output of a network."""
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
 def weight(name: str, *shape: int) -> Any:
-    """A constant of zeros."""
+    """Return a constant of zeros."""
     return numpy_helper.from_array(np.zeros(shape, np.float32), name)
 
 
 def model_of(operator: str) -> Any:
-    """A network of one operator, called `whole`."""
+    """Return a model of one operator with the name `whole`."""
     rows = [tensor("x", 1, 8, 64)]
     more: dict[str, Any] = {}
     constants: list[Any] = []
@@ -45,19 +45,20 @@ def model_of(operator: str) -> Any:
 
 
 def network_of(operator: str) -> Workload:
-    """The same as it is read."""
+    """Return the workload that is read from the model of one operator."""
     return read_network(model_of(operator), "corrected")[0]
 
 
 def chosen(network: Workload, *names: str) -> set[str]:
-    """The entries that the layers of a network have, of a mapping file with these and a default."""
+    """Return the names of the entries that the layers get, for a mapping with these entries and a default."""
     mapping = parse_mapping([*({"name": name} for name in names), {"name": "default"}])
     return {mapping.constraints_for(node.layer).name for node in network.nodes if node.layer is not None}
 
 
 @pytest.mark.parametrize("operator", TYPES)
 def test_parts_obey_the_entry_of_their_operator(operator: str) -> None:
-    """By its type, by its name in the file, and by a glob over such names; also as read back from an artifact."""
+    """Parts of an operator get the entry that selects its type, its name or a glob of the name. An artifact that is
+    read back gives the same entries."""
     network = network_of(operator)
     assert len([node for node in network.nodes if node.layer is not None]) > 1
     for name in (operator, "whole", "who?e"):
@@ -66,7 +67,7 @@ def test_parts_obey_the_entry_of_their_operator(operator: str) -> None:
 
 
 def test_own_entries_of_parts_come_first() -> None:
-    """Names before types, what a part is before what it is of."""
+    """An entry for a part comes before one for its operator, and names come before types."""
     network = network_of("Softmax")
     assert chosen(network, "Softmax", "whole/exp") == {"Softmax", "whole/exp"}
     assert chosen(network, "Softmax", "Exp") == {"Softmax", "Exp"}
@@ -78,14 +79,14 @@ def test_own_entries_of_parts_come_first() -> None:
 
 
 def test_parts_are_no_other_layers_for_it() -> None:
-    """What a layer is a part of changes no cost: layers that are equal but for that are equal."""
+    """The operator of a part is not encoded in its layer, so it changes no cost."""
     layers = [node.layer for node in network_of("Softmax").nodes if node.layer is not None]
     assert all("part_of" not in encode(layer) for layer in layers)
     assert decode(type(layers[0]), encode(layers[0])) == layers[0]
 
 
 def test_spatial_mapping_of_an_operator_reaches_its_parts() -> None:
-    """What the entry fixes is what runs, and nobody is told that it selects nothing."""
+    """The spatial mapping in an operator's entry changes the latency of its parts, and the entry counts as used."""
     links = {"memory_operand_links": {"O": "O", "W": "I2", "I": "I1"}}
     entry = {"name": "Softmax", "spatial_mapping": {"D1": ["D, 2"], "D2": ["B, 1"]}, **links}
     options = {"preset": "zigzag", "model": "corrected", "lpf_limit": 3}

@@ -1,4 +1,5 @@
-"""Numbers beyond what any real file has are told at their line, and the largest ones allowed are computed with."""
+"""Extreme numbers: numbers beyond the limits are reported at their line, and the largest allowed ones give finite
+results."""
 
 import math
 from pathlib import Path
@@ -38,7 +39,7 @@ LAYER = """\
     ],
 )
 def test_beyond_the_limits(old: str, new: str, path: str, told: str) -> None:
-    """One problem, at the line of the number."""
+    """A number beyond its limit is one problem at its line."""
     text = TPU.replace(old, new, 1)
     line = next(number for number, row in enumerate(text.splitlines(), 1) if new in row)
     with pytest.raises(InputError) as caught:
@@ -49,7 +50,7 @@ def test_beyond_the_limits(old: str, new: str, path: str, told: str) -> None:
 
 
 def test_at_the_limits() -> None:
-    """Totals are finite numbers."""
+    """Energy and latency are finite for numbers at the limits."""
     text = TPU.replace("r_cost: 0.095", "r_cost: 1 J").replace("unit_energy: 0.04", "unit_energy: 1e12")
     text = text.replace("unit_area: 1", "unit_area: 1e9").replace("sizes: [32, 32]", "sizes: [1048576, 1048576]")
     text = text.replace("size: 10000000000", "size: 1152921504606846976")
@@ -63,7 +64,7 @@ def test_at_the_limits() -> None:
 
 
 def test_results_wider_than_sums_are_noted_once() -> None:
-    """Files of ZigZag may say so: with file, line and the number of layers, no error."""
+    """Final outputs wider than partial sums get one notice with file, line and number of layers."""
     wide = LAYER.replace("O_final: 8", "O_final: 32")
     other = wide.replace("id: 0", "id: 1").replace("name: conv", "name: other")
     notices: list[str] = []

@@ -1,4 +1,4 @@
-"""Level boundaries in mapping files: read, checked, and exported so that they read back to the same numbers."""
+"""Level boundaries in mapping files: reading, checks, and an export that reads back to the same numbers."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ FREE = SearchOptions(temporal_mapping_search_engine="exact", allocation="free")
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    """An entry of a mapping file with a complete ordering and level boundaries."""
+    """Return an entry with a complete ordering and level boundaries."""
     return {
         "name": "default",
         "temporal_ordering": [["K", 8], ["C", 3]],
@@ -28,7 +28,7 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 
 def test_boundaries_are_read() -> None:
-    """Every operand's boundaries arrive in the order of writing."""
+    """The boundaries of each operand are read in the order of the file."""
     mapping = read_mapping([entry()])
     assert mapping.entries[0].level_boundaries == (("O", (0, 1, 2)), ("W", (1, 2)), ("I", (2, 2)))
 
@@ -44,13 +44,13 @@ def test_boundaries_are_read() -> None:
     ],
 )
 def test_wrong_boundaries_are_told(changes: dict[str, Any], told: str) -> None:
-    """Boundaries need a complete ordering, never fall, and name every operand."""
+    """Boundaries without a complete ordering, with falling values or without an operand are refused."""
     with pytest.raises(InputError, match=told):
         read_mapping([entry(**changes)])
 
 
 def test_free_mapping_reads_back_to_the_same_numbers() -> None:
-    """What the exact search finds with free boundaries is all in the exported mapping file."""
+    """A mapping that the exact search found with free boundaries reads back from its export with equal figures."""
     found = map_layer(LAYER, CORE, constraints(), FREE)
     entries = yaml.safe_load(mapping_yaml([found], tuple(CORE.operational_array.size_of)))
     mapping = read_mapping(entries)
@@ -62,7 +62,7 @@ def test_free_mapping_reads_back_to_the_same_numbers() -> None:
 
 
 def test_boundaries_that_do_not_fit_are_a_reason() -> None:
-    """A given level that is too small is told with its memory, and nothing is searched instead."""
+    """Boundaries that do not fit are an error with the memory, and nothing else is searched."""
     found = map_layer(LAYER, CORE, constraints(), FREE)
     entries = yaml.safe_load(mapping_yaml([found], tuple(CORE.operational_array.size_of)))
     loops = len(entries[0]["temporal_ordering"])
@@ -73,8 +73,8 @@ def test_boundaries_that_do_not_fit_are_a_reason() -> None:
 
 
 def test_free_boundaries_and_even_mappings_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    """The contradiction is told before anything runs."""
+    """Free boundaries with an even mapping are refused before anything runs."""
     paths = ("--hardware", "x.yaml", "--workload", "x.onnx", "--mapping", "x.yaml")
     options = ("--temporal-mapping-search-engine", "exact", "--allocation", "free", "--temporal-mapping-type", "even")
     assert main(["map", *paths, *options]) == 2
-    assert "all operands of an even mapping share theirs" in capsys.readouterr().err
+    assert "all operands have the same level boundaries" in capsys.readouterr().err

@@ -17,7 +17,7 @@ HARDWARE, WORKLOAD = "config/hardware/zigzag/tpu_like.yaml", "config/workload/re
     ],
 )
 def test_a_misspelt_dimension_is_an_error(key: str, value: object, told: str) -> None:
-    """A dimension that neither the network nor a usual layer has is told, with the nearest one."""
+    """A dimension that is in neither the network nor a usual layer is refused with the nearest one."""
     entry = {"name": "default", "memory_operand_links": {"O": "O", "W": "I2", "I": "I1"}, key: value}
     with pytest.raises(InputError) as raised:
         read_problem(Descriptions(HARDWARE, WORKLOAD, [entry]))
@@ -26,6 +26,6 @@ def test_a_misspelt_dimension_is_an_error(key: str, value: object, told: str) ->
 
 
 def test_a_usual_dimension_of_other_networks_is_none() -> None:
-    """A mapping made for several kinds of layers goes with a network that lacks some of their dimensions."""
+    """A usual dimension that the network lacks is accepted."""
     entry = {"name": "default", "spatial_mapping": {"D1": ["H, 4"]}, "temporal_ordering": [["D0", 2], ["*", "*"]]}
     assert read_problem(Descriptions(HARDWARE, WORKLOAD, [entry])).mapping.entries[0].name == "default"

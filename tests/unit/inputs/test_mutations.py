@@ -1,4 +1,4 @@
-"""Whatever is done to a valid file, the readers read it or raise InputError."""
+"""Random changes of valid files: the readers accept the result or raise InputError."""
 
 import copy
 from collections.abc import Callable
@@ -100,7 +100,7 @@ VALUES = st.recursive(
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) of a nested value."""
+    """Return every (container, key) of a nested value."""
     found: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         found += [(value, key) for key in value]
@@ -112,7 +112,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 def problems_of(read: Callable[[Any], Any], source: Any) -> tuple[Problem, ...] | None:
-    """What is wrong with a source, None if it is read; any other exception fails the test."""
+    """Return the problems of a source, or None if it is read; any other exception fails the test."""
     try:
         read(source)
     except InputError as error:
@@ -122,7 +122,7 @@ def problems_of(read: Callable[[Any], Any], source: Any) -> tuple[Problem, ...] 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_unchanged_file_is_valid(kind: str) -> None:
-    """The mutations start from something that is read."""
+    """The unchanged files are valid."""
     text, read_data, read_document = KINDS[kind]
     assert read_document(parse_yaml(text))
     assert read_data(yaml.safe_load(text))
@@ -132,7 +132,7 @@ def test_the_unchanged_file_is_valid(kind: str) -> None:
 @settings(max_examples=members(100, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_changed_values_are_read_or_refused(kind: str, data: st.DataObject) -> None:
-    """Replacing, deleting or adding values anywhere gives a result or InputError with problems that print."""
+    """Replaced, deleted or added values give a result or an InputError with problems that print."""
     text, read_data, _ = KINDS[kind]
     changed = copy.deepcopy(yaml.safe_load(text))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -162,19 +162,19 @@ def test_changed_values_are_read_or_refused(kind: str, data: st.DataObject) -> N
     ),
 )
 def test_changed_text_is_read_or_refused(kind: str, start: int, length: int, insert: str) -> None:
-    """Cutting out or putting in text anywhere gives a result or InputError."""
+    """Text that is cut or inserted anywhere gives a result or an InputError."""
     text, _, read_document = KINDS[kind]
     position = start % len(text)
     changed = text[:position] + insert + text[position + length :]
     problems = problems_of(lambda content: read_document(parse_yaml(content, "f.yaml")), changed)
     files = {problem.file for problem in problems or ()}
-    assert {file for file in files if not file.startswith(f"{CONFIG}/")} <= {"f.yaml"}, "or one that it names"
+    assert {file for file in files if not file.startswith(f"{CONFIG}/")} <= {"f.yaml"}, "a problem is in another file"
 
 
 @settings(max_examples=members(50, 20), deadline=None)
 @given(name=st.text(max_size=5), dimension=st.integers(0, 99))
 def test_a_mapping_is_checked_against_any_core(name: str, dimension: int) -> None:
-    """The check of a mapping against a core returns problems, and raises nothing."""
+    """The check of a mapping against a core returns problems and raises nothing."""
     core = read_accelerator(yaml.safe_load(HARDWARE)).cores[0]
     mapping = read_mapping([{"name": "default", "spatial_mapping": {f"D{dimension}": ["K, 4"]}}])
     problems = check_mapping_against_core(mapping, core, name)

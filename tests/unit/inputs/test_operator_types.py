@@ -22,12 +22,12 @@ TPU_LIKE = yaml.safe_load((ROOT / "config" / "hardware" / "zigzag" / "tpu_like.y
 
 
 def core_with(operator_types: Any) -> Core:
-    """The core of a hardware file with this key."""
+    """Return the core of a hardware file with this key."""
     return read_accelerator({**TPU_LIKE, "operator_types": operator_types}).cores[0]
 
 
 def test_a_core_multiplies_unless_it_says_more() -> None:
-    """Without the key a core runs what multiplies and accumulates."""
+    """A core without the key runs only multiply-accumulate layers."""
     assert read_accelerator(TPU_LIKE).cores[0].operator_types == ("mac",)
     assert core_with(["mac", "MaxPool", "softmax"]).operator_types == ("mac", "MaxPool", "softmax")
 
@@ -46,13 +46,13 @@ def test_a_core_multiplies_unless_it_says_more() -> None:
     ],
 )
 def test_wrong_operator_types_are_told(given: Any, told: str) -> None:
-    """Unknown names with the nearest one; capitals do not hide it."""
+    """An unknown operator type is refused with the nearest name, regardless of capitals."""
     with pytest.raises(InputError, match=told):
         core_with(given)
 
 
 def entries(*names: str) -> list[dict[str, Any]]:
-    """A mapping file with an entry for each name."""
+    """Return a mapping file with an entry for each name."""
     return [{"name": name} for name in ("default", *names)]
 
 
@@ -67,20 +67,22 @@ def entries(*names: str) -> list[dict[str, Any]]:
     ],
 )
 def test_entries_for_kinds_of_layers(selectors: tuple[str, ...], chosen: tuple[str, ...]) -> None:
-    """Behind layer names and operator types, before globs; of several kinds the first in the file."""
+    """Entries for names and operator types overrule entries for kinds of layers; of several kinds, the first counts."""
     mapping = read_mapping(entries(*selectors))
     layers = (convolution("conv", K=2), gemm("gemm", C=2), relu(K=2), max_pool(K=2, FX=2))
     assert tuple(mapping.constraints_for(layer).name for layer in layers) == chosen
 
 
 def test_unknown_kinds_are_told() -> None:
-    """A misspelt kind would never select anything."""
+    """An unknown kind of layer is refused with the nearest name."""
     with pytest.raises(InputError, match=r"no such kind of layer.*did you mean '@pooling'"):
         read_mapping(entries("@poling"))
 
 
 def test_level_boundaries_of_a_layer_with_one_input() -> None:
-    """They need none for weights, are exported and read back; a layer with weights says what lacks."""
+    """A layer with one input needs no level boundaries of weights, and reads back with equal figures.
+    A layer with weights needs them: the message names the missing operand.
+    """
     core, layer = small_core(), relu(K=8, OY=6)
     given = {
         "spatial_mapping": {"D1": ["K, 4"], "D2": []},

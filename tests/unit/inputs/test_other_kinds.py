@@ -1,4 +1,4 @@
-"""A file of one kind given as another: one problem says what it seems to be and what is needed, without its content."""
+"""A file of one kind given as another: one problem names both kinds, without the content of the file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +52,7 @@ READERS: dict[str, Callable[[YamlDocument], Any]] = {
 
 
 def told(wanted: str, text: str) -> str:
-    """What the reader of a kind says to a file."""
+    """Return the message of the reader for a kind about a file."""
     with pytest.raises(InputError) as caught:
         READERS[wanted](parse_yaml(text, "it.yaml"))
     return str(caught.value)
@@ -62,7 +62,7 @@ def told(wanted: str, text: str) -> str:
     ("wanted", "given"), [(wanted, given) for given in FILES for wanted in READERS if wanted != given]
 )
 def test_another_kind_is_told_in_one_line(wanted: str, given: str) -> None:
-    """What it seems to be, what is needed, and what that looks like; nothing of the content of the file."""
+    """The message says what the file seems to be, what is needed and what such a file contains."""
     said = told(wanted, FILES[given])
     assert said.startswith(f"it.yaml:1 seems to be {SEEMS[given]}, but {NAMES[wanted]} is needed (allowed: a ")
     assert "\n" not in said
@@ -72,7 +72,7 @@ def test_another_kind_is_told_in_one_line(wanted: str, given: str) -> None:
 @pytest.mark.parametrize("wanted", READERS)
 @pytest.mark.parametrize("text", ["hello", "3", "[1, 2]", "[a, [b]]", "~"])
 def test_no_kind_at_all(wanted: str, text: str) -> None:
-    """Text, numbers and lists of them are told by their form."""
+    """The message about a file that is only a text, a number or a list says so."""
     said = told(wanted, text)
     assert said.startswith("it.yaml:1 contains ")
     assert f"{NAMES[wanted]} is needed" in said
@@ -80,7 +80,7 @@ def test_no_kind_at_all(wanted: str, text: str) -> None:
 
 
 def test_an_entry_without_its_dash() -> None:
-    """A mapping file is a list, also of one entry."""
+    """The message about a mapping entry outside a list says that a list is needed."""
     assert "contains a table of keys, but a mapping file is needed (allowed: a list of entries" in told(
         MAPPING, "name: default\nspatial_mapping: {}\n"
     )
@@ -98,12 +98,12 @@ def test_an_entry_without_its_dash() -> None:
     ],
 )
 def test_misspelt_keys_tell_the_kind_too(text: str, kind: str) -> None:
-    """So that they are told with the right ones."""
+    """Misspelt keys still identify the kind of a file."""
     assert kind_of(parse_yaml(text).data) == kind
 
 
 def test_keys_are_those_of_the_schemas() -> None:
-    """What tells kinds apart is what the files may hold."""
+    """The keys that identify a kind are keys of its schema."""
     several = {*ConnectivityFile.model_fields, *GraphFile.model_fields}
     assert set(TABLE_KEYS[HARDWARE]) <= {*HardwareFile.model_fields, *several, "multipliers"}
     assert set(TABLE_KEYS[SPACE]) <= set(SpaceFile.model_fields)
@@ -112,7 +112,7 @@ def test_keys_are_those_of_the_schemas() -> None:
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each of the files of `map` at once, an ONNX model, a pipeline, and a configuration."""
+    """`map` and `validate` report each file of a wrong kind, with all files of a command at once."""
     mapping, hardware, network = (
         f"config/{name}"
         for name in ("mapping/zigzag/tpu_like.yaml", "hardware/zigzag/tpu_like.yaml", "workload/resnet18.onnx")

@@ -1,4 +1,4 @@
-"""The configuration files of this repository, the published JSON Schemas, and finding out a file's kind."""
+"""The configuration files of this repository, the published JSON Schemas, and the detection of a file's kind."""
 
 import json
 from pathlib import Path
@@ -20,26 +20,26 @@ CONFIGURED = [
 
 @pytest.mark.parametrize(("kind", "path"), CONFIGURED)
 def test_the_files_in_config_are_valid(kind: str, path: Path) -> None:
-    """What the default run reads has no problem."""
+    """The files of the default run have no problem."""
     assert validate_file(path)[:2] == (kind, [])
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_the_published_schemas_are_up_to_date(kind: str) -> None:
-    """`workflow/schemas` holds what the models say; `python -m tools.validate_files` writes it anew."""
+    """`workflow/schemas` is up to date with the models; `python -m tools.validate_files` writes it."""
     published = ROOT / "workflow" / "schemas" / f"{kind}.schema.json"
     assert published.read_text(encoding="utf-8") == schema_text(kind), AGAIN
 
 
 def test_schemas_are_written_where_asked(tmp_path: Path) -> None:
-    """One file a kind."""
+    """Schemas are written into the given folder, one file a kind."""
     write_schemas(tmp_path / "new")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(f"{k}.schema.json" for k in SCHEMAS)
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_every_field_is_described(kind: str) -> None:
-    """Editors and the guide show a description for each key that a person can write."""
+    """Each key in the schemas has a description."""
     schema = json.loads(schema_text(kind))
     tables = [*schema.get("$defs", {}).values(), *([schema] if "properties" in schema else [])]
     assert tables
@@ -50,7 +50,7 @@ def test_every_field_is_described(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "path"), CONFIGURED)
 def test_the_files_in_config_satisfy_the_schemas(kind: str, path: Path) -> None:
-    """The JSON Schema accepts what the reader accepts."""
+    """The JSON Schemas accept the files that the reader accepts."""
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.validate(yaml.safe_load(path.read_text()), json.loads(schema_text(kind)))
 
@@ -71,7 +71,7 @@ def test_the_files_in_config_satisfy_the_schemas(kind: str, path: Path) -> None:
     ],
 )
 def test_the_kind_is_told_by_the_keys(content: str, kind: str, tmp_path: Path) -> None:
-    """A file of which the kind cannot be told is a problem, not a crash."""
+    """The keys of a file tell its kind; a file without a recognizable kind is a problem."""
     file = tmp_path / "some.yml"
     file.write_text(content)
     found, problems, _ = validate_file(file)
@@ -81,7 +81,7 @@ def test_the_kind_is_told_by_the_keys(content: str, kind: str, tmp_path: Path) -
 
 
 def test_a_broken_onnx_file_is_a_list_of_problems(tmp_path: Path) -> None:
-    """ONNX files go to the ONNX reader, whose errors become problems too."""
+    """A broken ONNX file is a workload with problems."""
     file = tmp_path / "net.onnx"
     file.write_bytes(b"no model")
     kind, problems, _ = validate_file(file)

@@ -1,4 +1,4 @@
-"""The files of the reference (zigzag-dse 3.9.1) are read unchanged, with the values that stand in them."""
+"""The files of the reference (zigzag-dse 3.9.1) are read unchanged, with all their values."""
 
 import json
 from pathlib import Path
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the reference 
 
 
 def files(kind: str) -> list[Any]:
-    """The reference's files of a kind."""
+    """Return the reference's files of a kind."""
     return [pytest.param(path, id=path.stem) for path in sorted((CONFORMANCE / kind).glob("*.yaml"))]
 
 
 @pytest.mark.parametrize("path", files("hardware"))
 def test_hardware_values(path: Path) -> None:
-    """Every memory, port and array value is that of the plain YAML."""
+    """Each memory, port and array has the values of the plain YAML."""
     core = read_accelerator(path).cores[0]
     plain = yaml.safe_load(path.read_text())
     assert core.name == plain["name"]
@@ -51,7 +51,7 @@ def test_hardware_values(path: Path) -> None:
 
 
 def test_hardware_agrees_with_what_the_reference_read() -> None:
-    """Array sizes and systolic dimensions are those the reference recorded after reading the same files."""
+    """Array sizes and systolic dimensions equal those that the reference recorded for the same files."""
     records = json.loads((CONFORMANCE / "hardware_records.json").read_text())
     for name, record in records.items():
         array = read_accelerator(CONFORMANCE / "hardware" / f"{name}.yaml").cores[0].operational_array
@@ -60,7 +60,7 @@ def test_hardware_agrees_with_what_the_reference_read() -> None:
 
 
 def test_a_repeated_key_and_an_overriding_port_are_noted() -> None:
-    """The two oddities of the reference's examples are read as the reference does, and told."""
+    """A repeated key and a port that replaces another are read as in the reference, with a notice."""
     notices: list[str] = []
     core = read_accelerator(CONFORMANCE / "hardware" / "tpu_like.yaml", notices).cores[0]
     assert [port.name for port in core.memories[2].ports] == ["r_port_1", "w_port_1"]
@@ -75,7 +75,7 @@ def test_a_repeated_key_and_an_overriding_port_are_noted() -> None:
 
 @pytest.mark.parametrize("path", files("mapping"))
 def test_mapping_values(path: Path) -> None:
-    """Every entry holds what the plain YAML holds."""
+    """Each entry has the values of the plain YAML."""
     mapping = read_mapping(path)
     plain = yaml.safe_load(path.read_text())
     for entry, written in zip(mapping.entries, plain, strict=True):
@@ -90,14 +90,14 @@ def test_mapping_values(path: Path) -> None:
 
 
 def test_a_partial_ordering_is_read() -> None:
-    """`[D1, "*"]` is a loop of any size."""
+    """`[D1, "*"]` is read as a loop of any size."""
     ordering = read_mapping(CONFORMANCE / "mapping" / "gemm_l1.yaml").entries[0].temporal_ordering
     assert ordering == tuple(TemporalOrderingEntry(name) for name in ("D1", "D2", "D0"))
 
 
 @pytest.mark.parametrize("name", ["ascend_like", "edge_tpu_like", "eyeriss_like", "gemm_l1", "gemm_l1_l3", "tpu_like"])
 def test_mappings_go_with_their_cores(name: str) -> None:
-    """The reference's pairs of core and mapping have no problem with each other, hints for other arrays included."""
+    """Each mapping of the reference fits its core, including hints for other arrays."""
     core = read_accelerator(CONFORMANCE / "hardware" / f"{name}.yaml").cores[0]
     for mapping in sorted((CONFORMANCE / "mapping").glob(f"{name}*.yaml")):
         assert check_mapping_against_core(read_mapping(mapping), core, mapping) == []
@@ -105,7 +105,7 @@ def test_mappings_go_with_their_cores(name: str) -> None:
 
 @pytest.mark.parametrize("path", files("workload"))
 def test_workload_values(path: Path) -> None:
-    """Every layer holds what the plain YAML holds."""
+    """Each layer has the values of the plain YAML."""
     workload = read_workload_yaml(path)
     assert workload.name == path.stem
     for node, written in zip(workload.nodes, yaml.safe_load(path.read_text()), strict=True):
@@ -126,7 +126,7 @@ def test_workload_values(path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["hardware", "mapping", "workload"])
 def test_every_file_is_recognised_and_valid(kind: str) -> None:
-    """The kind is found out from the content."""
+    """The kind of each file is detected from its content, and the file is valid."""
     for path in sorted((CONFORMANCE / kind).glob("*.yaml")):
         found, problems, _ = validate_file(path)
         assert (found, problems) == (kind, [])

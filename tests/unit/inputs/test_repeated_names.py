@@ -1,4 +1,4 @@
-"""Names that stand twice: what would silently be lost is an error, what can be told apart gets a number."""
+"""Repeated names: an error if one would be lost, a number if they can be told apart."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tilewright.workload.yaml_reader import read_workload_yaml
 
 
 def layer(number: int, k: int, c: int) -> dict:
-    """A matrix product called x."""
+    """Return a matrix product called x."""
     return {
         "id": number,
         "name": "x",
@@ -26,7 +26,7 @@ def layer(number: int, k: int, c: int) -> dict:
 
 
 def test_layers_of_one_name_get_numbers_and_their_own_costs() -> None:
-    """Two layers called x are x and x__2, with a notice, and the totals are those of the two."""
+    """Two layers called x become x and x__2 with a notice, and the totals include both."""
     notices: list[str] = []
     workload = read_workload_yaml([layer(0, 32, 16), layer(1, 16, 48)], notices)
     assert [node.name for node in workload.nodes] == ["x", "x__2"]
@@ -38,7 +38,7 @@ def test_layers_of_one_name_get_numbers_and_their_own_costs() -> None:
 
 
 def test_a_workload_made_in_code_with_one_name_twice_is_refused() -> None:
-    """Where nobody gave numbers, mapping refuses rather than count one layer twice."""
+    """A workload built in code with two layers of one name is refused."""
     nodes = read_workload_yaml([layer(0, 32, 16)]).nodes
     core = parse_accelerator("config/hardware/cube_3d.yaml").cores[0]
     other = read_workload_yaml([layer(1, 16, 48)]).nodes
@@ -47,7 +47,7 @@ def test_a_workload_made_in_code_with_one_name_twice_is_refused() -> None:
 
 
 def test_a_memory_given_twice_is_an_error(tmp_path: Path) -> None:
-    """A second memory of the same name would replace the first without a word."""
+    """A second memory of the same name is refused."""
     text = Path("config/hardware/cube_3d.yaml").read_text().replace("  input_buffer:", "  weight_buffer:")
     (tmp_path / "twice.yaml").write_text(text)
     with pytest.raises(InputError, match=r"twice.yaml:\d+ memories.weight_buffer: another memory has this name"):

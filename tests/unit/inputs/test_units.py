@@ -67,7 +67,7 @@ def test_energies_in_pj(text: object, energy_pj: float) -> None:
 
 
 def test_areas_in_mm2() -> None:
-    """Areas convert to mm2."""
+    """Areas are converted to mm2."""
     assert [parse_area_mm2(value) for value in (0, "0.25 mm2", "1200 um2")] == [0.0, 0.25, 0.0012]
 
 
@@ -99,13 +99,13 @@ def test_areas_in_mm2() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(parse: object, value: object) -> None:
-    """Wrong units, signs, types and magnitudes raise FieldError and nothing else."""
+    """Wrong units, signs, types and magnitudes raise FieldError."""
     with pytest.raises(FieldError):
         parse(value)  # type: ignore[operator]
 
 
 def test_kilobytes_with_a_capital_suggest_the_binary_unit() -> None:
-    """`KB` is 1000 for some and 1024 for most: it is refused, with the unit most people mean."""
+    """`KB` is refused as ambiguous, with `kB` for 1000 and `KiB` for 1024."""
     with pytest.raises(FieldError) as caught:
         parse_size_bits("64 KB")
     assert caught.value.nearest == "KiB"
@@ -115,8 +115,9 @@ def test_kilobytes_with_a_capital_suggest_the_binary_unit() -> None:
 
 @given(st.integers(1, 10**6), st.sampled_from(sorted(SIZE_UNITS)), st.sampled_from(["", " "]))
 def test_every_size_unit_scales_exactly(count: int, unit: str, gap: str) -> None:
-    """A whole number of any unit is that many times the unit, or refused as too large: sizes above 2^60, bandwidths
-    above 2^53."""
+    """A whole number of any unit scales exactly.
+    Sizes above 2^60 and bandwidths above 2^53 are refused.
+    """
     expected = count * SIZE_UNITS[unit]
     for parse, text, largest in (
         (parse_size_bits, f"{count}{gap}{unit}", 2**60),
@@ -131,7 +132,7 @@ def test_every_size_unit_scales_exactly(count: int, unit: str, gap: str) -> None
 
 @given(st.decimals(0, 10**6, places=4), st.sampled_from(sorted(ENERGY_UNITS)))
 def test_energies_are_rounded_once(count: object, unit: str) -> None:
-    """The energy is the double nearest to the decimal that was written; beyond a joule there is none."""
+    """An energy is the double nearest to the written decimal; more than a joule is refused."""
     exact = Fraction(str(count)) * Fraction(ENERGY_UNITS[unit])
     if exact <= LARGEST_ENERGY_PJ:
         assert parse_energy_pj(f"{count} {unit}") == float(exact)
@@ -142,14 +143,14 @@ def test_energies_are_rounded_once(count: object, unit: str) -> None:
 
 @given(st.floats(0, 1e12))
 def test_plain_energies_are_kept_to_the_bit(value: float) -> None:
-    """A plain number passes unchanged, also as text."""
+    """A plain energy passes unchanged, as a number and as text."""
     assert parse_energy_pj(value) == value
     assert parse_energy_pj(repr(value)) == value
 
 
 @given(st.one_of(st.text(max_size=20), st.floats(), st.integers(), st.booleans(), st.none(), st.lists(st.integers())))
 def test_any_value_is_parsed_or_refused(value: object) -> None:
-    """No input makes a parser fail in another way than FieldError."""
+    """Any input is parsed or raises FieldError."""
     for parse in PARSERS:
         try:
             number = parse(value)
@@ -160,12 +161,12 @@ def test_any_value_is_parsed_or_refused(value: object) -> None:
 
 @pytest.mark.parametrize("count", [0, 7, 272, 12_345, 4**200])
 def test_counts_are_written_as_floating_point_numbers_are(count: int) -> None:
-    """As far as there are any."""
+    """A count within the range of doubles is written like a floating-point number."""
     assert count_text(count) == f"{float(count):.4g}"
 
 
 def test_counts_beyond_floating_point_have_a_text_too() -> None:
-    """600 parts on four cores have more allocations than a double can say."""
+    """A count beyond the range of doubles is written as text, such as the count for 600 parts on four cores."""
     assert count_text(4**600) == "1.722e+361"
     assert count_text(10**400, 3) == "1.00e+400"
 
@@ -184,7 +185,7 @@ def test_counts_beyond_floating_point_have_a_text_too() -> None:
     ],
 )
 def test_the_nearest_unit_is_the_one_that_was_meant(parse: object, value: str, meant: str) -> None:
-    """Capitals, `ps` for `/s` and prefixes above the largest do not lead to another unit."""
+    """The nearest unit respects the intended prefix: capitals, `ps` for `/s` and too large prefixes are corrected."""
     with pytest.raises(FieldError) as raised:
         parse(value)  # type: ignore[operator]
     assert raised.value.nearest == meant

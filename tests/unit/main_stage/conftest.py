@@ -1,4 +1,4 @@
-"""Inputs of scripts: the small networks and cores of the reference numbers."""
+"""Inputs of scripts: the small networks and cores of the recorded reference runs."""
 
 import json
 import os
@@ -14,13 +14,13 @@ FLOWS = sorted(path.stem for path in DATA.glob("flow-*.json"))
 
 
 def flow(name: str) -> dict[str, Any]:
-    """A recorded run of zigzag-dse 3.9.1."""
+    """Return a recorded run of zigzag-dse 3.9.1."""
     recorded: dict[str, Any] = json.loads((DATA / f"{name}.json").read_text())
     return recorded
 
 
 def files(hardware: str = "row_stationary_12x14", mapping: str = "user_2d") -> dict[str, str]:
-    """The keywords that name the files of a small network."""
+    """Return the keywords that name the files of a small network."""
     return {
         "accelerator": str(DATA / "hardware" / f"{hardware}.yaml"),
         "workload": str(DATA / "workload" / "small_network.yaml"),
@@ -30,7 +30,7 @@ def files(hardware: str = "row_stationary_12x14", mapping: str = "user_2d") -> d
 
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path: Path) -> Iterator[None]:
-    """Scripts write beside themselves."""
+    """Change to a temporary folder, because scripts write into the working folder."""
     before = Path.cwd()
     os.chdir(tmp_path)
     yield

@@ -1,4 +1,4 @@
-"""Stages of users in the form of zigzag-dse, as scripts of courses have them."""
+"""Stages in the form of zigzag-dse, as in scripts of users."""
 
 import copy
 from typing import Any
@@ -10,7 +10,7 @@ from tilewright.main_stage import Stage, TemporalMapping
 
 
 class LeastAccesses(Stage):
-    """A reduction by another metric."""
+    """A reduction that keeps the mapping with the fewest accesses."""
 
     def run(self):
         substage = self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs)
@@ -23,7 +23,7 @@ class LeastAccesses(Stage):
 
 
 class FastEnough(Stage):
-    """A filter."""
+    """A filter that drops slow mappings."""
 
     def __init__(self, list_of_callables, *, most_cycles=10**9, **kwargs):
         super().__init__(list_of_callables, **kwargs)
@@ -36,7 +36,7 @@ class FastEnough(Stage):
 
 
 class DearerMemories(Stage):
-    """Varies the accelerator."""
+    """A stage that varies the memory energies of the accelerator."""
 
     def __init__(self, list_of_callables, *, accelerator, **kwargs):
         super().__init__(list_of_callables, **kwargs)
@@ -55,7 +55,7 @@ class DearerMemories(Stage):
 
 
 class Twice(Stage):
-    """Yields everything twice."""
+    """A stage that yields each result twice."""
 
     def run(self):
         for pair in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
@@ -64,7 +64,7 @@ class Twice(Stage):
 
 
 class Raises(Stage):
-    """Fails at its first CME."""
+    """A stage that raises an error at its first cost model evaluation (CME)."""
 
     def run(self):
         for cme, _ in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
@@ -73,21 +73,21 @@ class Raises(Stage):
 
 
 class YieldsNothing(Stage):
-    """Keeps everything for itself."""
+    """A stage that yields no result."""
 
     def run(self):
         yield from list(self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run())[:0]
 
 
 class ReturnsNothing(Stage):
-    """Forgets to yield."""
+    """A stage whose `run` returns None."""
 
     def run(self):
         list(self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run())
 
 
 class Penalty(Stage):
-    """Sets another energy, and an attribute of its own."""
+    """A stage that sets another energy and its own attribute."""
 
     def run(self):
         for cme, extra_info in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
@@ -97,7 +97,7 @@ class Penalty(Stage):
 
 
 class SwapsLoops(Stage):
-    """Changes the temporal mapping: the two innermost loops change places where one memory level has both."""
+    """A stage that swaps the two innermost loops if one memory level has both."""
 
     def __init__(self, list_of_callables, *, temporal_mapping, layer, **kwargs):
         super().__init__(list_of_callables, **kwargs)
@@ -115,7 +115,7 @@ class SwapsLoops(Stage):
 
 
 class GivenSpatialMapping(Stage):
-    """Changes the spatial mapping of each layer."""
+    """A stage that sets the spatial mapping of each layer."""
 
     def __init__(self, list_of_callables, *, layer, spatial_mapping_of_mine, **kwargs):
         super().__init__(list_of_callables, **kwargs)
@@ -129,7 +129,7 @@ class GivenSpatialMapping(Stage):
 
 
 class Counts(Stage):
-    """Looks at every CME."""
+    """A stage that counts the evaluations."""
 
     seen: list[Any] = []  # noqa: RUF012
 
@@ -140,7 +140,7 @@ class Counts(Stage):
 
 
 class YieldsNumbers(Stage):
-    """Yields something else than a pair."""
+    """A stage that yields numbers in place of pairs."""
 
     def run(self):
         for cme, _ in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
@@ -148,7 +148,7 @@ class YieldsNumbers(Stage):
 
 
 class ChangesSizes(Stage):
-    """Changes a table that nothing reads."""
+    """A stage that changes a table of the layer."""
 
     def __init__(self, list_of_callables, *, layer, **kwargs):
         super().__init__(list_of_callables, **kwargs)
@@ -160,7 +160,7 @@ class ChangesSizes(Stage):
 
 
 class Forgets(Stage):
-    """Takes a keyword and does not hand it on."""
+    """A stage that takes a keyword and does not pass it on."""
 
     def __init__(self, list_of_callables, *, accelerator, **kwargs):
         super().__init__(list_of_callables, **kwargs)
@@ -171,7 +171,7 @@ class Forgets(Stage):
 
 
 class SmallerCore(Stage):
-    """Leaves a memory out, and a part of the array."""
+    """A stage that removes a memory and a part of the array."""
 
     def __init__(self, list_of_callables, *, accelerator, **kwargs):
         super().__init__(list_of_callables, **kwargs)

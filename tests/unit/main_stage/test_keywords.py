@@ -1,4 +1,4 @@
-"""Keywords of scripts: every spelling, what each does, and what is told of those that nobody reads or gives."""
+"""Keywords of scripts: their spellings, their effects, and messages about unknown or missing keywords."""
 
 import json
 from pathlib import Path
@@ -18,12 +18,12 @@ ONE_CORE += " MinimalLatencyStage LomaStage CostModelStage"
 
 
 def run(names: str, **keywords: Any) -> Any:
-    """What a script with these stages gives."""
+    """Run a script with these stages and return its results."""
     return MainStage([getattr(main_stage, name) for name in names.split()], **keywords).run()
 
 
 def told(names: str, **keywords: Any) -> dict[str, str]:
-    """Keyword -> what is wrong with it."""
+    """Return keyword -> its problem."""
     with pytest.raises(tilewright.InputError) as error:
         run(names, **keywords)
     return {problem.path: str(problem) for problem in error.value.problems}
@@ -33,7 +33,7 @@ def told(names: str, **keywords: Any) -> dict[str, str]:
     "names", [("accelerator_path", "workload_path", "mapping_path"), ("accelerator", "workload", "mapping")]
 )
 def test_files_in_every_spelling(names: tuple[str, ...]) -> None:
-    """The same results."""
+    """Both spellings of the file keywords give the same results."""
     given = dict(zip(names, files().values(), strict=True))
     pairs = run(ONE_CORE, **given, loma_lpf_limit=3)
     assert len(pairs) == 7
@@ -43,7 +43,7 @@ def test_files_in_every_spelling(names: tuple[str, ...]) -> None:
 
 
 def test_every_problem_at_once() -> None:
-    """Unknown keywords with the nearest one, those of other stages with the stage, two spellings, and missing ones."""
+    """Unknown, misplaced, repeated and missing keywords are reported together, each with its stage or nearest name."""
     found = told(
         ONE_CORE,
         accelerator=files()["accelerator"],
@@ -62,7 +62,7 @@ def test_every_problem_at_once() -> None:
 
 
 def test_wrong_values_are_told_at_the_keyword_as_it_was_spelt() -> None:
-    """Not at the parameter here."""
+    """A wrong value is reported at the keyword as the script spells it."""
     found = told(ONE_CORE, **files(), loma_lpf_limit=0, nb_mappings_generated="many")
     assert set(found) == {"loma_lpf_limit", "nb_mappings_generated"}
     assert "loma_lpf_limit: " in found["loma_lpf_limit"]
@@ -70,19 +70,19 @@ def test_wrong_values_are_told_at_the_keyword_as_it_was_spelt() -> None:
 
 @pytest.mark.parametrize("name", NO_COUNTERPART)
 def test_what_has_no_counterpart_may_be_off(name: str) -> None:
-    """False or None asks for nothing."""
+    """A keyword without a counterpart is accepted with the value None."""
     assert run(ONE_CORE, **files(), loma_lpf_limit=3, **{name: None})
 
 
 def test_a_save_needs_its_place() -> None:
-    """And names the stage."""
+    """The message about a missing place for saved files names the stage."""
     found = told(f"WorkloadParserStage SimpleSaveStage PickleSaveStage {ONE_CORE.partition(' ')[2]}", **files())
     assert "SimpleSaveStage needs this keyword" in found["dump_folder"]
     assert "PickleSaveStage needs this keyword" in found["pickle_filename"]
 
 
 def test_places_of_files() -> None:
-    """A folder, a pattern with and without the mark of layers, a pickle."""
+    """Results are saved to a folder, to a pattern with or without the mark of layers, and to a pickle."""
     rest = ONE_CORE.partition(" ")[2]
     saved = ONE_CORE.replace("WorkloadStage", "SimpleSaveStage PickleSaveStage SumStage WorkloadStage")
     run(saved, **files(), loma_lpf_limit=3, dump_folder="a", pickle_filename="b/c.pickle")
@@ -100,7 +100,7 @@ def test_places_of_files() -> None:
 
 
 def test_a_pattern_without_a_mark_loses_nothing() -> None:
-    """Also below the layers, and where the stages run several times: one list of all that passed."""
+    """A file pattern without a mark gives one list of all evaluations, also below the layers and for several runs."""
     below = ONE_CORE.replace("WorkloadStage", "WorkloadStage CompleteSaveStage")
     pairs = run(below, **files(), loma_lpf_limit=3, dump_filename_pattern="f/all.json")
     saved = json.loads(Path("f/all.json").read_text())
@@ -117,7 +117,7 @@ def test_a_pattern_without_a_mark_loses_nothing() -> None:
 
 
 def test_others_are_kept_where_a_script_wants_them() -> None:
-    """`reduce_minimal_keep_others`: beside what is kept stands what it was chosen from."""
+    """`reduce_minimal_keep_others` returns, beside each kept evaluation, those from which it was chosen."""
     pairs = run(ONE_CORE, **files(), loma_lpf_limit=3, reduce_minimal_keep_others=True)
     for cme, (_, others) in pairs:
         assert min(other.latency_total2 for other, _ in others) == cme.latency_total2
@@ -125,7 +125,7 @@ def test_others_are_kept_where_a_script_wants_them() -> None:
 
 
 def test_every_keyword_has_a_stage_that_reads_it() -> None:
-    """Of a class of scripts, and what does its job is said where it is no parameter."""
+    """Each keyword is read by a known stage, and is a parameter or has an explanation."""
     readers = {kind.ours for kind in main_stage.CLASSES.values()}
     for keyword in KEYWORDS:
         assert set(keyword.stages) <= readers, keyword.name
@@ -135,7 +135,7 @@ def test_every_keyword_has_a_stage_that_reads_it() -> None:
 
 
 def test_parameters_are_varied() -> None:
-    """GeneralParameterIteratorStage: each combination, the first keyword slowest; files too."""
+    """GeneralParameterIteratorStage runs each combination of values and files; the first keyword is the slowest."""
     pairs = run(
         ONE_CORE.replace("WorkloadParser", "GeneralParameterIteratorStage WorkloadParser").replace(
             "WorkloadStage", "SumStage WorkloadStage"
@@ -156,7 +156,7 @@ def test_parameters_are_varied() -> None:
 
 @pytest.mark.parametrize("name", sorted(SUPPORT.keys() - {"GeneralParameterIteratorStage", "SkipIfDumpExistsStage"}))
 def test_stages_that_pass_everything_on(name: str) -> None:
-    """Results are those without them."""
+    """A supporting stage at any place leaves the results as they are."""
     names = ONE_CORE.split()
     plain = run(ONE_CORE, **files(), loma_lpf_limit=3)
     for place in (2, 3, 4):
@@ -165,7 +165,7 @@ def test_stages_that_pass_everything_on(name: str) -> None:
 
 
 def test_a_dump_that_exists_is_skipped() -> None:
-    """SkipIfDumpExistsStage."""
+    """SkipIfDumpExistsStage skips a run whose dump exists."""
     names = f"SkipIfDumpExistsStage WorkloadParserStage {ONE_CORE.partition(' ')[2]}"
     assert len(run(names, **files(), loma_lpf_limit=3, dump_folder="there.json")) == 7
     Path("there.json").write_text("{}")
@@ -173,7 +173,7 @@ def test_a_dump_that_exists_is_skipped() -> None:
 
 
 def test_no_stage_and_unknown_stages() -> None:
-    """Both are told."""
+    """An empty list of stages and an unknown stage are errors."""
     with pytest.raises(tilewright.InputError, match="the list has no stage"):
         MainStage([]).run()
     with pytest.raises(AttributeError, match="did you mean LomaStage"):

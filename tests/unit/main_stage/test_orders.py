@@ -1,6 +1,4 @@
-"""Stages in random orders: what is right, or a refusal that says which stage may not stand where; never a sum of
-alternatives.
-"""
+"""Stages in random orders: correct results, or a refusal that names the misplaced stage."""
 
 import random
 from typing import Any
@@ -21,7 +19,7 @@ LAYERS = 7
 
 
 def drawn(draw: random.Random) -> list[str]:
-    """A list of stages, mostly in an order that means something."""
+    """Return a random list of stages, mostly in a meaningful order."""
 
     def some(names: str, share: float) -> list[str]:
         found = [name for name in names.split() if draw.random() < share]
@@ -39,7 +37,7 @@ def drawn(draw: random.Random) -> list[str]:
 
 
 def keywords_for(stages: list[str]) -> dict[str, Any]:
-    """The keywords that the stages read."""
+    """Return the keywords that the stages read."""
     found: dict[str, Any] = dict(files())
     if {"SimpleSaveStage", "CompleteSaveStage", "DumpStage"} & set(stages):
         found["dump_folder"] = "out"
@@ -53,12 +51,12 @@ def keywords_for(stages: list[str]) -> dict[str, Any]:
 
 
 def flat(pairs: Any) -> list[Any]:
-    """All CMEs, those in lists included."""
+    """Return all evaluations, including those in lists."""
     return [one for cme, _ in pairs for one in (flat(cme) if isinstance(cme, list) else [cme])]
 
 
 def check(cme: Any) -> None:
-    """A sum has each layer once, and every figure of it is the sum of theirs."""
+    """Check that a sum has each layer once and that its figures are the sums of its parts."""
     if not isinstance(cme, CumulativeCME):
         assert cme.energy_total == pytest.approx(cme.mac_energy + cme.mem_energy)
         return
@@ -69,7 +67,7 @@ def check(cme: Any) -> None:
 
 @pytest.mark.parametrize("first", [0])
 def test_random_orders(first: int) -> None:
-    """Fifteen seeds at a time."""
+    """The fifteen random orders include some with correct results and some with problems at a stage."""
     refused = 0
     for seed in range(first, first + 15):
         stages = drawn(random.Random(seed))

@@ -1,4 +1,4 @@
-"""Stages of users in the form of zigzag-dse: what they change, keep and say, and faults in them with file and line."""
+"""Stages of users in the form of zigzag-dse: their changes and results, and faults with file and line."""
 
 import dataclasses
 import inspect
@@ -35,7 +35,7 @@ BELOW = [MinimalLatencyStage, SpatialMappingGeneratorStage, MinimalLatencyStage,
 
 
 def run(*stages: Any, **keywords: Any) -> list[tuple[Any, Any]]:
-    """What a script yields."""
+    """Run a script with these stages and return its results."""
     found: list[tuple[Any, Any]] = MainStage(
         [*PARSERS, *stages], **{**files(), "loma_lpf_limit": LPF, **keywords}
     ).run()
@@ -44,7 +44,7 @@ def run(*stages: Any, **keywords: Any) -> list[tuple[Any, Any]]:
 
 @cache
 def plain() -> list[tuple[str, float, float]]:
-    """The layers as `tilewright.map` has them."""
+    """Return layer, energy and latency as `tilewright.map` computes them."""
     given = files()
     mapped = tilewright.map(given["workload"], given["accelerator"], given["mapping"], preset="zigzag", lpf_limit=LPF)
     found = {name: record for record in mapped.records for name in record.names}
@@ -53,18 +53,18 @@ def plain() -> list[tuple[str, float, float]]:
 
 
 def figures(pairs: list[tuple[Any, Any]]) -> list[tuple[str, float, float]]:
-    """Layer, energy and latency of each CME."""
+    """Return layer, energy and latency of each evaluation."""
     return [(cme.layer.name, cme.energy_total, cme.latency_total2) for cme, _ in pairs]
 
 
 def line_of(kind: type[Stage], text: str) -> int:
-    """The line of a file that has a text, in the class."""
+    """Return the number of the line with a text in a class."""
     lines, first = inspect.getsourcelines(kind)
     return first + next(number for number, line in enumerate(lines) if text in line)
 
 
 def test_a_reduction_by_another_metric() -> None:
-    """It sees every CME, and what it says beside the one that it keeps comes up, where no reduction drops it."""
+    """A reduction of a user sees all evaluations; its extra information is kept unless a later reduction drops it."""
     reduced = run(WorkloadStage, MinimalLatencyStage, SpatialMappingGeneratorStage, own.LeastAccesses, *LOMA)
     assert [said for _, (_, said) in reduced] == [[]] * len(reduced)
     pairs = run(WorkloadStage, SpatialMappingGeneratorStage, own.LeastAccesses, *LOMA)
@@ -80,7 +80,7 @@ def test_a_reduction_by_another_metric() -> None:
 
 @pytest.mark.parametrize("place", ["above", "below"])
 def test_a_filter_leaves_layers_out(place: str) -> None:
-    """And a sum is of those that pass."""
+    """A filter drops slow layers, and a sum includes only the remaining ones."""
     most = sorted(cycles for _, _, cycles in plain())[3]
     stages = (own.FastEnough, WorkloadStage) if place == "above" else (WorkloadStage, own.FastEnough)
     expected = [row for row in plain() if row[2] <= most]
@@ -92,14 +92,14 @@ def test_a_filter_leaves_layers_out(place: str) -> None:
 
 
 def test_a_filter_below_a_reduction_that_leaves_nothing_is_told() -> None:
-    """The reduction has nothing to keep: the stage is named with file and line."""
+    """A filter that leaves nothing for a reduction is an error with file and line of the filter."""
     with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ FastEnough: yielded nothing for layer"):
         run(WorkloadStage, MinimalLatencyStage, own.FastEnough, *BELOW[1:], most_cycles=1)
 
 
 @pytest.mark.parametrize("place", ["above", "below"])
 def test_a_stage_varies_the_accelerator(place: str) -> None:
-    """Results with the changed energies are those of the file with these energies."""
+    """A stage that varies memory energies gives the results of a file with these energies."""
     stages = (own.DearerMemories, WorkloadStage) if place == "above" else (WorkloadStage, own.DearerMemories)
     pairs = run(*stages, *BELOW)
     given = files()
@@ -120,7 +120,7 @@ def test_a_stage_varies_the_accelerator(place: str) -> None:
 
 
 def test_each_variant_has_its_sum() -> None:
-    """A stage above SumStage that runs it twice gets two sums, each of every layer once."""
+    """A stage that runs SumStage twice gets two sums, and each sum has every layer once."""
     totals = run(own.DearerMemories, SumStage, WorkloadStage, *BELOW)
     assert [len(total.parts) for total, _ in totals] == [7, 7]
     assert totals[0][0].latency_total2 == sum(row[2] for row in plain())
@@ -128,13 +128,13 @@ def test_each_variant_has_its_sum() -> None:
 
 
 def test_a_reduction_above_chooses_between_variants() -> None:
-    """MinimalEnergyStage keeps the cheaper accelerator."""
+    """MinimalEnergyStage above a varying stage keeps the cheaper accelerator."""
     pairs = run(WorkloadStage, MinimalEnergyStage, own.DearerMemories, *BELOW)
     assert figures(pairs) == plain()
 
 
 def test_one_that_yields_twice() -> None:
-    """Above the layers everything comes twice; below them a sum has each layer once."""
+    """A stage that yields twice doubles the results above the layers; below them, a sum has each layer once."""
     assert figures(run(own.Twice, WorkloadStage, *BELOW)) == [row for row in plain() for _ in range(2)]
     ((total, _),) = run(SumStage, WorkloadStage, BELOW[0], own.Twice, *BELOW[1:])
     assert total.latency_total2 == sum(row[2] for row in plain())
@@ -142,7 +142,7 @@ def test_one_that_yields_twice() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_one_that_raises_is_told_with_file_and_line(place: int) -> None:
-    """Wherever it stands."""
+    """An error of a stage at any place is reported with file and line."""
     stages: list[Any] = [WorkloadStage, *BELOW]
     stages.insert((0, 1, len(stages) - 2)[place], own.Raises)
     with pytest.raises(tilewright.InputError) as error:
@@ -154,7 +154,7 @@ def test_one_that_raises_is_told_with_file_and_line(place: int) -> None:
 
 
 def test_one_that_yields_nothing_and_one_that_returns_nothing() -> None:
-    """The first leaves everything out; the second is a fault, with its line."""
+    """A stage that yields nothing drops all results; one that returns None is an error with its line."""
     assert run(own.YieldsNothing, WorkloadStage, *BELOW) == []
     assert run(WorkloadStage, own.YieldsNothing, *BELOW) == []
     with pytest.raises(tilewright.InputError) as error:
@@ -167,7 +167,7 @@ def test_one_that_yields_nothing_and_one_that_returns_nothing() -> None:
 
 @pytest.mark.parametrize("place", ["above", "below", "lowest"])
 def test_figures_that_a_stage_sets_count(place: str, tmp_path: Path) -> None:
-    """In reductions and sums above it and in what stages save; attributes of its own stay."""
+    """If a stage changes figures, the stages above it reduce, add up and save the changed figures."""
     stages: list[Any] = [WorkloadStage, *BELOW]
     stages.insert({"above": 0, "below": 1, "lowest": len(stages) - 2}[place], own.Penalty)
     pairs = run(*stages)
@@ -180,7 +180,7 @@ def test_figures_that_a_stage_sets_count(place: str, tmp_path: Path) -> None:
 
 
 def test_one_that_changes_the_temporal_mapping() -> None:
-    """Costs are those of the mapping file with the changed orders."""
+    """A stage that changes loop orders gives the costs of a mapping file with these orders."""
     stages = [
         WorkloadStage,
         SpatialMappingGeneratorStage,
@@ -198,7 +198,7 @@ def test_one_that_changes_the_temporal_mapping() -> None:
 
 
 def test_one_that_changes_the_spatial_mapping() -> None:
-    """Results are those of a mapping file that says it."""
+    """A stage that sets spatial mappings gives results with these mappings."""
     chosen = {"D1": {"K": 2}, "D2": {"OX": 2}}
     stages = [WorkloadStage, own.GivenSpatialMapping, SpatialMappingConversionStage, MinimalLatencyStage, *LOMA]
     pairs = run(*stages, spatial_mapping_of_mine=chosen)
@@ -208,7 +208,7 @@ def test_one_that_changes_the_spatial_mapping() -> None:
 
 
 def test_one_that_looks_at_every_cme() -> None:
-    """As many as there are orders; results stay."""
+    """A stage that counts evaluations sees as many as there are orders and keeps the results."""
     own.Counts.seen.clear()
     stages = [WorkloadStage, MinimalLatencyStage, SpatialMappingGeneratorStage, MinimalLatencyStage, own.Counts, *LOMA]
     assert figures(run(*stages)) == plain()
@@ -223,7 +223,7 @@ def test_one_that_looks_at_every_cme() -> None:
 
 @pytest.mark.parametrize("place", range(1, 6))
 def test_what_stages_say_comes_through(place: int) -> None:
-    """A stage that passes everything on changes nothing of what stands beside CMEs, wherever it stands."""
+    """A stage that passes everything on, at any place, changes no extra information."""
     stages: list[Any] = [WorkloadStage, SpatialMappingGeneratorStage, LomaStage, CostModelStage]
     reduced = [WorkloadStage, SpatialMappingGeneratorStage, MinimalLatencyStage, *LOMA]
     for plain_stages in (stages, reduced):
@@ -235,7 +235,7 @@ def test_what_stages_say_comes_through(place: int) -> None:
 
 @cache
 def said_by(*stages: Any) -> tuple[list[str], list[tuple[str, float, float]]]:
-    """Further information beside the CMEs of all mappings of three layers, two of them alike, and their figures."""
+    """Return the extra information and figures of all mappings of three layers, two of them equal."""
     layers = yaml.safe_load(Path(files()["workload"]).read_text("utf-8"))[2:5]
     layers[0]["operand_source"]["I"] = layers[0]["id"]
     network = Path("three_layers.yaml").absolute()
@@ -246,20 +246,20 @@ def said_by(*stages: Any) -> tuple[list[str], list[tuple[str, float, float]]]:
 
 
 def test_a_keyword_that_a_stage_of_a_users_needs() -> None:
-    """And that nobody gives is told with the stage, before anything runs."""
+    """A missing keyword of a user's stage is reported with the stage before the run."""
     with pytest.raises(tilewright.InputError, match="spatial_mapping_of_mine: GivenSpatialMapping needs this keyword"):
         run(WorkloadStage, own.GivenSpatialMapping, *BELOW)
 
 
 def test_tables_of_a_layer_cannot_be_changed() -> None:
-    """What nothing would read is refused where it is written."""
+    """A stage that changes a table of a layer is refused with its file and line."""
     with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ ChangesSizes: TypeError: this table cannot be"):
         run(WorkloadStage, own.ChangesSizes, *BELOW)
 
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_one_that_keeps_a_keyword_to_itself_is_named(place: int) -> None:
-    """The stage below needs it."""
+    """A stage that does not pass on a keyword is named with its line."""
     stages: list[Any] = [WorkloadStage, *BELOW]
     stages.insert(place, own.Forgets)
     with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ Forgets: accelerator was not passed on"):
@@ -267,7 +267,7 @@ def test_one_that_keeps_a_keyword_to_itself_is_named(place: int) -> None:
 
 
 def test_memories_and_sides_of_the_array_are_changed() -> None:
-    """One memory left out, another side: as with a file that says so."""
+    """A stage that removes a memory and changes the array gives the results of a file with these changes."""
     given = files()
     described = tilewright.parse_accelerator(given["accelerator"])
     core = described.cores[0]

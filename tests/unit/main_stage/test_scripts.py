@@ -1,6 +1,4 @@
-"""The scripts of the documents of ZigZag and Stream, as they are printed: they run, say what the verbs say, and are
-translated into commands that do.
-"""
+"""Scripts from the documentation of ZigZag and Stream: they run, agree with the verbs, and translate into commands."""
 
 import json
 import shlex
@@ -21,7 +19,7 @@ NETWORKS = ["bert_tiny", "resnet18"]
 
 
 def arguments(network: str) -> list[str]:
-    """The arguments of the scripts for one core: shipped files."""
+    """Return the arguments of scripts for one core, with shipped files."""
     config = PROJECT / "config"
     hardware, mapping = (
         config / "hardware" / "zigzag" / "tpu_like.yaml",
@@ -32,7 +30,7 @@ def arguments(network: str) -> list[str]:
 
 
 def answers_of(script: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What `run()` of the script gives."""
+    """Run a script and return the results of its `run()`."""
     found = []
     original = MainStage.run
 
@@ -48,7 +46,7 @@ def answers_of(script: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("script", ["zigzag_main.py", "zigzag_later.py"])
 def test_scripts_for_one_core(script: str, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The layers as `tilewright.map` has them; the pattern is one file, a list of what passed."""
+    """Scripts for one core give the layers of `tilewright.map`, and save one list of evaluations."""
     words = arguments(network)
     answers = answers_of(script, words, monkeypatch)
     mapped = tilewright.map(words[3], words[1], words[5], preset="zigzag")
@@ -69,7 +67,7 @@ def test_scripts_for_one_core(script: str, network: str, monkeypatch: pytest.Mon
 def test_the_script_for_several_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The schedule is that of `run_multi_core` with the same settings; what is to be kept and drawn is there."""
+    """The script for several cores gives the schedule of `run_multi_core` with the same settings, and its files."""
     words = system(tmp_path)
     (scme,), _ = answers_of("stream_main.py", words, monkeypatch)
     result = tilewright.run_multi_core(
@@ -91,7 +89,7 @@ def test_the_script_for_several_cores(
 
 
 def system(folder: Path) -> list[str]:
-    """A small network on two cores: files."""
+    """Write a small network on two cores and return the files."""
     project = create_multi(folder / "project").root / "config"
     hardware = next((project / "hardware").glob("*.yaml"))
     mapping = next((project / "mapping").glob("*.yaml"))
@@ -100,7 +98,7 @@ def system(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("script", ["zigzag_main.py", "zigzag_later.py"])
 def test_commands_of_a_translation_say_the_same(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command that is printed gives the sums of the script, and so does the pipeline."""
+    """The printed command and the pipeline give the sums of the script."""
     words = arguments("bert_tiny")
     answers = answers_of(script, words, monkeypatch)
     told = tilewright.translate(SCRIPTS / script, words)
@@ -116,7 +114,7 @@ def test_commands_of_a_translation_say_the_same(script: str, monkeypatch: pytest
 
 
 def test_commands_for_several_cores_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each verb is run as it is printed."""
+    """The printed commands for several cores give the latency and energy of the script."""
     words = system(tmp_path)
     scmes, _ = answers_of("stream_main.py", words, monkeypatch)
     told = tilewright.translate(SCRIPTS / "stream_main.py", words)
@@ -124,4 +122,4 @@ def test_commands_for_several_cores_say_the_same(tmp_path: Path, monkeypatch: py
         assert main(shlex.split(command)[1:]) == 0, command
     summary = json.loads((Path(told.output) / "summary.json").read_text())["payload"]
     assert (summary["latency_cycles"], summary["energy_pj"]) == (scmes[0].latency, scmes[0].energy)
-    assert "plot_file_name: here tilewright report" in told.text()
+    assert "plot_file_name has a counterpart in tilewright: tilewright report" in told.text()

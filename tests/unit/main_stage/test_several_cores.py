@@ -1,4 +1,4 @@
-"""Stages of users in scripts for several cores, wherever they stand; settings of the run as keywords."""
+"""Stages of users in scripts for several cores, at any place; settings of the run as keywords."""
 
 from pathlib import Path
 from typing import Any
@@ -25,19 +25,19 @@ FEW = {"nb_ga_individuals": 4, "nb_ga_generations": 1}
 
 
 class Looks(Stage):
-    """Passes everything on."""
+    """A stage that passes everything on."""
 
     def run(self) -> Any:
-        """Everything that comes back."""
+        """Yield all results."""
         for scme, extra_info in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
             yield scme, ("seen", extra_info)
 
 
 class MoreIndividuals(Stage):
-    """Runs the rest with two settings."""
+    """A stage that runs the other stages with two settings."""
 
     def run(self) -> Any:
-        """The results with each."""
+        """Yield the results with each setting."""
         for count in (4, 8):
             keywords = self.kwargs | {"nb_ga_individuals": count}
             for scme, _ in self.list_of_callables[0](self.list_of_callables[1:], **keywords).run():
@@ -45,13 +45,13 @@ class MoreIndividuals(Stage):
 
 
 def keywords(folder: Path) -> dict[str, Any]:
-    """Files and a short search."""
+    """Return keywords for the files and a short search."""
     return dict(zip(("accelerator", "workload_path", "mapping_path"), system(folder), strict=True)) | FEW
 
 
 @pytest.mark.parametrize("place", range(5))
 def test_a_stage_of_a_users_wherever_it_stands(place: int, tmp_path: Path) -> None:
-    """The result is that without it, and beside it stands what the stage says."""
+    """A stage at any place keeps the result and adds its extra information."""
     given = keywords(tmp_path)
     plain = tilewright.run_multi_core(given["workload_path"], given["accelerator"], given["mapping_path"], **FEW)
     (scme,), said = MainStage([*STAGES[:place], Looks, *STAGES[place:]], **given).run()
@@ -59,7 +59,7 @@ def test_a_stage_of_a_users_wherever_it_stands(place: int, tmp_path: Path) -> No
 
 
 def test_settings_that_a_stage_varies(tmp_path: Path) -> None:
-    """Each run has its own."""
+    """Each run of a stage that varies a setting has the result of that setting."""
     given = keywords(tmp_path)
     scmes, counts = MainStage([*STAGES[:2], MoreIndividuals, *STAGES[2:]], **given).run()
     assert counts == [4, 8]
@@ -70,7 +70,7 @@ def test_settings_that_a_stage_varies(tmp_path: Path) -> None:
 
 
 def test_the_model_of_schedules_is_a_keyword(tmp_path: Path) -> None:
-    """As in 2023; and wrong settings are all in one message, as they were spelt."""
+    """The schedule model is a keyword; wrong settings are reported together as the script spells them."""
     given = keywords(tmp_path)
     (scme,), _ = MainStage(STAGES, **given, schedule_model="stream-2023").run()
     files = given["workload_path"], given["accelerator"], given["mapping_path"]

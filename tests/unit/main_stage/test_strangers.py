@@ -1,4 +1,4 @@
-"""Scripts as strangers write them: they run and say what the verbs say, or what is missing."""
+"""Scripts as users write them: results equal those of the verbs, and missing functions are named."""
 
 import json
 from dataclasses import replace
@@ -18,25 +18,25 @@ Rows = list[list[str]]
 
 
 def said(script: str, *words: str, code: int = 0, capsys: pytest.CaptureFixture[str]) -> Rows:
-    """The lines that a script prints, cut at semicolons."""
+    """Run a script and return its printed lines, cut at semicolons."""
     assert main([str(SCRIPTS / f"{script}.py"), *words]) == code
     return [line.split(";") for line in capsys.readouterr().out.splitlines()]
 
 
 def words(hardware: str = "row_stationary_12x14", mapping: str = "user_2d") -> list[str]:
-    """Accelerator, network and mapping file."""
+    """Return the paths of accelerator, network and mapping file."""
     given = files(hardware, mapping)
     return [given["accelerator"], given["workload"], given["mapping"]]
 
 
 def mapped(given: list[str], **options: Any) -> dict[str, Any]:
-    """Layer -> record, as `tilewright.map` has it."""
+    """Return layer -> record of `tilewright.map`."""
     found = tilewright.map(given[1], given[0], given[2], **{"preset": "zigzag", "lpf_limit": 3, **options})
     return {name: record for record in found.records for name in record.names}
 
 
 def test_several_accelerators(capsys: pytest.CaptureFixture[str]) -> None:
-    """A MainStage for each."""
+    """A script with a MainStage for each of several accelerators agrees with `tilewright.map`."""
     hardware = [words(name, "generated") for name in ("row_stationary_12x14", "cube_8x4x3")]
     rows = said("s01_compare_accelerators", ",".join(one[0] for one in hardware), *hardware[0][1:], capsys=capsys)
     for (file, energy, latency), given in zip(rows, hardware, strict=True):
@@ -47,7 +47,7 @@ def test_several_accelerators(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_sweep_of_a_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    """By copies of the accelerator; as with the file that has the size."""
+    """A sweep of a memory size by copies of the accelerator agrees with files of these sizes."""
     given = words()
     core = tilewright.parse_accelerator(given[0])
     rows = said("s02_memory_sweep", *given, "input_pad", capsys=capsys)
@@ -60,14 +60,14 @@ def test_a_sweep_of_a_memory(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_stage_that_inherits_from_ours(capsys: pytest.CaptureFixture[str]) -> None:
-    """And calls what it overrides."""
+    """A stage that inherits from a stage of the package can call the overridden method."""
     records = mapped(words())
     rows = said("s03_subclass", *words(), capsys=capsys)
     assert {name: float(cycles) for name, cycles in rows} == {name: one.latency_cycles for name, one in records.items()}
 
 
 def test_parameters_that_are_iterated_over(capsys: pytest.CaptureFixture[str]) -> None:
-    """What stands beside each result says for which."""
+    """A script that iterates over a parameter gets one result for each value, with the value beside the result."""
     rows = said("s04_iterate_parameters", *words(), capsys=capsys)
     assert [row[0] for row in rows] == ["2", "3", "4"]
     for limit, edp in rows:
@@ -77,14 +77,14 @@ def test_parameters_that_are_iterated_over(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_many_attributes(capsys: pytest.CaptureFixture[str]) -> None:
-    """All that a report of a paper reads is there, for every operand and level."""
+    """A script can read all attributes that reports use, for every operand and level."""
     rows = said("s05_attributes", *words(), capsys=capsys)
     assert len(rows) > 7 * 6
     assert len(list(Path("outputs").glob("*_complete.json"))) == 7
 
 
 def test_a_cost_model_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """A leaf that makes CMEs: the reduction goes by the energy that it sets."""
+    """A cost model of a user sets the energy by which the reduction chooses."""
     rows = said("s06_leaf", *words(), capsys=capsys)
     dear = tilewright.parse_accelerator(words()[0])
 
@@ -98,7 +98,7 @@ def test_a_cost_model_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_stages_in_the_list_that_are_no_classes(capsys: pytest.CaptureFixture[str]) -> None:
-    """A partial, and a stage that puts another one in front of the rest."""
+    """A list of stages can contain a `partial` and a stage that inserts another stage."""
     records = mapped(words(), objective="energy")
     rows = said("s07_inserted", *words(), capsys=capsys)
     assert len(rows) == 3
@@ -106,7 +106,7 @@ def test_stages_in_the_list_that_are_no_classes(capsys: pytest.CaptureFixture[st
 
 
 def test_salsa_and_a_pickle(capsys: pytest.CaptureFixture[str]) -> None:
-    """The pickle has an object for each layer; two processes are two chains."""
+    """A pickle of a salsa search has an object for each layer; two processes are two chains."""
     ((text,),) = said("s08_salsa_pickle", *words(), capsys=capsys)
     options = {"temporal_mapping_search_engine": "salsa", "salsa_iteration_number": 100, "salsa_restarts": 2}
     cycles = sum(record.latency_cycles for record in mapped(words(), **options).values())
@@ -114,7 +114,7 @@ def test_salsa_and_a_pickle(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_spatial_mapping_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """By the classes of theirs, in front of the generator."""
+    """A script can set a spatial mapping with the classes of zigzag-dse in front of the generator."""
     rows = said("s09_spatial", *words("cube_8x4x3", "generated"), capsys=capsys)
     convolutions = {
         name for name, record in mapped(words("cube_8x4x3", "generated")).items() if "K" in record.layer.loop_sizes
@@ -123,7 +123,7 @@ def test_a_spatial_mapping_of_ones_own(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_several_cores_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two ways to cut; the settings of each are its own."""
+    """A script runs a network with two different cuts, and each result equals that of a run with the same cut."""
     given = system(tmp_path)
     rows = said("s10_stream_loop", *given, capsys=capsys)
     for (_, latency, energy), hints in zip(rows, ([["OY", "all"]], []), strict=True):
@@ -134,7 +134,7 @@ def test_several_cores_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_function_that_is_not_here(capsys: pytest.CaptureFixture[str]) -> None:
-    """The script runs to where it calls it; its name and its line are said."""
+    """A script runs up to a call of a missing function; the message has its name and line."""
     assert main([str(SCRIPTS / "s11_plots.py"), *words()]) == 2
     found = capsys.readouterr()
     assert int(found.out) >= 7
@@ -143,7 +143,7 @@ def test_a_function_that_is_not_here(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_data_between_layers(capsys: pytest.CaptureFixture[str]) -> None:
-    """Energies and memories of each layer as with `exploit_data_locality`."""
+    """The script's energy and memories of each layer equal those of a run with `exploit_data_locality`."""
     said("s12_unused", *words(), capsys=capsys)
     options = {"objective": "energy", "exploit_data_locality": True, "workload_data_always_from_top_mem": True}
     records = mapped(words(), **options)
@@ -158,7 +158,7 @@ def test_data_between_layers(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _resized(accelerator: Any, name: str, factor: int) -> Any:
-    """The accelerator with a memory of another size."""
+    """Return the accelerator with a memory of another size."""
 
     core = accelerator.cores[0]
     memories = tuple(

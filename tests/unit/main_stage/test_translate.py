@@ -1,4 +1,4 @@
-"""`tilewright translate`, and scripts that cannot be read."""
+"""`tilewright translate`, and scripts that cannot be translated."""
 
 import json
 from pathlib import Path
@@ -27,14 +27,14 @@ DEFAULT = "MinimalLatencyStage, SpatialMappingGeneratorStage, MinimalLatencyStag
 
 
 def write(stages: str, keywords: str = "") -> Path:
-    """A script."""
+    """Write a script."""
     path = Path("script.py")
     path.write_text(SCRIPT.format(stages=stages, keywords=keywords, **files()))
     return path
 
 
 def test_options_in_place_of_a_pipeline() -> None:
-    """Where stages are those of the default pipeline, the objective and the search are options."""
+    """Stages of the default pipeline become options; other stages become a pipeline."""
     told = tilewright.translate(write(f"SumStage, WorkloadStage, {DEFAULT}", "loma_lpf_limit=5"))
     assert (told.pipeline, told.options) == (None, {"preset": "zigzag", "lpf_limit": 5})
     energy = DEFAULT.replace("Latency", "Energy").replace("Loma", "Salsa")
@@ -51,13 +51,13 @@ def test_options_in_place_of_a_pipeline() -> None:
 
 
 def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """As text and as JSON; a stage of a user's is named with its place."""
+    """The command prints the translation as text and as JSON, and names a user's stage with its place."""
     script = write(f"WorkloadStage, Mine, {DEFAULT}", "loma_show_progress_bar=True")
     assert main(["translate", str(script)]) == 0
     said = capsys.readouterr().out
     assert "tilewright map --hardware" in said
     assert "script.py:5 Mine: this stage is written for a script, so a pipeline of tilewright cannot use it" in said
-    assert "loma_show_progress_bar: here long searches show" in said
+    assert "loma_show_progress_bar has a counterpart in tilewright: long searches show" in said
     assert main(["translate", str(script), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["remarks"]
 
@@ -73,14 +73,14 @@ def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_scripts_that_do_not_get_there(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Told with file and line, exit code 2."""
+    """A script that does not reach MainStage is an error with its place and exit code 2."""
     Path("script.py").write_text(text)
     assert main(["translate", "script.py"]) == 2
     assert said in capsys.readouterr().err
 
 
 def test_wrong_stages_and_keywords_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """As when the script is run."""
+    """Wrong keywords of a script and a missing script are user errors."""
     script = write(f"SumStage, {DEFAULT}", "loma_lpf_limits=5")
     assert main(["translate", str(script)]) == 2
     assert "did you mean 'loma_lpf_limit'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Values of scripts: those of zigzag-dse 3.9.1, digit by digit, and those of the verbs with the same choices."""
+"""Values of scripts: equal to zigzag-dse 3.9.1 digit by digit, and to the verbs with the same choices."""
 
 from pathlib import Path
 from typing import Any
@@ -40,19 +40,19 @@ RECORDED = {
     "systolic_drain_cycle": "systolic_drain",
     "mem_utili_shared": "mem_utilization_shared",
 }
-"""Attribute of a CME -> its name in the recorded runs."""
+"""Maps an attribute of a CME to its name in the recorded runs."""
 DIRECTIONS = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to_high", "fh": "wr_in_by_high"}
 
 
 def stages(objective: str) -> list[Any]:
-    """The stages of `get_hardware_performance_zigzag`."""
+    """Return the stages of `get_hardware_performance_zigzag`."""
     kept = REDUCTION[objective]
     parsers = [WorkloadParserStage, AcceleratorParserStage, SumStage, WorkloadStage]
     return [*parsers, kept, SpatialMappingGeneratorStage, kept, LomaStage, CostModelStage]
 
 
 def keywords(recorded: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a recorded run."""
+    """Return the keywords of a recorded run."""
     return files(recorded["hardware"], recorded["mapping"]) | {
         "loma_lpf_limit": recorded["lpf_limit"],
         "nb_mappings_generated": recorded["nb_spatial_mappings"],
@@ -63,7 +63,7 @@ def keywords(recorded: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_every_figure_is_that_of_the_reference(name: str) -> None:
-    """Of every layer and of the sum; tables by operand and level, words by direction."""
+    """Every figure of each layer and of the sum equals the recorded run."""
     recorded = flow(name)
     ((total, pairs),) = MainStage(stages(recorded["objective"]), **keywords(recorded)).run()
     assert [cme.layer.name for cme, _ in pairs] == [one["layer"]["name"] for one in recorded["layers"]]
@@ -86,17 +86,17 @@ def test_every_figure_is_that_of_the_reference(name: str) -> None:
 
 
 def _loops(levels: dict[str, Any]) -> dict[str, Any]:
-    """Loops as JSON has them."""
+    """Return loops in the form of JSON."""
     return {operand: [[list(loop) for loop in loops] for loops in of_operand] for operand, of_operand in levels.items()}
 
 
 def _used(mapping: dict[str, Any]) -> dict[str, Any]:
-    """The sides of the array that have loops."""
+    """Return the sides of the array that have loops."""
     return {side: dict(loops) for side, loops in mapping.items() if loops}
 
 
 def test_the_verb_says_the_same(tmp_path: Path) -> None:
-    """`tilewright.map` with the same choices: totals to the digit, and files that stages save."""
+    """`tilewright.map` with the same choices gives the same totals and saved files."""
     given = files()
     made = [WorkloadParserStage, AcceleratorParserStage, SimpleSaveStage, *stages("latency")[2:]]
     ((total, pairs),) = MainStage(made, **given, loma_lpf_limit=4, dump_folder=str(tmp_path / "out")).run()
@@ -112,7 +112,7 @@ def test_the_verb_says_the_same(tmp_path: Path) -> None:
 
 
 def test_sums_and_multiples_of_cmes() -> None:
-    """`sum`, `+` and `*` as in the reference: figures add up, utilizations follow from them."""
+    """`sum`, `+` and `*` of evaluations add up figures and compute utilizations from the sums."""
     pairs = MainStage([one for one in stages("energy") if one is not SumStage], **files(), loma_lpf_limit=3).run()
     cmes = [cme for cme, _ in pairs]
     total = sum(cmes)
@@ -125,7 +125,7 @@ def test_sums_and_multiples_of_cmes() -> None:
 
 
 def test_what_is_not_there_is_told_with_the_nearest_name() -> None:
-    """An attribute that a CME does not have."""
+    """An unknown attribute of a CME is an error with the nearest name; older spellings are accepted."""
     cme, _ = MainStage([one for one in stages("energy") if one is not SumStage], **files(), loma_lpf_limit=3).run()[0]
     with pytest.raises(AttributeError, match=r"latency_totals2.*did you mean 'latency_total2'"):
         _ = cme.latency_totals2

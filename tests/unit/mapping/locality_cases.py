@@ -1,4 +1,4 @@
-"""Random networks and cores for the tests of data locality, and a plain play of what lies in which memory when."""
+"""Random networks and cores for the tests of data locality, and a plain simulation of the contents of memories."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -23,22 +23,22 @@ WIDTHS = ((8, 8, 16, 8), (8, 8, 8, 8), (4, 8, 20, 8), (8, 4, 8, 16))
 
 
 def mapping(links: tuple[tuple[str, str], ...] = LINKS) -> Mapping:
-    """Nothing but operand links."""
+    """Return a mapping with operand links alone."""
     return Mapping((MappingConstraints("default", memory_operand_links=links),))
 
 
 def entry(name: str, **sizes: int) -> Layer:
-    """A layer that reads an input of the network."""
+    """Return a layer that reads an input of the network."""
     return replace(gemm(name, **sizes), constant_operands=("W", "I"))
 
 
 def product(name: str, **sizes: int) -> Layer:
-    """A layer of two activations."""
+    """Return a layer of two activations."""
     return replace(gemm(name, **sizes), constant_operands=())
 
 
 def network(*nodes: tuple[Any, ...]) -> Workload:
-    """A network from (layer or name, sources, elements): sources by place, of a layer for I and then W."""
+    """Build a network from (layer or name, sources, elements); the sources are those of I, then W."""
     built = []
     for place, (what, *rest) in enumerate(nodes):
         sources = rest[0] if rest else ()
@@ -52,7 +52,7 @@ def network(*nodes: tuple[Any, ...]) -> Workload:
 
 
 def buffered_core(*buffers: tuple[int, tuple[str, ...]], array: int = 4, **other: Any) -> Core:
-    """A register for outputs at each multiplier, buffers of (bits, operands), and a top memory."""
+    """Return a core with an output register at each multiplier, buffers of (bits, operands), and a top memory."""
     every = ("D1",)
     memories = [memory("sums", 32, ("O",), ())]
     memories += [memory(f"buffer{i}", bits, held, every, **other) for i, (bits, held) in enumerate(buffers)]
@@ -67,7 +67,7 @@ _sizes = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
 
 @st.composite
 def networks(draw: st.DrawFn) -> Workload:
-    """Layers and joins that read any earlier node, mostly the one before."""
+    """Generate layers and joins that read any earlier node, mostly the previous one."""
     nodes: list[WorkloadNode] = []
     for place in range(draw(st.integers(2, 9))):
         kinds = ["layer", "layer", "layer", "product", "entry", "pass", "join", "join", "vector", "vector"]
@@ -98,7 +98,7 @@ def networks(draw: st.DrawFn) -> Workload:
 
 @st.composite
 def cores(draw: st.DrawFn) -> Core:
-    """One to three buffers, some of them once for each array element, below a top memory."""
+    """Generate a core of one to three buffers below a top memory; some buffers exist once per array element."""
     held = [("I1", "O"), ("I1", "I2", "O"), ("I2",), ("O", "I2", "I1"), ("I1",)]
     memories = [memory("sums", 64, ("O",), ())] if draw(st.booleans()) else []
     for place in range(draw(st.integers(1, 3))):
@@ -117,38 +117,38 @@ def cores(draw: st.DrawFn) -> Core:
 
 @dataclass
 class _Play:
-    """What lies where while the network runs; complaints are collected."""
+    """The contents of each memory while the network runs, with collected complaints."""
 
     core: Core
     complaints: list[str] = field(default_factory=list)
     values: dict[int, set[int]] = field(default_factory=dict)
-    """Node -> the values its output consists of; a value is named by the node that makes it."""
+    """Maps a node to the values of its output; a value is named by the node that makes it."""
     bits: dict[int, int] = field(default_factory=dict)
     place: dict[int, int | None] = field(default_factory=dict)
-    """Value -> memory it is kept in; None is the top."""
+    """Maps a value to the memory that keeps it; None is the top."""
     readers: Counter[int] = field(default_factory=Counter)
-    """Value -> reads still to come."""
+    """Maps a value to the number of its remaining reads."""
     here: set[int] = field(default_factory=set)
-    """Values that exist now."""
+    """Values that exist at this step."""
     inputs: dict[int, dict[str, int]] = field(default_factory=dict)
-    """Node -> operand -> the input of the network that it reads."""
+    """Maps a node and an operand to the network input that it reads."""
 
     def held_bits(self, memory: int, but: set[int]) -> int:
-        """What lies in a memory, without some values."""
+        """Return the bits that a memory holds, without the values in `but`."""
         return sum(self.bits[v] for v in self.here - but if self.place.get(v) == memory)
 
     def read(self, value: int) -> None:
-        """One read less to come; the last one frees the value."""
+        """Count one read of a value; the last read frees it."""
         self.readers[value] -= 1
         if self.readers[value] == 0:
             self.here.discard(value)
 
 
 def play(workload: Workload, core: Core, links: Mapping, reaches: tuple[MemoryReach, ...]) -> list[str]:
-    """Run a network step by step and complain of whatever is read from where it is not, or does not fit.
+    """Run a network step by step; complain of values that are read from a wrong place or do not fit.
 
-    Each value lies where its writer left it until its last reader has run. While a layer runs, each memory must hold
-    the values that lie there and the memory that the layer's reduced core claims to have for its own operands.
+    Each value stays where its writer left it until its last reader has run. While a layer runs, each memory must hold
+    the values in it and the room that the layer's reduced core claims for its own operands.
     """
     reach_of = {reach.layer: reach for reach in reaches}
     game = _Play(core)
@@ -179,7 +179,7 @@ def play(workload: Workload, core: Core, links: Mapping, reaches: tuple[MemoryRe
 
 
 def _find_values(game: _Play, workload: Workload) -> dict[int, set[int]]:
-    """Fill in values and numbers of reads; returns the joins with their sources."""
+    """Fill in values and numbers of reads, and return the joins with their sources."""
     joins: dict[int, set[int]] = {}
     element_bits: dict[int, int] = {}
     outputs = set()
@@ -207,7 +207,7 @@ def _find_values(game: _Play, workload: Workload) -> dict[int, set[int]]:
 
 
 def _place_network_inputs(game: _Play, node: WorkloadNode, reach: MemoryReach, links: Mapping) -> None:
-    """What a layer reads and no node makes is there from the start."""
+    """Place the inputs that a layer reads from outside the network; they exist from the start."""
     layer = node.layer
     assert layer is not None
     link = dict(links.constraints_for(layer).memory_operand_links)
@@ -226,7 +226,7 @@ def _place_network_inputs(game: _Play, node: WorkloadNode, reach: MemoryReach, l
 def _resident_weights(
     workload: Workload, core: Core, links: Mapping, reach_of: dict[str, MemoryReach]
 ) -> dict[int, dict[str, int]]:
-    """Memory -> layer -> bits of the weights that stay there."""
+    """Return memory -> layer -> bits of the weights that stay in this memory."""
     resident: dict[int, dict[str, int]] = {}
     for node in workload.layers_in_order:
         layer, weight = node.layer, node.layer and weight_operand(node.layer)
@@ -242,7 +242,7 @@ def _resident_weights(
 
 
 def _below_top(core: Core, memory_operand: str, level: int) -> int | None:
-    """The memory in which something is kept: the outermost that an operand still has. None for the top."""
+    """Return the outermost memory that an operand still has, or None for the top."""
     holders = [k for k, held in enumerate(core.memories) if memory_operand in held.operands]
     return None if level >= holders[-1] else max((k for k in holders if k <= level), default=-1)
 
@@ -254,7 +254,10 @@ def _values_read(game: _Play, node: WorkloadNode) -> set[int]:
 def _operands_in_place(
     game: _Play, node: WorkloadNode, reach: MemoryReach, link: dict[str, str]
 ) -> list[tuple[int | None, set[int], int]]:
-    """(memory, values, bits that the search may count) of the layer's operands; complains of values elsewhere."""
+    """Return (memory, values, bits the search may count) of each operand of the layer.
+
+    Values in another memory give complaints.
+    """
     layer = node.layer
     assert layer is not None
     weight = weight_operand(layer)
@@ -287,7 +290,7 @@ def _check_room(
     resident: dict[int, dict[str, int]],
     step: int,
 ) -> None:
-    """The memory that the search sees, and all else that lies there, are no more than the memory."""
+    """Complain if the room of the search and the other values in a memory exceed its size."""
     claimed = {held.name: held.size_bits for held in reduced.memories}
     for k, held in enumerate(game.core.memories):
         mine = [row for row in own if row[0] == k]
@@ -304,7 +307,7 @@ def _check_room(
 
 
 def _make_joins(game: _Play, joins: dict[int, set[int]], done: set[int]) -> None:
-    """Everything that can be joined now is."""
+    """Make each join whose sources are ready."""
     for value, sources in list(joins.items()):
         if all(source in done or (source in game.here and source not in joins) for source in sources):
             game.here.add(value)
@@ -318,12 +321,12 @@ def _make_joins(game: _Play, joins: dict[int, set[int]], done: set[int]) -> None
 
 
 def levels(reaches: tuple[MemoryReach, ...]) -> list[tuple[int, int, int | None]]:
-    """(activation, output, weight) of each layer."""
+    """Return (activation, output, weight) of each layer."""
     return [(reach.activation, reach.output, reach.weight) for reach in reaches]
 
 
 def chain(*elements: int) -> Workload:
-    """Layers of D rows in a row: 8 bits an activation, 16 a partial sum."""
+    """Return a chain of layers of D rows, with 8 bits an activation and 16 a partial sum."""
     nodes = [(entry("l0", D=elements[0], C=2),)]
     nodes += [(gemm(f"l{i}", D=d, C=2), (i - 1,)) for i, d in enumerate(elements[1:], 1)]
     return network(*nodes)

@@ -1,4 +1,4 @@
-"""Rules of the control outside of the kernels: spatial mappings, data locality, messages with lines, refusals."""
+"""Control rules outside the kernels: spatial mappings, data locality, messages with lines, refusals."""
 
 import json
 import random
@@ -26,24 +26,24 @@ EXAMPLES = Path(__file__).parents[3] / "docs/examples"
 
 
 def ruled(core: Core, **sides: tuple[str, ...]) -> Core:
-    """The core whose array can unroll only some loops."""
+    """Return the core with an array that can unroll only some loops."""
     array = replace(core.operational_array, unrolled_dimensions=tuple(sides.items()))
     return replace(core, operational_array=array)
 
 
 def lanes(unrolling: Unrolling) -> frozenset[tuple[str, str, int]]:
-    """What a spatial mapping unrolls, without factors of 1 and without order."""
+    """Return the loops that a spatial mapping unrolls, as a set without factors of 1."""
     return frozenset((side, d, n) for side, loops in unrolling for d, n in loops if n > 1)
 
 
 def space(layer: Layer, core: Core, mixed: bool) -> set[frozenset[tuple[str, str, int]]]:
-    """All spatial mappings of the exact search, with all sides of the array open."""
+    """Return all spatial mappings of the exact search, with all sides of the array open."""
     given = MappingConstraints("default", memory_operand_links=LINKS)
     return {lanes(one.unrolling) for one in SpatialSpace(layer, core, given, CORRECTED, mixed)}
 
 
 def generated(layer: Layer, core: Core) -> list[Unrolling]:
-    """Spatial mappings that loma tries; none if ports are too narrow."""
+    """Return the spatial mappings that loma tries, or none if no mapping is possible."""
     try:
         return spatial_candidates(layer, core, MappingConstraints("default", memory_operand_links=LINKS), CORRECTED)
     except MappingError:
@@ -52,7 +52,7 @@ def generated(layer: Layer, core: Core) -> list[Unrolling]:
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_open_spatial_mappings_are_those_that_obey_the_rule(mixed: bool) -> None:
-    """The space under a rule is the whole space without the mappings that break the rule, by the plain rule."""
+    """The space under a rule is the whole space without the mappings that break the rule."""
     fewer = tried = 0
     for seed in range(60):
         rng = random.Random(seed)
@@ -79,7 +79,9 @@ def test_open_spatial_mappings_are_those_that_obey_the_rule(mixed: bool) -> None
 
 
 def test_a_given_unrolling_that_cannot_be_is_refused() -> None:
-    """The message names the loop, the side and what is allowed; a loop that the layer does not have is no problem."""
+    """The message about a forbidden unrolling names the loop, the side and the allowed loops.
+    A loop that the layer does not have is accepted.
+    """
     case = random_case(random.Random(3))
     side = case.core.operational_array.dimensions[0][0]
     name = next(d for d, size in case.layer.loop_sizes if size > 1)
@@ -92,7 +94,7 @@ def test_a_given_unrolling_that_cannot_be_is_refused() -> None:
 
 
 def test_a_memory_holds_a_tensor_only_with_all_its_loops() -> None:
-    """Loops that reuse the tensor and loops of size 1 do not count."""
+    """A memory can hold a whole tensor if its rules allow all loops of the tensor; loops of size 1 do not count."""
     core = parse_accelerator(EXAMPLES / "accelerator.yaml").cores[0]
     network = tilewright.parse_workload(EXAMPLES / "workload.yaml")
     layer = network.layers_in_order[0].layer
@@ -110,7 +112,7 @@ def test_a_memory_holds_a_tensor_only_with_all_its_loops() -> None:
 
 
 def hardware(folder: Path, **keys: object) -> Path:
-    """The example whose array and DRAM have further keys, and whose buffer has only a part of the rows."""
+    """Write the example with further keys of array and DRAM, and a buffer that holds only some loops."""
     data = yaml.safe_load((EXAMPLES / "accelerator.yaml").read_text())
     for name, value in keys.items():
         place = data["operational_array"] if name == "unrolled_dimensions" else data["memories"]["dram"]
@@ -121,7 +123,7 @@ def hardware(folder: Path, **keys: object) -> Path:
 
 
 def test_data_do_not_stay_where_loops_are_missing() -> None:
-    """The output of the first layer stays in the buffer, unless the buffer cannot have rows of outputs."""
+    """The output of the first layer stays in the buffer, unless the buffer cannot hold rows of outputs."""
     network = tilewright.parse_workload(EXAMPLES / "workload.yaml")
     mapping = Mapping((MappingConstraints("default", memory_operand_links=LINKS),))
     core = parse_accelerator(EXAMPLES / "accelerator.yaml").cores[0]
@@ -136,7 +138,7 @@ def test_data_do_not_stay_where_loops_are_missing() -> None:
 
 
 def test_lines_of_mappings_that_break_rules(tmp_path: Path) -> None:
-    """validate and map name the line of an unrolling, evaluate the line of a loop order and of a point."""
+    """Errors name the line of an unrolling in `map`, and the line of a loop order or a point in `evaluate`."""
     core = hardware(tmp_path, loop_order=["OY", "K", "C"], unrolled_dimensions={"D2": ["C"]})
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text(
@@ -159,7 +161,7 @@ def test_lines_of_mappings_that_break_rules(tmp_path: Path) -> None:
 
 
 def test_other_runs_refuse_the_keys(tmp_path: Path) -> None:
-    """Each key is named; a core without the keys is accepted."""
+    """Runs without control rules refuse each of the keys by name and accept a core without them."""
     core = parse_accelerator(
         hardware(tmp_path, loop_order=["OY", "K"], tile_dimensions=["K"], unrolled_dimensions={"D2": ["C"]})
     ).cores[0]

@@ -1,4 +1,4 @@
-"""What an array with exclusive dataflows does, and what it never does, whoever asks."""
+"""Arrays with exclusive dataflows: allowed and refused spatial mappings, in every search."""
 
 import math
 import random
@@ -34,27 +34,27 @@ LOOPS = ("K", "C", "G", "OX", "OY", "FX", "FY")
 
 
 def network(groups: int, channels: int = 8) -> Workload:
-    """A convolution of as many on as many channels, in groups, on 4 x 4 pixels."""
+    """Return a convolution with `channels` inputs and outputs on 4 x 4 pixels, in groups."""
     weights = (channels, channels // groups, 3, 3)
     return read([conv("x", "w", "a", group=groups, **SAME)], {"x": (1, channels, 4, 4)}, {"w": weights})
 
 
 def layer_of(workload: Workload) -> Layer:
-    """Its only layer."""
+    """Return the only layer of the network."""
     (node,) = workload.nodes
     assert node.layer is not None
     return node.layer
 
 
 def exclusive(*dataflows: Dataflow, lanes: tuple[int, int] = (4, 4)) -> Core:
-    """An array of two sides that does nothing else, over one memory that holds everything."""
+    """Return a core of a two-sided array with exclusive dataflows and one memory for all data."""
     everything = memory("all", 10**6, ("I1", "I2", "O"), 512, ("D1", "D2"))
     array = OperationalArray((("D1", lanes[0]), ("D2", lanes[1])), 0.5)
     return replace(core(everything), operational_array=array, dataflows=dataflows, exclusive_dataflows=True)
 
 
 def chosen(layer: Layer, one: Core, given: Unrolling = ()) -> list[Unrolling]:
-    """The spatial mappings that are to be tried."""
+    """Return the spatial mappings that the search tries."""
     return [found.spatial_mapping for found in constraints_on_core(MappingConstraints("", given), layer, one)]
 
 
@@ -78,7 +78,8 @@ def chosen(layer: Layer, one: Core, given: Unrolling = ()) -> list[Unrolling]:
 def test_exclusive_dataflows_leave_nothing_open(
     groups: int, dataflows: tuple[Dataflow, ...], given: Unrolling, expected: list[Unrolling]
 ) -> None:
-    """Sides without a loop are idle; a mapping file may choose, or take fewer lanes, and what it adds is refused."""
+    """Sides without a loop stay idle; a mapping file may choose a dataflow or fewer lanes, and further loops are
+    refused."""
     layer, one = layer_of(network(groups)), exclusive(*dataflows)
     wanted = [
         tuple((n, tuple(x for x in loops if layer.size_of.get(x[0], 1) > 1)) for n, loops in flow) for flow in expected
@@ -88,7 +89,7 @@ def test_exclusive_dataflows_leave_nothing_open(
 
 
 def widest(layer: Layer, one: Core) -> int:
-    """Most lanes that a dataflow gives a layer, by a rule of its own."""
+    """Return the most lanes that a dataflow gives a layer, computed independently."""
     lanes = [1]
     for flow in one.dataflows:
         product = 1
@@ -100,7 +101,7 @@ def widest(layer: Layer, one: Core) -> int:
 
 
 def random_dataflow(draw: random.Random, lanes: tuple[int, int]) -> Dataflow:
-    """One loop or none for each side of the array."""
+    """Return a random dataflow with at most one loop for each side of the array."""
     flow = []
     for name, size in zip(("D1", "D2"), lanes, strict=True):
         loop = draw.choice((*LOOPS, ""))
@@ -110,7 +111,7 @@ def random_dataflow(draw: random.Random, lanes: tuple[int, int]) -> Dataflow:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_search_finds_more_lanes_than_a_dataflow_has(seed: int) -> None:
-    """Random dataflows, layers, engines and generators: MACs a cycle are at most the lanes of the widest dataflow."""
+    """Random searches find no more lanes than the widest dataflow has."""
     draw = random.Random(seed)
     lanes = draw.choice(((4, 4), (2, 8), (3, 5)))
     one = exclusive(*dict.fromkeys(random_dataflow(draw, lanes) for _ in range(draw.randint(1, 3))), lanes=lanes)
@@ -147,7 +148,7 @@ def test_no_search_finds_more_lanes_than_a_dataflow_has(seed: int) -> None:
 
 
 def test_what_no_dataflow_does_is_a_row_with_the_reason() -> None:
-    """And says what the array does."""
+    """A layer that no dataflow can run has a row with the reason and the dataflows of the core."""
     workload, given = network(8), Mapping((MappingConstraints("default", (("D1", (("OX", 4),)),)),))
     (row,) = map_core(cut(workload), workload, given, system({"one": exclusive(KC, DIAGONAL)}), "one", OPTIONS)
     assert not row.can_run
@@ -156,7 +157,7 @@ def test_what_no_dataflow_does_is_a_row_with_the_reason() -> None:
 
 
 def depthwise() -> Workload:
-    """32 channels of 28 x 28 pixels."""
+    """Return a depthwise convolution with 32 channels of 28 x 28 pixels."""
     return read([conv("x", "w", "dw", group=32, **SAME)], {"x": (1, 32, 28, 28)}, {"w": (32, 1, 3, 3)})
 
 
@@ -165,7 +166,7 @@ def depthwise() -> Workload:
     [("k16_c16", 16), ("ox16_k16", 16), ("ox28_fx3_fy3", 252), ("diana_digital", 16), ("diana_analog", 9)],
 )
 def test_shipped_arrays_run_depthwise_layers_as_they_can(name: str, most: int) -> None:
-    """Multiply-accumulates of a cycle: the diagonal of channels by channels, a column of pixels, a window."""
+    """Shipped arrays run a depthwise layer with about as many lanes as their dataflows allow."""
     one = next(iter(parse_accelerator(CONFIG / "hardware" / "multi" / "cores" / f"{name}.yaml").cores))
     workload = depthwise()
     (row,) = map_core(cut(workload), workload, ANY, system({"one": one}, 64), "one", OPTIONS)
@@ -174,7 +175,7 @@ def test_shipped_arrays_run_depthwise_layers_as_they_can(name: str, most: int) -
 
 
 def test_matrix_products_fill_columns_of_pixels_with_rows() -> None:
-    """Sixteen rows by sixteen outputs."""
+    """A matrix product fills an array of 16 pixels by 16 output channels; product rows take the place of pixels."""
     one = next(iter(parse_accelerator(CONFIG / "hardware" / "multi" / "cores" / "ox16_k16.yaml").cores))
     workload = read([make_node("MatMul", ["x", "w"], ["y"], name="y")], {"x": (32, 64)}, {"w": (64, 32)})
     (row,) = map_core(cut(workload), workload, ANY, system({"one": one}, 64), "one", OPTIONS)
@@ -183,14 +184,14 @@ def test_matrix_products_fill_columns_of_pixels_with_rows() -> None:
 
 
 def told(workload: Workload, one: Core, *entries: dict[str, object]) -> tuple[list[str], tuple[str, ...]]:
-    """Problems and notices of the preflight."""
+    """Return problems and notices of the preflight."""
     mapping = parse_mapping([*entries, {"name": "default"}])
     found = preflight(SystemProblem(workload, system({"one": one}), mapping), TilingOptions(1, [["OY", "all"]]))  # type: ignore[list-item]
     return [str(problem) for problem in found.problems], found.notices
 
 
 def test_the_preflight_tells_idle_arrays_hints_and_what_no_core_does() -> None:
-    """Before anything is searched."""
+    """The preflight reports idle arrays, hints without effect and layers that no core can run, before any search."""
     problems, notices = told(network(8), exclusive(KC))
     assert problems == []
     assert [note for note in notices if "on only one of its 16 units" in note and "Conv a" in note]
@@ -203,7 +204,7 @@ def test_the_preflight_tells_idle_arrays_hints_and_what_no_core_does() -> None:
 
 
 def test_the_key_needs_dataflows_and_is_told_where_one_core_runs_alone(tmp_path: Path) -> None:
-    """An array that may do nothing is a slip; on one core the mapping file decides."""
+    """`exclusive_dataflows` without dataflows is refused; on a single core it gets a notice that it has no effect."""
     text = (CONFIG / "hardware" / "multi" / "cores" / "simd.yaml").read_text()
     wrong = tmp_path / "core.yaml"
     wrong.write_text(f"{text}exclusive_dataflows: true\n")

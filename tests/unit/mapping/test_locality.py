@@ -1,4 +1,4 @@
-"""Data kept between layers: reduced cores, and sound decisions under `corrected`."""
+"""Data kept between layers: reduced cores, and correct decisions under `corrected`."""
 
 from collections import Counter
 from dataclasses import replace
@@ -41,7 +41,7 @@ many = settings(max_examples=members(400, 80), deadline=None, derandomize=True, 
 
 
 def test_onnx_operators_tell_sizes_and_outputs() -> None:
-    """Operators without layer know how much they make, if shapes are stored; nodes, whether the outside reads them."""
+    """ONNX nodes without a layer have the size of their output, and each node says whether it is a network output."""
     shape = [1, 2, 4, 4]
     weights = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2, 2, 1, 1])
     nodes = [
@@ -65,8 +65,11 @@ def test_onnx_operators_tell_sizes_and_outputs() -> None:
 
 
 def test_roles_of_inputs() -> None:
-    """The constant input is the weight; of two computed ones the first of the equation; of two constants the one
-    without a sliding window, without windows the second. An only input is the activation."""
+    """The constant input is the weight, and a single input is the activation.
+
+    If both inputs are computed, the first input in the equation is the weight. If both are constant, the input without
+    a sliding window is the weight.
+    """
     assert (activation_operand(gemm()), weight_operand(gemm())) == ("I", "W")
     turned = replace(gemm(), constant_operands=("I",))
     assert (activation_operand(turned), weight_operand(turned)) == ("W", "I")
@@ -81,8 +84,9 @@ def test_roles_of_inputs() -> None:
 
 
 def test_a_reduced_core_keeps_what_is_used() -> None:
-    """Activations up to the SRAM, outputs and weights up to the top: the DRAM loses I1 and its service, operands are
-    ordered activation, weight, output, and the SRAM gets smaller by what others occupy. The name stays."""
+    """A reduced core loses the memories and services that a layer does not use.
+    The SRAM shrinks by the bits that other data occupy; the DRAM loses I1.
+    """
     core = tpu_like()
     reduced = remove_unused_memories(core, gemm(), LINKS, MemoryReach("gemm", 2, 3, 3, ((2, 1000),)))
     assert [memory.name for memory in reduced.memories] == ["rf_128B", "rf_2B", "sram_2MB", "dram"]
@@ -93,8 +97,9 @@ def test_a_reduced_core_keeps_what_is_used() -> None:
 
 
 def test_memories_and_ports_without_use_vanish() -> None:
-    """Outputs and activations end in the SRAM, weights in their registers: no DRAM; the register of outputs keeps the
-    ports towards the SRAM. With nothing but outputs in it the SRAM keeps both its ports."""
+    """Memories and ports without use vanish: without data in the DRAM the reduced core has no DRAM.
+    An SRAM that holds nothing but outputs keeps both its ports.
+    """
     core = tpu_like()
     reduced = remove_unused_memories(core, gemm(), LINKS, MemoryReach("gemm", 2, 2, 0))
     assert [memory.name for memory in reduced.memories] == ["rf_128B", "rf_2B", "sram_2MB"]
@@ -108,7 +113,7 @@ def test_memories_and_ports_without_use_vanish() -> None:
 
 
 def test_nothing_is_decided_for_no_layers() -> None:
-    """A network of operators without cost has no reaches."""
+    """A network without layers has no decisions."""
     core = buffered_core((100, ("I1", "O")))
     for profile in (REFERENCE, CORRECTED):
         assert find_memory_reach(network(("relu", ())), core, mapping(), profile) == ()
@@ -116,7 +121,7 @@ def test_nothing_is_decided_for_no_layers() -> None:
 
 @pytest.mark.parametrize("profile", [REFERENCE, CORRECTED])
 def test_an_operand_without_memory_is_told(profile: ModelProfile) -> None:
-    """A core that holds no weights cannot run a layer with weights."""
+    """A core without a memory for weights is refused with the operand and the layer."""
     core = Core("one", buffered_core().operational_array, (memory("top", 100, ("I1", "O"), ("D1",), top=True),))
     with pytest.raises(MappingError, match=r"no memory for operand W \(memory operand I2\) of layer 'l0'"):
         find_memory_reach(chain(10), core, mapping(), profile)
@@ -126,15 +131,15 @@ def test_an_operand_without_memory_is_told(profile: ModelProfile) -> None:
 
 
 def residual(rows: int) -> Workload:
-    """a feeds b and, past it, the sum that c reads."""
+    """Return a network in which a feeds b, and the sum of a and b feeds c."""
     nodes = [(entry("a", D=rows),), (gemm("b", D=rows), (0,)), ("add", (0, 1), rows), (gemm("c", D=rows), (2,))]
     return network(*nodes)
 
 
 def test_live_data_share_a_memory() -> None:
-    """Each tensor has 10 elements of 8 bits, nothing is accumulated. While b runs, a's output is its input; the sum
-    takes the place of both. Two tensors of 80 bits at a time fit 160 bits, but the weights of 8 bits want their room,
-    the smallest tile for weights that pass through being min(8, 4 lanes · 8)."""
+    """Live tensors share a memory if they fit together with a tile of weights.
+    Two tensors of 80 bits and a tile of 8 bits fit 168 bits, but not 167.
+    """
     reaches = find_memory_reach(residual(10), buffered_core((168, ("I1", "I2", "O"))), mapping(), CORRECTED)
     assert levels(reaches) == [(1, 1, 2), (1, 1, 2), (1, 1, 2)]
     assert [reach.reserved_bits for reach in reaches] == [()] * 3
@@ -143,7 +148,11 @@ def test_live_data_share_a_memory() -> None:
 
 
 def test_a_tensor_that_only_waits_is_reserved() -> None:
-    """a -> b -> c -> sum of a and c -> d: while c runs, a's 80 bits wait beside c's input and output."""
+    """A tensor that waits for a later join keeps its bits reserved while other layers run.
+
+    The layers are a -> b -> c -> (sum of a and c) -> d. While c runs, the 80 bits that a made stay beside c's input and
+    output.
+    """
     workload = network(
         (entry("a", D=10),),
         (gemm("b", D=10), (0,)),
@@ -159,7 +168,7 @@ def test_a_tensor_that_only_waits_is_reserved() -> None:
 
 
 def test_a_join_of_unknown_size_keeps_its_inputs() -> None:
-    """The same without the size of the sum: it is made where d reads it, so both its inputs wait until d has run."""
+    """A join of unknown size is made where its reader runs, so both its inputs wait until then."""
     workload = network((entry("a", D=10),), (gemm("b", D=10), (0,)), ("add", (0, 1)), (gemm("c", D=10), (2,)))
     reaches = find_memory_reach(workload, buffered_core((240, ("I1", "O"))), mapping(), CORRECTED)
     assert levels(reaches) == [(1, 1, 2)] * 3
@@ -167,9 +176,11 @@ def test_a_join_of_unknown_size_keeps_its_inputs() -> None:
 
 
 def test_weights_of_each_layer_are_decided_alone() -> None:
-    """Weights of 64, 320 and 64 bits; a buffer of 448 bits for weights only keeps all of them. In one of 447 bits the
-    first stay; the second then leave 63 bits, too few for the third, which would fit alone: they are not kept; nor are
-    the third, beside which the second would not fit any more."""
+    """Weights stay in a memory only if they fit with the other weights; each layer is decided alone.
+
+    The weights of three layers have 64, 320 and 64 bits. All of them stay in 448 bits, and in 447 only those of the
+    first layer.
+    """
     layers = [entry("a", K=8), gemm("b", C=8, K=5), gemm("c", K=8)]
     workload = network((layers[0],), (layers[1], (0,)), (layers[2], (1,)))
     reaches = find_memory_reach(workload, buffered_core((448, ("I2",))), mapping(), CORRECTED)
@@ -180,7 +191,7 @@ def test_weights_of_each_layer_are_decided_alone() -> None:
 
 
 def test_partial_sums_need_more_room_than_outputs() -> None:
-    """C 2: 10 sums of 16 bits while the layer runs, 10 outputs of 8 bits while they wait."""
+    """Partial sums of 16 bits need room while the layer runs, outputs of 8 bits while they wait."""
     workload = network((entry("a", D=10, C=2),), (gemm("b", D=10), (0,)))
     for bits, expected in ((320, 1), (319, 2)):
         reaches = find_memory_reach(workload, buffered_core((bits, ("I1", "O"))), mapping(), CORRECTED)
@@ -189,8 +200,7 @@ def test_partial_sums_need_more_room_than_outputs() -> None:
 
 
 def test_even_mappings_need_whole_operands() -> None:
-    """Weights of 800 bits pass through a buffer of 1000 bits in which the activations end: uneven mappings need room
-    for one tile (32 bits), even ones for all weights."""
+    """A tile of weights is enough for an uneven mapping; an even mapping needs room for all weights."""
     workload = network((entry("a", C=10, K=10),))
     core = buffered_core((400, ("I1", "I2", "O")))
     links = mapping()
@@ -200,8 +210,9 @@ def test_even_mappings_need_whole_operands() -> None:
 
 @pytest.mark.parametrize("model", ["zigzag-3.9.1+effective_top_memory_option", "corrected"])
 def test_first_and_last_data_from_the_top(model: str) -> None:
-    """B39: with the option the network's input comes from the top and its output goes there. In the reference the
-    option only ever lowers levels, so it does nothing."""
+    """The option takes the network input from the top memory and writes the network output to it (B39).
+    In the plain reference the option has no effect.
+    """
     core = buffered_core((10**6, ("I1", "O")))
     workload = chain(10, 10, 10)
     assert levels(find_memory_reach(workload, core, mapping(), REFERENCE, True)) == [(1, 1, 2)] * 3
@@ -212,8 +223,7 @@ def test_first_and_last_data_from_the_top(model: str) -> None:
 
 
 def test_live_data_in_the_reference_do_not_fit() -> None:
-    """B32: two chains of 10 rows that meet at the end. The reference runs them in turns and checks each layer alone;
-    320 bits are enough for either, not for both."""
+    """The reference checks each layer alone and puts two live chains into 320 bits, which hold one of them (B32)."""
     workload = network(
         (entry("a", D=10, C=2),),
         (gemm("b", D=10, C=2), (0,)),
@@ -233,8 +243,7 @@ def test_live_data_in_the_reference_do_not_fit() -> None:
 def test_all_that_is_live_fits(
     workload: Workload, core: Core, links: tuple[tuple[str, str], ...], data: st.DataObject
 ) -> None:
-    """Under `corrected`, played step by step: everything is read from where it was left, and each memory holds what
-    lies in it together with what the search of the running layer may use."""
+    """A simulation under `corrected` reads each value where it was left, and no memory holds more than its size."""
     always, even = data.draw(st.booleans()), data.draw(st.booleans())
     reaches = find_memory_reach(workload, core, mapping(links), CORRECTED, always, even_mapping=even)
     assert [reach.layer for reach in reaches] == [node.name for node in workload.layers_in_order]
@@ -245,8 +254,7 @@ def test_all_that_is_live_fits(
 
 
 def test_the_play_finds_faults_of_the_reference() -> None:
-    """The same play complains of the reference's decisions: of data that wait beside a layer that may use the whole
-    memory, of operands that do not fit, of memories that exist more than once."""
+    """The simulation finds the faults of the reference: live data, operands that do not fit, several instances."""
     found: Counter[str] = Counter()
 
     @settings(many, max_examples=members(400, 80))
@@ -264,7 +272,7 @@ def test_the_play_finds_faults_of_the_reference() -> None:
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(workload=networks(), core=cores())
 def test_a_layer_that_fits_the_core_fits_its_reduced_core(workload: Workload, core: Core) -> None:
-    """Decisions leave room for some mapping of each layer that has one on the whole core."""
+    """A layer with a mapping on the whole core has one on its reduced core."""
     options = SearchOptions(model="corrected", lpf_limit=3, nb_spatial_mappings_generated=1)
     links = mapping()
     for node, reach in zip(workload.layers_in_order, find_memory_reach(workload, core, links, CORRECTED), strict=True):
@@ -282,7 +290,7 @@ def test_a_layer_that_fits_the_core_fits_its_reduced_core(workload: Workload, co
 
 
 def test_reserved_room_is_left_free() -> None:
-    """The mappings of a residual network leave free what waits: shares of the reduced memory are at most 1."""
+    """The mappings of a residual network leave room for waiting data: shares of the reduced memory are at most 1."""
     workload, core, links = residual(10), buffered_core((240, ("I1", "I2", "O"))), mapping()
     _check_shares(workload, core, links)
 

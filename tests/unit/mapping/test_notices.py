@@ -1,4 +1,4 @@
-"""Widths of operands that differ from those of the array: told, because the model computes its energy without them."""
+"""Notices about operands whose widths differ from the widths that the array's energy is for."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ OTHER_WAY = (("O", "O"), ("W", "I1"), ("I", "I2"))
 def test_each_width_once_with_its_layers(
     links: tuple[tuple[str, str], ...], bits: dict[str, int], told: list[str]
 ) -> None:
-    """On the line of the array; cells hold what the mapping links to I2."""
+    """Each width of operands gets one notice with its layers, on the line of the array."""
     core = read_accelerator(HARDWARE).cores[0]
     layers = [gemm(name, bits=(*bits.items(), ("O", 16), ("O_final", 8)), C=4, D=2, K=4) for name in "ab"]
     mapping = Mapping((MappingConstraints("default", memory_operand_links=links),))
@@ -47,7 +47,7 @@ def test_each_width_once_with_its_layers(
 
 
 def test_a_run_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Once for all layers."""
+    """A run gives the notice once for all layers."""
     hardware, mapping = tmp_path / "core.yaml", HARDWARE.parents[2] / "mapping/zigzag/aimc.yaml"
     hardware.write_text(HARDWARE.read_text().replace("input_precision: [8, 8]", "input_precision: [4, 8]"))
     network = HARDWARE.parents[2] / "workload/fsrcnn.yaml"
@@ -75,7 +75,7 @@ CORE["operational_array"]["unit_energy_bits"] = 8
     ],
 )
 def test_an_energy_of_other_bits_is_told(bits: dict[str, int], told: str, tmp_path: Path) -> None:
-    """On the line of the energy, only if the file gives the bits for which the energy holds."""
+    """A notice on the line of the energy lists other operand widths, if the file gives the bits of the energy."""
     file = tmp_path / "core.yaml"
     file.write_text(yaml.safe_dump(CORE, sort_keys=False))
     layers = [gemm(name, bits=(*bits.items(), ("O", 32), ("O_final", 16)), C=4, D=2, K=4) for name in "ab"]
@@ -92,7 +92,7 @@ def test_an_energy_of_other_bits_is_told(bits: dict[str, int], told: str, tmp_pa
 
 
 def test_a_space_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also without a mapping file, and once for each core; runs of new accelerators say it, too."""
+    """A space without a mapping file gives the notice for each core, and a run of a new accelerator gives it once."""
     network = tmp_path / "wide.yaml"
     layer = {
         "id": 0, "name": "wide", "operator_type": "Conv", "equation": "O[b][k]+=W[k][c]*I[b][c]",

@@ -1,4 +1,4 @@
-"""What of a network a core can run, and what is told of the rest."""
+"""The layers of a network that a core can run, and the report on the other layers."""
 
 from dataclasses import replace
 
@@ -30,12 +30,12 @@ from tests.unit.mapping.vector_layers import binary, max_pool, one_input_layer, 
 
 
 def core(*operator_types: str) -> Core:
-    """The core tpu_like with operator types."""
+    """Return the core tpu_like with the given operator types."""
     return replace(tpu_like(), operator_types=operator_types) if operator_types else tpu_like()
 
 
 def node(place: int, layer: Layer, unit: str, *sources: int, origin_type: str = "", origin: str = "") -> WorkloadNode:
-    """A node whose inputs I, W are the outputs of other nodes."""
+    """Return a node whose inputs I and W are the outputs of other nodes."""
     edges = tuple(zip(("I", "W"), sources, strict=False))
     name = f"{layer.name}{place}"
     return WorkloadNode(
@@ -44,7 +44,7 @@ def node(place: int, layer: Layer, unit: str, *sources: int, origin_type: str = 
 
 
 def small_network() -> Workload:
-    """conv -> relu -> pool -> the parts of a softmax -> an addition of what came before the softmax."""
+    """Return conv -> relu -> pool -> parts of a softmax -> addition of softmax and pool."""
     exp = one_input_layer("Exp", ("B", "K"), {"B": 1, "K": 8})
     div = binary("Div", bits=8, K=8)
     return Workload(
@@ -75,7 +75,7 @@ def small_network() -> Workload:
     ],
 )
 def test_what_a_core_runs(operator_types: tuple[str, ...], run: set[int]) -> None:
-    """By unit, by operator type, by group, and parts by the operator that they are parts of."""
+    """A core runs operators by unit, operator type or group; parts run by the operator that they belong to."""
     network = small_network()
     restricted, _ = restrict_to_core(network, core(*operator_types))
     assert {node.node_id for node in restricted.nodes if node.layer is not None} == run
@@ -83,7 +83,7 @@ def test_what_a_core_runs(operator_types: tuple[str, ...], run: set[int]) -> Non
 
 
 def test_layers_without_a_unit_run_on_multipliers() -> None:
-    """Layers of YAML networks need no particular unit: any core that multiplies runs them, whatever their type."""
+    """Layers without a unit, as in YAML networks, run on any core that multiplies, whatever their type."""
     unnamed = node(0, replace(gemm(C=2), operator_type="Pooling"), "")
     assert can_run(core(), unnamed)
     assert can_run(core("mac", "softmax"), unnamed)
@@ -92,7 +92,7 @@ def test_layers_without_a_unit_run_on_multipliers() -> None:
 
 
 def test_a_layer_left_out_passes_its_data_on() -> None:
-    """It keeps its edges, has no layer, and says how much it makes."""
+    """A node that a core does not run keeps its edges and the size of its output, without a layer."""
     restricted, _ = restrict_to_core(small_network(), core())
     left = restricted.nodes[2]
     assert (left.layer, left.output_elements, left.sources) == (None, 8 * 2 * 2, (("I", 1),))
@@ -100,14 +100,14 @@ def test_a_layer_left_out_passes_its_data_on() -> None:
 
 
 def test_a_core_that_runs_everything_changes_nothing() -> None:
-    """The same object comes back."""
+    """For a core that runs all layers, `restrict_to_core` returns the unchanged network object."""
     network = small_network()
     assert restrict_to_core(network, core("all")) == (network, ())
     assert restrict_to_core(network, core("all"))[0] is network
 
 
 def test_rows_of_what_is_not_run() -> None:
-    """One row for each operator type of the file: the parts of the softmax are one node, their operations add up."""
+    """Each operator type that is not run has one row; the parts of a softmax are one node with summed operations."""
     _, rows = restrict_to_core(small_network(), core())
     assert {row.operator_type: (row.reason, row.node_count, row.mac_count, row.operation_count) for row in rows} == {
         "Relu": (NOT_RUN, 1, 0, 128),
@@ -120,7 +120,7 @@ def test_rows_of_what_is_not_run() -> None:
 
 
 def test_shares_of_the_work() -> None:
-    """Costed over known work; unknown as soon as one part is not known; 1 where there is none."""
+    """Coverage gives the share of known work with costs; the share is unknown if one part is unknown."""
     restricted, rows = restrict_to_core(small_network(), core("mac", "pooling"))
     coverage = coverage_of(restricted, rows)
     assert (coverage["complete"], coverage["mac_share"], coverage["operation_share"]) == (False, 1.0, 128 / 280)
@@ -132,7 +132,7 @@ def test_shares_of_the_work() -> None:
 
 
 def test_unsupported_operators_are_told() -> None:
-    """Status `unsupported` is that of coverage.json; of known operators it is known whether they multiply."""
+    """Unsupported operators are reported with their work; known vector operators count no multiply-accumulates."""
 
     def row(operator_type: str) -> UncostedWork:
         left = WorkloadNode(0, "x", operator_type, None, status=UNSUPPORTED, origin_type=operator_type)
@@ -146,7 +146,7 @@ def test_unsupported_operators_are_told() -> None:
 
 
 def relu_model() -> bytes:
-    """conv -> relu -> flatten as an ONNX file."""
+    """Return conv -> relu -> flatten as an ONNX model."""
     info = helper.make_tensor_value_info
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
@@ -160,7 +160,7 @@ def relu_model() -> bytes:
 
 
 def test_profiles_that_model_some_operators_only_say_so() -> None:
-    """The reference profile has no layer for Relu: its work is not known; Flatten does none in either profile."""
+    """The reference profile reports Relu as not modelled, and `corrected` as not run; Flatten does no work."""
     reference = read_onnx(relu_model(), REFERENCE).workload
     (row,) = unmodelled_work(reference)
     assert (row.operator_type, row.reason, row.mac_count, row.operation_count) == ("Relu", NOT_MODELLED, 0, None)
@@ -173,7 +173,7 @@ def test_profiles_that_model_some_operators_only_say_so() -> None:
 
 
 def test_every_problem_is_restricted_once() -> None:
-    """Whoever makes a problem: its workload is what the core runs; changes to the problem keep what was told."""
+    """A problem keeps only the layers that its core can run; a changed copy keeps the list of left-out layers, too."""
     problem = of_core(small_network(), core(), mapping())
     assert len(problem.workload.layers_in_order) == 1
     assert problem.uncosted is not None
@@ -184,7 +184,7 @@ def test_every_problem_is_restricted_once() -> None:
 
 
 def test_strict_lists_all_work_that_is_not_costed() -> None:
-    """One problem for each operator type; none where everything is costed."""
+    """A strict run lists one problem for each operator type without costs."""
     with pytest.raises(InputError) as refused:
         of_core(small_network(), core(), mapping()).check_complete()
     assert len(refused.value.problems) == 4
@@ -196,7 +196,7 @@ def test_strict_lists_all_work_that_is_not_costed() -> None:
 
 
 def test_summary_tells_multiply_accumulates_from_other_operations() -> None:
-    """Operations of layers for vector units are not counted as MACs, and the share that is costed is told."""
+    """The summary counts operations of vector units apart from MACs, and gives the share with costs."""
     everything = map_workload(small_network(), core("all"), mapping()).summary
     assert (everything["mac_count"], everything["operation_count"]) == (512, 280)
     assert everything["coverage"]["complete"]
@@ -209,13 +209,13 @@ def test_summary_tells_multiply_accumulates_from_other_operations() -> None:
 
 
 def test_a_core_that_runs_nothing_of_a_network() -> None:
-    """An empty run is no failure: it says that nothing is costed."""
+    """A core that runs no layer of a network gives an empty run without costs."""
     summary = map_workload(small_network(), core("Gemm"), mapping()).summary
     assert (summary["layers"], summary["energy_pj"], summary["coverage"]["mac_share"]) == (0, 0, 0)
 
 
 def test_what_else_a_core_runs_changes_no_layer() -> None:
-    """The record of a layer is the same, so it is found in the store."""
+    """Other operator types of a core do not change the key of a layer in the store."""
     from tilewright.search.store import problem_key
 
     keys = {problem_key(gemm(C=4), core(*types), constraints(), []) for types in ((), ("all",), ("Gemm", "softmax"))}

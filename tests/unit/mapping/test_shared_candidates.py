@@ -1,4 +1,4 @@
-"""B38: generated spatial candidates that share an unrolling, in the reference and repaired."""
+"""Generated spatial candidates that share an unrolling, under the reference and the corrected profile (B38)."""
 
 import pytest
 from tilewright.base.profile import profile_by_name
@@ -18,7 +18,7 @@ CONSTRAINTS = MappingConstraints("default", spatial_mapping_hint=(("D1", ("K", "
 
 
 def memory(name: str, size_bits: int, operands: tuple[str, ...]) -> Memory:
-    """A memory with one wide port for everything, serving the whole array."""
+    """Return a memory with one wide port for all operands that serves the whole array."""
     directions = ("tl", "fl", "th", "fh")
     allocation = tuple((operand, direction) for operand in operands for direction in directions)
     port = Port("rw_port_1", "read_write", 64, 1024, allocation)
@@ -30,8 +30,9 @@ def memory(name: str, size_bits: int, operands: tuple[str, ...]) -> Memory:
     [("zigzag-3.9.1", 2), ("zigzag-3.9.1+independent_spatial_candidates", 8), ("corrected", 8)],
 )
 def test_capacity_of_one_candidate_and_the_others(model: str, first: int) -> None:
-    """The register holds 8 inputs. K 4 x D 8 needs 8 of them and fits. D 8 x C 4 needs 32 and loses one at a time from
-    the first largest: 7x4, 6x4, 5x4, 4x4, 3x4, 3x3, 2x3. The reference shrinks D in the first candidate as well."""
+    """The reference reduces D in the first candidate, which fits, when it limits the second candidate (B38).
+    The register holds 8 inputs: K 4 x D 8 needs 8, D 8 x C 4 needs 32. The corrected model reduces only the second.
+    """
     array = OperationalArray((("D1", 4), ("D2", 8)), 0.1)
     core = Core("core", array, (memory("register", 64, ("I1",)), memory("top", 2**20, ("I1", "I2", "O"))))
     candidates = spatial_candidates(LAYER, core, CONSTRAINTS, profile_by_name(model))

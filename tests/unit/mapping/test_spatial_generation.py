@@ -1,4 +1,4 @@
-"""Lanes that a mapping file asks for and layers do not get: told once for each cause, with the layers that it hits."""
+"""Lanes that a mapping file asks for and layers do not get: one notice for each cause, with its layers."""
 
 import math
 import random
@@ -22,7 +22,7 @@ TPU = Path("config/hardware/zigzag/tpu_like.yaml").read_text()
 
 
 def layer(**sizes: int) -> Layer:
-    """A matrix product over K, C and OX."""
+    """Return a matrix product over K, C and OX."""
     text = (
         "- {id: 0, name: net, operator_type: Conv, equation: 'O[k][ox] += W[k][c] * I[c][ox]', loop_dims: [K, C, OX],"
         f" loop_sizes: [{sizes['K']}, {sizes['C']}, {sizes['OX']}],"
@@ -34,14 +34,14 @@ def layer(**sizes: int) -> Layer:
 
 
 def core(text: str) -> Core:
-    """The core of a hardware file."""
+    """Read the core of a hardware file."""
     return accelerator_of(parse_yaml(text)).cores[0]
 
 
 def cuts(
     text: str, unrolling: dict[str, list[str]], model: str = "zigzag-3.9.1", **sizes: int
 ) -> list[tuple[str, str]]:
-    """What is told of a layer."""
+    """Return the notices about a layer."""
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": unrolling}]).entries
     return list(cuts_on_core(layer(**sizes), core(text), entry, profile_by_name(model)))
 
@@ -50,7 +50,7 @@ LARGE: dict[str, int] = {"K": 128, "C": 64, "OX": 10}
 
 
 def test_the_array_is_smaller() -> None:
-    """By the product of all loops of an array dimension; that a layer is smaller is what a mapping for many means."""
+    """A notice says that the array has fewer lanes than the product of the loops; a smaller layer gets none."""
     why = "asks for 64 lanes, but the array of tpu_like has only 32 on this side: the excess lanes are left out"
     told = ("D1", why)
     assert cuts(TPU, {"D1": ["K, 64"], "D2": ["C, 32"]}, **LARGE) == [told]
@@ -60,7 +60,7 @@ def test_the_array_is_smaller() -> None:
 
 
 def test_a_port_is_narrower() -> None:
-    """Elements that an inner memory hands on in a cycle are the most lanes, unless the profile keeps what is given."""
+    """A notice says that a port moves fewer elements per cycle than the lanes take; `corrected` keeps the lanes."""
     narrow = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1)
     narrow = narrow.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 64")
     told = ("D1", "K is reduced to 8 lanes: a port of rf_128B moves only 8 elements of W per cycle")
@@ -69,7 +69,7 @@ def test_a_port_is_narrower() -> None:
 
 
 def test_a_memory_is_smaller() -> None:
-    """It must hold what its lanes need at once."""
+    """A notice says that a memory has no room for the data of all its lanes."""
     small = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1).replace("size: 1024", "size: 128")
     small = small.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 1024")
     told = ("D1", "lanes are left out until rf_128B has room for the data of the remaining lanes")
@@ -77,7 +77,7 @@ def test_a_memory_is_smaller() -> None:
 
 
 def test_a_loop_is_left_out() -> None:
-    """Where two array dimensions take more of a loop than there is."""
+    """A notice says that a loop is left out if two array dimensions ask for more of it than the layer has."""
     found = cuts(TPU, {"D1": ["K, 32"], "D2": ["K, 32"]}, **LARGE)
     assert [text.partition(":")[0] for _, text in found] == ["K is left out"]
 
@@ -88,7 +88,7 @@ def test_a_loop_is_left_out() -> None:
 )
 @pytest.mark.parametrize("text", [TPU, TPU.replace("sizes: [32, 32]", "sizes: [16, 16]")])
 def test_told_if_and_only_if_lanes_are_missing(text: str, unrolling: dict[str, Any], model: str) -> None:
-    """What the search gets has all lanes of the file if nothing is told, and fewer if something is."""
+    """A notice appears if and only if the search gets fewer lanes than the file gives."""
     both = {**unrolling, "D2": ["C, 16"]}
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
     (given,) = spatial_candidates(layer(**LARGE), core(text), entry, profile_by_name(model))
@@ -96,7 +96,7 @@ def test_told_if_and_only_if_lanes_are_missing(text: str, unrolling: dict[str, A
 
 
 def test_several_sides_that_share_a_loop_are_cut_to_it() -> None:
-    """14 x 2 lanes on a loop of 27 leave one pass under `corrected`, and it is told; the reference drops the loop."""
+    """Two array sides ask for 14 x 2 lanes of a loop of size 27: `corrected` leaves out the excess lane and says so."""
     wide = TPU.replace("sizes: [32, 32]", "sizes: [14, 12]")
     both = {"D1": ["OX, 14"], "D2": ["C, 5", "OX, 2"]}
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
@@ -111,8 +111,9 @@ def test_several_sides_that_share_a_loop_are_cut_to_it() -> None:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_lanes_and_passes_cover_the_layer_and_no_more(seed: int) -> None:
-    """Law of given unrollings under `corrected`: whatever sides share, and in whatever order they stand, lanes times
-    passes are the loop, no side has more lanes than units, and every loop has as few passes as its lanes allow."""
+    """Lanes times passes equal each loop under `corrected`, for any given unrolling.
+    Each loop has as few passes as its lanes allow.
+    """
     rng = random.Random(seed)
     sides = [("D1", rng.randint(1, 14)), ("D2", rng.randint(1, 14)), ("D3", rng.randint(1, 6))][: rng.choice((2, 3))]
     text = TPU.replace("dimensions: [D1, D2]", f"dimensions: [{', '.join(name for name, _ in sides)}]")

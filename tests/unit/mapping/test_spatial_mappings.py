@@ -1,4 +1,4 @@
-"""Spatial mappings: limits, cleaning of a user's mapping, generation, capacity and conversion."""
+"""Spatial mappings: limits, correction of a user's mapping, generation, capacity and conversion."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ OPEN = constraints()
 
 
 def core_with(array: tuple[tuple[str, int], ...], *inner: Memory) -> Core:
-    """Inner memories below one roomy memory with wide ports for everything."""
+    """Return a core with inner memories below one large memory with wide ports."""
     served = tuple(name for name, _ in array)
     top = memory("top", 10**12, ("I1", "I2", "O"), served, read=65536, write=65536, top=True)
     return Core("core", OperationalArray(array, 1.0), (*inner, top))
@@ -48,7 +48,7 @@ def core_with(array: tuple[tuple[str, int], ...], *inner: Memory) -> Core:
     ],
 )
 def test_layer_dimension_sets(names: str, expected: str) -> None:
-    """Loop dimensions in the order in which the reference's sets of them iterate, facts of zigzag-dse 3.9.1."""
+    """Loop dimensions come in the order in which sets of zigzag-dse 3.9.1 iterate."""
     assert layer_dimensions_in_set_order(names.split()) == expected.split()
 
 
@@ -57,7 +57,7 @@ def test_layer_dimension_sets(names: str, expected: str) -> None:
     [("D1 D2 D3 D4", "D1 D2 D4 D3"), ("D1 D2 D3", "D1 D2 D3"), ("D2 D3", "D3 D2"), ("D3 D4", "D3 D4")],
 )
 def test_array_dimension_sets(names: str, expected: str) -> None:
-    """The same for array dimensions."""
+    """Array dimensions come in the order in which sets of zigzag-dse 3.9.1 iterate."""
     assert array_dimensions_in_set_order(names.split()) == expected.split()
 
 
@@ -65,29 +65,28 @@ def test_array_dimension_sets(names: str, expected: str) -> None:
 
 
 def test_maximum_is_smaller_of_layer_and_array() -> None:
-    """Without narrow inner memories: min(layer size, array size)."""
+    """The smaller of layer size and array size limits an unrolling if there are no narrow inner memories."""
     layer = gemm(C=3, D=40, K=7)
     limits = maximum_unrolling(layer, core_with((("D1", 8), ("D2", 4))), OPEN, REFERENCE)
     assert limits == {"D1": {"C": 3, "D": 8, "K": 7}, "D2": {"C": 3, "D": 4, "K": 4}}
 
 
 def test_bandwidth_of_inner_memory_limits_relevant_dimensions() -> None:
-    """A weight memory of 20 bits a cycle brings 2 weights of 8 bits: K and C over the dimension it serves are at most
-    2. D is irrelevant to W, and D2 is not served."""
+    """A weight memory of 20 bits a cycle limits K and C to 2 weights of 8 bits over the dimension that it serves."""
     core = core_with((("D1", 8), ("D2", 8)), memory("weights", 1000, ("I2",), ("D1",), read=20))
     limits = maximum_unrolling(gemm(C=8, D=8, K=8), core, OPEN, REFERENCE)
     assert limits == {"D1": {"C": 2, "D": 8, "K": 2}, "D2": {"C": 8, "D": 8, "K": 8}}
 
 
 def test_output_memory_counts_partial_sums_written() -> None:
-    """Outputs are limited by the port that is written from below, at partial-sum precision: 40 // 16 = 2."""
+    """The write port of an output memory limits the lanes to the partial sums that it moves: 40 bits // 16 bits = 2."""
     core = core_with((("D1", 8),), memory("sums", 1000, ("O",), ("D1",), read=8, write=40))
     limits = maximum_unrolling(gemm(C=8, D=8, K=8), core, OPEN, REFERENCE)
     assert limits == {"D1": {"C": 8, "D": 2, "K": 2}}
 
 
 def test_memory_above_another_does_not_limit() -> None:
-    """Only a memory that is innermost for all its operands limits; one that is above another for O does not."""
+    """A memory limits lanes only if it is the innermost one for all its operands."""
     inner = memory("sums", 1000, ("O",), (), write=64)
     buffer = memory("buffer", 1000, ("I1", "O"), ("D1",), read=8)
     limits = maximum_unrolling(gemm(C=8, D=8, K=8), core_with((("D1", 8),), inner, buffer), OPEN, REFERENCE)
@@ -106,7 +105,7 @@ def test_zero_precision_does_not_limit() -> None:
 
 
 def cleaned(given: Unrolling, layer: Layer, core: Core) -> dict[str, dict[str, int]]:
-    """The cleaned mapping."""
+    """Return the corrected mapping."""
     return clean_user_mapping(given, layer, core, maximum_unrolling(layer, core, OPEN, REFERENCE))
 
 
@@ -115,33 +114,33 @@ LAYER = gemm(C=8, D=5, K=16)
 
 
 def test_unknown_loop_dimension_is_dropped() -> None:
-    """A dimension the layer does not have goes; the array dimension stays decided."""
+    """A loop dimension that the layer lacks is dropped; its array dimension counts as given."""
     assert cleaned((("D1", (("OX", 4),)), ("D2", (("C", 4),))), LAYER, CORE) == {"D1": {}, "D2": {"C": 4}}
 
 
 def test_factors_are_capped() -> None:
-    """At the layer's size and at the array's."""
+    """Factors are limited to the sizes of layer and array."""
     assert cleaned((("D1", (("D", 32),)), ("D2", (("K", 32),))), LAYER, CORE) == {"D1": {"D": 5}, "D2": {"K": 8}}
 
 
 def test_product_over_array_dimension() -> None:
-    """C 8 x K 16 exceed 32 lanes: the first in set order, K, goes."""
+    """C 8 x K 16 exceed 32 lanes, so K, the first in set order, is dropped."""
     assert cleaned((("D1", (("C", 8), ("K", 16))),), LAYER, CORE) == {"D1": {"C": 8}}
 
 
 def test_product_over_loop_dimension() -> None:
-    """C 8 over D1 and over D2 exceed the layer's 8: it goes from the first in set order, D1."""
+    """C unrolled by 8 over D1 and by 8 over D2 exceeds the layer's C of 8, so C is dropped from D1."""
     assert cleaned((("D1", (("C", 8),)), ("D2", (("C", 8),))), LAYER, CORE) == {"D1": {}, "D2": {"C": 8}}
 
 
 def test_unknown_array_dimension() -> None:
-    """An array dimension that the core does not have is an error that says which there are."""
+    """The error about an unknown array dimension names the dimensions of the core."""
     with pytest.raises(MappingError, match=r"no array dimension D7 \(it has D1, D2\)"):
         cleaned((("D7", (("C", 8),)),), LAYER, CORE)
 
 
 def test_forbidden_by_bandwidth() -> None:
-    """A port narrower than one element forbids the unrolling that the user asks for, with a reason."""
+    """A port narrower than one element makes the given unrolling impossible, and the error says so."""
     core = core_with((("D1", 8),), memory("weights", 1000, ("I2",), ("D1",), read=4))
     with pytest.raises(MappingError, match="unrolling K over D1 is impossible"):
         cleaned((("D1", (("K", 4),)),), LAYER, core)
@@ -151,14 +150,14 @@ def test_forbidden_by_bandwidth() -> None:
 
 
 def divisors(number: int) -> list[int]:
-    """Ascending."""
+    """Return the divisors of a number in ascending order."""
     return [d for d in range(1, number + 1) if number % d == 0]
 
 
 def brute_force_candidates(
     layer: Layer, core: Core, given: dict[str, dict[str, int]], hint: dict[str, list[str]], count: int, mixed: bool
 ) -> list[dict[str, dict[str, int]]]:
-    """All combinations, sorted stably by falling score, cut."""
+    """Return the best of all combinations, in a stable order by falling score."""
     array = dict(core.operational_array.dimensions)
     limits = maximum_unrolling(layer, core, OPEN, REFERENCE)
     open_dimensions = [name for name in array if name not in given]
@@ -192,7 +191,7 @@ def brute_force_candidates(
 
 @st.composite
 def generator_cases(draw: st.DrawFn) -> tuple[Layer, Core, dict[str, dict[str, int]], dict[str, list[str]], int, bool]:
-    """Random layers, arrays, given parts, hints."""
+    """Generate random layers, arrays, given parts and hints."""
     sizes = st.sampled_from([1, 2, 3, 4, 6, 8, 9, 12])
     kind = draw(st.sampled_from(["gemm", "convolution"]))
     if kind == "gemm":
@@ -220,7 +219,7 @@ def generator_cases(draw: st.DrawFn) -> tuple[Layer, Core, dict[str, dict[str, i
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(generator_cases())
 def test_generator_equals_brute_force(case: tuple) -> None:
-    """The best candidates, in order and with ties, are those of sorting all combinations stably by score."""
+    """The generator returns the best candidates in the order of a stable sort of all combinations by score."""
     layer, core, given, hint, count, mixed = case
     entry = MappingConstraints(
         "default",
@@ -233,8 +232,9 @@ def test_generator_equals_brute_force(case: tuple) -> None:
 
 
 def test_generator_by_hand() -> None:
-    """K 4, C 2 on 4 x 2: K 4 with C 2 uses all 8 units (score 8 + 8 / 4 - 1 = 9). Then 4 units over different
-    dimensions (K 2, C 2: 4 + 4 / 2 - 1 = 5) come before K 4 alone (4 + 4 / 4 - 1 = 4)."""
+    """K 4 with C 2 scores 8 + 8 / 4 - 1 = 9 on an array of 4 x 2 and comes first.
+    K 2 with C 2 (4 + 4 / 2 - 1 = 5) comes before K 4 alone (4 + 4 / 4 - 1 = 4).
+    """
     core = core_with((("D1", 4), ("D2", 2)))
     found = spatial_candidates(gemm(C=2, D=1, K=4), core, OPEN, REFERENCE, 0)
     assert found[0] == (("D1", (("K", 4),)), ("D2", (("C", 2),)))
@@ -248,29 +248,29 @@ def test_generator_by_hand() -> None:
 
 
 def limited(size_bits: int, draft: dict[str, dict[str, int]], profile: ModelProfile = REFERENCE) -> MaximumUnrolling:
-    """The draft after the capacity limit of a weight memory that serves D1 and D2."""
+    """Return the draft reduced to the capacity of a weight memory that serves D1 and D2."""
     array = (("D1", 32), ("D2", 32))
     core = core_with(array, memory("weights", size_bits, ("I2",), ("D1", "D2"), read=4096))
     return limit_to_capacity(draft, gemm(C=64, D=64, K=64), core, OPEN, profile)
 
 
 def test_capacity_reduces_largest_factor() -> None:
-    """64 bits hold 8 weights: K 12 becomes 8; D is irrelevant to W and stays."""
+    """K 12 is reduced to the 8 weights that 64 bits hold; D does not change the weights and stays."""
     assert limited(64, {"D1": {"K": 12}, "D2": {"D": 30}}) == {"D1": {"K": 8}, "D2": {"D": 30}}
 
 
 def test_equal_factors_change_together() -> None:
-    """K 4 and C 4, room for 8: 4 4 -> 3 4 -> 3 3 -> 2 3; the map from old to new keeps the last, 4 -> 3, for both."""
+    """K 4 and C 4 with room for 8 weights become 3 and 3; 2 and 3 would fit, but equal factors change together."""
     assert limited(64, {"D1": {"K": 4}, "D2": {"C": 4}}) == {"D1": {"K": 3}, "D2": {"C": 3}}
 
 
 def test_capacity_limit_never_below_one() -> None:
-    """A memory smaller than one element leaves factors of 1; that nothing fits is found later."""
+    """A memory smaller than one element leaves factors of 1; the error comes later."""
     assert limited(4, {"D1": {"K": 5}, "D2": {"C": 3}}) == {"D1": {"K": 1}, "D2": {"C": 1}}
 
 
 def test_memory_below_one_element_without_unrolling() -> None:
-    """The same with no unrolled dimension that it would have to hold: no factor to reduce, and no crash."""
+    """A memory smaller than one element does not change unrollings of other loops; the search reports the memory."""
     assert limited(4, {"D1": {}, "D2": {"D": 3}}) == {"D1": {}, "D2": {"D": 3}}
     bits = (("W", 8), ("I", 8), ("O", 24), ("O_final", 24))
     with pytest.raises(MappingError, match="memory 'sums' is too small"):
@@ -281,18 +281,18 @@ def test_memory_below_one_element_without_unrolling() -> None:
 
 
 def converted(unrolling: Unrolling, layer: Layer, **switches: bool) -> ConvertedSpatialMapping:
-    """On an array of 64 x 64 x 64."""
+    """Convert an unrolling for an array of 64 x 64 x 64."""
     core = core_with((("D1", 64), ("D2", 64), ("D3", 64)))
     return convert_spatial_mapping(unrolling, layer, core, LINKS, ModelProfile("test", **switches))
 
 
 def factors_of(levels: tuple, operand: str = "O") -> dict[str, float]:
-    """All spatial loops of an operand."""
+    """Return all spatial loops of an operand."""
     return {d: f for level in dict(levels)[operand] for d, f in level}
 
 
 def test_non_dividing_unrolling() -> None:
-    """49 over 16 lanes: 4 passes of 12.25 lanes, 12 as an integer (B5), 13 with the repair."""
+    """A loop of 49 over 16 lanes has 4 passes of 12.25 lanes: 12 in the reference (B5), 13 when rounded up."""
     result = converted((("D1", (("K", 16),)),), gemm(K=49))
     assert factors_of(result.fractional) == {"K": 12.25}
     assert factors_of(result.integer) == {"K": 12}
@@ -306,14 +306,14 @@ def test_non_dividing_unrolling() -> None:
     ("size", "lanes", "reference", "exact"), [(34, 5, 8, 7), (75, 12, 8, 7), (49, 16, 4, 4), (512, 5, 104, 103)]
 )
 def test_temporal_sizes(size: int, lanes: int, reference: int, exact: int) -> None:
-    """B6: ceil(size / (size / passes)) can be one more than the passes."""
+    """The reference can have one pass too many, ceil(size / (size / passes)); exact sizes avoid this (B6)."""
     unrolling = (("D1", (("K", lanes),)),)
     assert converted(unrolling, gemm(K=size)).temporal_sizes == (("K", reference),)
     assert converted(unrolling, gemm(K=size), exact_temporal_sizes=True).temporal_sizes == (("K", exact),)
 
 
 def test_dimension_on_two_array_dimensions() -> None:
-    """5 on 2 x 2 (B29): the first 2 becomes 5 / 3, the second stays; 2 more iterations: ceil(5 / (10 / 3))."""
+    """A loop of 5 on 2 x 2 lanes (B29) gets factors 5 / 3 and 2, and 2 passes: ceil(5 / (10 / 3))."""
     result = converted((("D1", (("K", 2),)), ("D2", (("K", 2),))), gemm(K=5))
     assert factors_of(result.fractional)["K"] == 5 / 3 * 2
     assert factors_of(result.integer)["K"] == 2
@@ -321,7 +321,7 @@ def test_dimension_on_two_array_dimensions() -> None:
 
 
 def test_largest_of_a_dimension_is_adjusted() -> None:
-    """12 on 3 x 5: 5 is the largest and comes after 3: 12 / (5 * 3) is 1 pass, so 12 / 1 / 3 = 4 lanes."""
+    """A loop of 12 on 3 x 5 lanes is one pass; the largest factor, 5, becomes 12 / 1 / 3 = 4."""
     result = converted((("D1", (("K", 3),)), ("D2", (("K", 5),))), gemm(K=12))
     assert factors_of(result.fractional) == {"K": 12}
     assert result.temporal_sizes == ()
@@ -334,9 +334,9 @@ def test_factor_above_layer_size() -> None:
 
 
 def test_factors_of_one_dimension_that_leave_no_lane() -> None:
-    """The largest of four factors of K is rounded down to 0 lanes, because the factors before it exceed the layer.
+    """Factors of K on several array dimensions that round the largest one down to 0 lanes are refused.
 
-    The reference then divides by 0. If factors are rounded up, one lane remains.
+    The reference divides by 0 here. If factors are rounded up, one lane remains.
     """
     factors = (("D1", (("K", 4),)), ("D2", (("K", 4),)), ("D3", (("K", 7),)))
     with pytest.raises(MappingError, match="the spatial factors of K on several array dimensions exceed the layer's"):
@@ -345,7 +345,7 @@ def test_factors_of_one_dimension_that_leave_no_lane() -> None:
 
 
 def test_levels_of_array_dimensions() -> None:
-    """Each array dimension goes to the innermost memory of an operand that serves it; the rest above the top."""
+    """Each array dimension is at the innermost memory of an operand that serves it, or else above the top."""
     array = (("D1", 4), ("D2", 4), ("D3", 4))
     operands = ("I1", "I2", "O")
     core = Core(

@@ -1,4 +1,4 @@
-"""What a mapping file says and a network on its core does not use is told with its line, and the run goes on."""
+"""Parts of a mapping file without effect on a network and its core: each has a notice with its line."""
 
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ CONVOLUTION = {
 
 
 def told(folder: Path, layer: dict[str, Any], *entries: dict[str, Any]) -> list[str]:
-    """What is told of the entries as unused, by line and key."""
+    """Return the notices about unused parts of the entries, by line and key."""
     file = folder / "mapping.yaml"
     file.write_text(yaml.safe_dump([{**entry, **LINKS} for entry in entries], sort_keys=False))
     problem = read_problem(Descriptions(CORE, [layer], file), SearchOptions())
@@ -55,7 +55,7 @@ def told(folder: Path, layer: dict[str, Any], *entries: dict[str, Any]) -> list[
 
 
 def test_loops_that_no_layer_of_an_entry_has(tmp_path: Path) -> None:
-    """Also those that other networks have: a slip of IX for OX would leave the order open without a word."""
+    """A loop that no layer of an entry has gets a notice, even if other networks have this loop."""
     order = [["FY", 3], ["FX", 3], ["IX", 5], ["*", "*"]]
     found = told(tmp_path, CONVOLUTION, {"name": "default", "temporal_ordering": order})
     assert len(found) == 1
@@ -66,7 +66,7 @@ def test_loops_that_no_layer_of_an_entry_has(tmp_path: Path) -> None:
 
 
 def test_an_entry_of_another_network_is_told_and_the_run_goes_on(tmp_path: Path) -> None:
-    """Whatever loops it has; so are the odd loops of an entry for an operator that this network lacks."""
+    """An entry that selects no layer gets a notice, and so does its unknown loop dimension; the run goes on."""
     own = {"name": "default", "spatial_mapping": {"D1": ["B, 8"]}}
     odd = {"spatial_mapping": {"D1": ["XY, 8"]}}
     found = told(tmp_path, PRODUCT, own, {"name": "head_of_another_network", **odd})
@@ -79,7 +79,7 @@ def test_an_entry_of_another_network_is_told_and_the_run_goes_on(tmp_path: Path)
 
 
 def test_keys_that_others_of_the_entry_overrule(tmp_path: Path) -> None:
-    """Hints for a side that is fixed, hints for a side that the core lacks, names for tilings that are not there."""
+    """Notices list keys without effect: hints for a fixed side or a missing side, and unused dimension names."""
     hints = {"D1": ["B"], "D7": ["A"]}
     entry = {"name": "default", "spatial_mapping": {"D1": ["B, 8"]}, "spatial_mapping_hint": hints}
     found = told(tmp_path, PRODUCT, {**entry, "layer_dimension_names": ["P", "Q", "R"]})
@@ -91,7 +91,7 @@ def test_keys_that_others_of_the_entry_overrule(tmp_path: Path) -> None:
 
 
 def test_an_ordering_that_nothing_matches_is_told_with_its_entry() -> None:
-    """And with the loop of which nothing is left, where it has size 1."""
+    """The error about an ordering that no loop order matches names the entry and the loop without iterations."""
     entry = {"name": "default", "spatial_mapping": {"D1": ["B, 4"]}, **LINKS}
     small = {**PRODUCT, "loop_sizes": [1, 8, 4]}
     with pytest.raises(
@@ -101,7 +101,7 @@ def test_an_ordering_that_nothing_matches_is_told_with_its_entry() -> None:
 
 
 def test_what_was_not_used_is_in_the_summary() -> None:
-    """By key; without a file where there is none."""
+    """The summary lists unused keys, and has no such field without unused keys."""
     entries = [{"name": "default", **LINKS}, {"name": "other", **LINKS}]
     summary = map_workload([PRODUCT], CORE, entries).summary
     assert [row["key"] for row in summary["unused"]] == ["other.name"]

@@ -1,4 +1,4 @@
-"""Layers of vector units as networks ask for them: one or two inputs, windows, reductions, loops of size 1."""
+"""Layers of vector units: one or two inputs, windows, reductions, loops of size 1."""
 
 from hypothesis import strategies as st
 from tilewright.workload.layer import DimensionRelation, Layer
@@ -15,7 +15,7 @@ def one_input_layer(
     sums_bits: int | None = None,
     inputs: tuple[str, ...] = (),
 ) -> Layer:
-    """O[output] += I[inputs], by default over all loops."""
+    """Return O[output] += I[inputs]; `inputs` is all loops by default."""
     return Layer(
         operator_type.lower(),
         operator_type,
@@ -27,19 +27,19 @@ def one_input_layer(
 
 
 def relu(bits: int = 8, **sizes: int) -> Layer:
-    """O[b][k][oy][ox] += I[b][k][oy][ox]."""
+    """Return O[b][k][oy][ox] += I[b][k][oy][ox]."""
     return one_input_layer("Relu", IMAGE, {d: sizes.get(d, 1) for d in IMAGE}, bits)
 
 
 def reduce_sum(bits: int = 8, sums_bits: int = 16, output: tuple[str, ...] = ("B", "K"), **sizes: int) -> Layer:
-    """O[output] += I[b][k][oy][ox]; with no output dimension a sum over everything."""
+    """Return O[output] += I[b][k][oy][ox]; an empty output sums over all dimensions."""
     return one_input_layer("ReduceSum", output, {d: sizes.get(d, 1) for d in IMAGE}, bits, sums_bits)
 
 
 def max_pool(
     bits: int = 8, sums_bits: int = 8, stride: int = 2, dilation: int = 1, padding: int = 0, **sizes: int
 ) -> Layer:
-    """O[b][k][oy][ox] += I[b][k][iy][ix]; a window over one position is none, and keeps its loops."""
+    """Return O[b][k][oy][ox] += I[b][k][iy][ix], with loops for the window even if it has one position."""
     loops = {d: sizes.get(d, 1) for d in (*IMAGE, "FY", "FX")}
     relations, own, paddings, extents = [], ["B", "K"], [], []
     for outer, inner, data in (("OY", "FY", "IY"), ("OX", "FX", "IX")):
@@ -71,7 +71,7 @@ def binary(
     is_constant: bool = False,
     **sizes: int,
 ) -> Layer:
-    """O[b][k][oy][ox] += I[b][k][oy][ox] * W[second]; of a broadcast W some or all dimensions are missing."""
+    """Return O[b][k][oy][ox] += I[b][k][oy][ox] * W[second]; a broadcast W lacks some dimensions."""
     return Layer(
         operator_type.lower(),
         operator_type,
@@ -85,7 +85,7 @@ def binary(
 
 @st.composite
 def vector_layers(draw: st.DrawFn) -> Layer:
-    """Small layers of all kinds above, also of many dimensions."""
+    """Generate small vector layers of all kinds, some with many dimensions."""
     bits = draw(st.sampled_from([1, 4, 8, 16]))
     sums = draw(st.sampled_from([bits, 2 * bits, 24]))
     sizes = {d: draw(st.sampled_from([1, 2, 3, 4, 5, 6, 7, 8, 9, 12])) for d in IMAGE}

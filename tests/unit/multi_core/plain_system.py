@@ -1,7 +1,5 @@
-"""An accelerator of several cores read from its YAML files by hand: links, paths, memories, energies.
-
-Plain and slow, for a list of links with an `offchip_core`, without anything of the package.
-"""
+"""A plain reader for accelerators of several cores: links, paths, memories, energies. It is plain and slow, reads a
+list of links with an `offchip_core`, and uses no code of the package."""
 
 import itertools
 import math
@@ -17,10 +15,10 @@ BITS = {"B": 8, "KiB": 8 * 1024, "MiB": 8 * 1024**2, "GiB": 8 * 1024**3}
 
 @dataclass
 class PlainLink:
-    """A link: what it carries and what that costs."""
+    """A link: its pairs of cores, width and energy."""
 
     pairs: set[tuple[int, int]]
-    """(sender, receiver)"""
+    """Pairs (sender, receiver)."""
     width: float
     pj_per_bit: float
     is_bus: bool
@@ -29,7 +27,7 @@ class PlainLink:
 
 @dataclass
 class PlainMemory:
-    """A top memory; cores that share it are one memory."""
+    """A top memory; cores that share it have one such object."""
 
     name: str
     core_ids: tuple[int, ...]
@@ -41,7 +39,7 @@ class PlainMemory:
 
 
 class PlainSystem:
-    """Everything about an accelerator that a schedule depends on."""
+    """All properties of an accelerator on which a schedule depends."""
 
     def __init__(self, path: Path | str) -> None:
         data = yaml.safe_load(Path(path).read_text())
@@ -86,7 +84,7 @@ class PlainSystem:
         return [PlainLink({forth}, width, per_bit, False), PlainLink({back}, width, per_bit, False)]
 
     def _off_chip_links(self, data: Any) -> list[PlainLink]:
-        """One link for each port of the off-chip memory, to all cores."""
+        """Return one link to all cores for each port of the off-chip memory."""
         (memory,) = self.core[self.off_chip]["memories"].values()
         others = [c for c in self.core if c != self.off_chip]
         found = []
@@ -101,11 +99,14 @@ class PlainSystem:
         return found
 
     def sharers(self, core_id: int) -> set[int]:
-        """The cores whose memories are those of a core."""
+        """Return the cores that share the memories of a core."""
         return next((group for group in self.sharing if core_id in group), {core_id})
 
     def path(self, sender: int, receiver: int) -> tuple[int, ...] | None:
-        """Numbers of the links on the path: the widest, then the shortest, then that over the smallest ids; or None."""
+        """Return the numbers of the links on the path, or None.
+
+        The widest path wins, then the shortest, then the one over the cores with the smallest ids.
+        """
         if receiver in self.sharers(sender):
             return ()
         best: Any = None

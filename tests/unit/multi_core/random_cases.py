@@ -11,11 +11,11 @@ from onnx.helper import make_node
 from tests.unit.multi_core.runs import core, off_chip, saved
 
 Shape = tuple[int, int, int]
-"""Channels, height, width."""
+"""Tuple (channels, height, width)."""
 
 
 class RandomNetwork:
-    """Convolutions of all kinds, elementwise operators, poolings and moves of data on tensors of a few lines."""
+    """A random network of convolutions, elementwise operators, poolings and moves of data on small tensors."""
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
@@ -29,82 +29,82 @@ class RandomNetwork:
             draw.choice((*kinds, self.add, self.concat, self.pool, self.cut))(*source)
 
     def constant(self, *shape: int) -> str:
-        """A weight."""
+        """Add a weight and return its name."""
         name = f"w{len(self.constants)}"
         self.constants[name] = np.ones(shape, np.float32)
         return name
 
     def node(self, kind: str, inputs: list[str], shape: Shape, **attributes: Any) -> None:
-        """A node and its output."""
+        """Add a node and return the name of its output."""
         name = f"{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(make_node(kind, inputs, [name], name=name, **attributes))
         self.tensors.append((name, shape))
 
     def conv(self, name: str, shape: Shape) -> None:
-        """3x3 or 1x1, with or without a bias."""
+        """Add a 3x3 or 1x1 convolution, with or without a bias."""
         size, outputs = self.draw.choice((1, 3)), self.draw.choice((4, 6))
         inputs = [name, self.constant(outputs, shape[0], size, size)]
         inputs += [self.constant(outputs)] if self.draw.random() < 0.5 else []
         self.node("Conv", inputs, (outputs, *shape[1:]), pads=[size // 2] * 4)
 
     def strided(self, name: str, shape: Shape) -> None:
-        """Every second pixel of a 1x1 convolution: lines with gaps."""
+        """Add a 1x1 convolution that reads every second pixel, so that input lines have gaps."""
         inputs = [name, self.constant(4, shape[0], 1, 1)]
         self.node("Conv", inputs, (4, (shape[1] + 1) // 2, (shape[2] + 1) // 2), strides=[2, 2])
 
     def depthwise(self, name: str, shape: Shape) -> None:
-        """A filter for each channel."""
+        """Add a convolution with a filter for each channel."""
         inputs = [name, self.constant(shape[0], 1, 3, 3)]
         self.node("Conv", inputs, shape, group=shape[0], pads=[1] * 4)
 
     def grouped(self, name: str, shape: Shape) -> None:
-        """Two groups."""
+        """Add a convolution of two groups."""
         if shape[0] % 2 == 0:
             inputs = [name, self.constant(4, shape[0] // 2, 3, 3)]
             self.node("Conv", inputs, (4, *shape[1:]), group=2, pads=[1] * 4)
 
     def transposed(self, name: str, shape: Shape) -> None:
-        """Twice the size."""
+        """Add a transposed convolution that doubles height and width."""
         if shape[1] <= 8:
             inputs = [name, self.constant(shape[0], 4, 2, 2)]
             self.node("ConvTranspose", inputs, (4, 2 * shape[1], 2 * shape[2]), strides=[2, 2])
 
     def relu(self, name: str, shape: Shape) -> None:
-        """An activation function."""
+        """Add an activation function."""
         self.node("Relu", [name], shape)
 
     def add(self, name: str, shape: Shape) -> None:
-        """A residual."""
+        """Add the sum of two tensors of one shape."""
         other = self.draw.choice([one for one, its_shape in self.tensors if its_shape == shape])
         self.node("Add", [name, other], shape)
 
     def concat(self, name: str, shape: Shape) -> None:
-        """Two tensors of equal size beside each other."""
+        """Add a concatenation of two tensors along the channels."""
         others = [one for one in self.tensors if one[1][1:] == shape[1:] and one[1][0] + shape[0] <= 16]
         if others:
             other, its_shape = self.draw.choice(others)
             self.node("Concat", [name, other], (shape[0] + its_shape[0], *shape[1:]), axis=1)
 
     def pool(self, name: str, shape: Shape) -> None:
-        """Half the size."""
+        """Add a pooling that halves height and width."""
         if min(shape[1:]) >= 4:
             kind, size = self.draw.choice(("MaxPool", "AveragePool")), (shape[1] // 2, shape[2] // 2)
             self.node(kind, [name], (shape[0], *size), kernel_shape=[2, 2], strides=[2, 2])
 
     def cut(self, name: str, shape: Shape) -> None:
-        """All but the first line."""
+        """Add a slice without the first line."""
         if shape[1] >= 4:
             bounds = [f"{end}{len(self.nodes)}" for end in ("start", "stop", "axis")]
             self.constants |= {b: np.array([v], np.int64) for b, v in zip(bounds, (1, shape[1], 2), strict=True)}
             self.node("Slice", [name, *bounds], (shape[0], shape[1] - 1, shape[2]))
 
     def save(self, folder: Path) -> Path:
-        """The ONNX file."""
+        """Write the ONNX file and return its path."""
         return saved(folder, self.nodes, {"x": (1, *self.tensors[0][1])}, self.constants)
 
 
 def random_system(draw: random.Random) -> dict[str, Any]:
-    """Two to four cores of up to three kinds and a vector unit, joined by a bus, by links, or only by the DRAM."""
+    """Return two to four cores of up to three kinds and a vector unit; a bus, links or only the DRAM connect them."""
     kinds = {
         name: core(name, draw.choice((2, 4, 8)), draw.choice(("512 B", "1 KiB", "4 KiB")), energy=draw.choice((20, 50)))
         for name in ("one", "two", "three")
@@ -131,10 +131,10 @@ def random_system(draw: random.Random) -> dict[str, Any]:
 
 
 def further_parts(draw: random.Random, system: dict[str, Any], bandwidth: int = 96) -> dict[str, dict[str, Any]]:
-    """Name -> changes of a random system that add something: a core, a link that is as cheap as the others and has the
-    bandwidth `bandwidth`, multicast, and all of these. The default is at least the widest link of `random_system`.
+    """Return name -> changes of a random system that add parts: a core, a link, multicast, or all of these.
 
-    The core has at most one link, so that no path between other cores changes: one if other cores have links.
+    The link costs as much as the others. Its bandwidth is `bandwidth`, by default at least that of the widest link of
+    `random_system`. The core has at most one link, so that no path between other cores changes.
     """
     cores, links = system["cores"], system["links"]
     new, off_chip_id = len(cores), len(cores) + 1
@@ -150,7 +150,7 @@ def further_parts(draw: random.Random, system: dict[str, Any], bandwidth: int = 
 
 
 def with_wider_links(given: dict[str, Any]) -> dict[str, Any]:
-    """Changes of a system that give all links and all off-chip ports twice the bandwidth."""
+    """Return changes of a system that give all links and all off-chip ports twice the bandwidth."""
     off_chip_core = copy.deepcopy(given["offchip"])
     for port in off_chip_core["memories"]["dram"]["ports"]:
         port["bandwidth_max"] *= 2
@@ -160,7 +160,7 @@ def with_wider_links(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_larger_memories(given: dict[str, Any]) -> dict[str, Any]:
-    """Changes of a system that give all memories of its cores twice the size."""
+    """Return changes of a system that give all memories of its cores twice the size."""
     cores = copy.deepcopy(given["cores"])
     for described in cores.values():
         for memory in described["memories"].values():
@@ -170,7 +170,7 @@ def with_larger_memories(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def random_tiling(draw: random.Random) -> tuple[list[dict[str, Any]], list[str]]:
-    """Entries of a mapping file and options of `tilewright cns`."""
+    """Return entries of a mapping file and options of `tilewright cns`."""
     inner, outer = draw.choice((["OY, all"], ["OY, 3"], ["OX, 2"])), draw.choice(([], ["K, 2"]))
     entry: dict[str, Any] = {"name": "default", "intra_core_tiling": inner}
     entry |= {"inter_core_tiling": outer} if outer else {}
@@ -185,7 +185,7 @@ def random_tiling(draw: random.Random) -> tuple[list[dict[str, Any]], list[str]]
 
 
 def random_options(draw: random.Random) -> list[str]:
-    """Options of schedules."""
+    """Return options of `tilewright schedule`."""
     found = ["--scheduler-candidate-selection", draw.choice(("latency", "memory"))]
     found += ["--cn-runtime", draw.choice(("total0", "total1", "total2"))]
     found += ["--share-divisor", draw.choice(("1", "4"))]

@@ -16,7 +16,7 @@ WIDTHS = (8, 8, 16, 24, 64, 1000)
 
 
 class RandomProducts:
-    """Matrix products with weights or of two results, sums, activation functions and softmax on matrices."""
+    """A random network of matrix products, sums, activation functions and softmax on matrices."""
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
@@ -32,20 +32,20 @@ class RandomProducts:
             self.product(*self.tensors[0])
 
     def node(self, kind: str, inputs: list[str], shape: tuple[int, int], **attributes: Any) -> str:
-        """Name of the output of a new node."""
+        """Add a node and return the name of its output."""
         name = f"{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(make_node(kind, inputs, [name], name=name, **attributes))
         self.tensors.append((name, shape))
         return name
 
     def constant(self, *shape: int) -> str:
-        """Name of a new constant."""
+        """Add a constant and return its name."""
         name = f"w{len(self.constants)}"
         self.constants[name] = np.ones(shape, np.float32)
         return name
 
     def product(self, name: str, shape: tuple[int, int]) -> None:
-        """Product with weights; sometimes the weights of an earlier product."""
+        """Add a product with weights, sometimes those of an earlier product."""
         same = [one for one, value in self.constants.items() if value.ndim == 2 and value.shape[0] == shape[1]]
         if same and self.draw.random() < 0.3:
             weight = self.draw.choice(same)
@@ -54,45 +54,45 @@ class RandomProducts:
         self.node("MatMul", [name, weight], (shape[0], self.constants[weight].shape[1]))
 
     def gemm(self, name: str, shape: tuple[int, int]) -> None:
-        """Product with weights and a bias: a row, a matrix, or an earlier result."""
+        """Add a product with weights and a bias, which is a row, a matrix, or an earlier result."""
         weight, width = self.constant(shape[1], self.width), self.width
         earlier = [one for one, its in self.tensors if its == (shape[0], width)]
         beside = [self.constant(width), self.constant(shape[0], width), *earlier[-1:]]
         self.node("Gemm", [name, weight, self.draw.choice(beside)], (shape[0], width))
 
     def square(self, name: str, shape: tuple[int, int]) -> None:
-        """Product of a matrix with its own transpose, as scores of attention are."""
+        """Add the product of a matrix with its own transpose, like the scores of attention."""
         turned = self.node("Transpose", [name], (shape[1], shape[0]), perm=[1, 0])
         self.node("MatMul", [name, turned], (shape[0], shape[0]))
 
     def add(self, name: str, shape: tuple[int, int]) -> None:
-        """Sum with a result of the same shape."""
+        """Append an addition of the tensor and a random earlier tensor of the same shape."""
         self.node("Add", [name, self.draw.choice([one for one, its in self.tensors if its == shape])], shape)
 
     def bias(self, name: str, shape: tuple[int, int]) -> None:
-        """Sum with a constant."""
+        """Append an addition of the tensor and a constant."""
         self.node("Add", [name, self.constant(shape[1])], shape)
 
     def relu(self, name: str, shape: tuple[int, int]) -> None:
-        """Activation function."""
+        """Add an activation function."""
         self.node("Relu", [name], shape)
 
     def softmax(self, name: str, shape: tuple[int, int]) -> None:
-        """Softmax along the rows."""
+        """Add a softmax along the rows."""
         self.node("Softmax", [name], shape, axis=-1)
 
     def save(self, folder: Path) -> Path:
-        """The ONNX file."""
+        """Write the ONNX file and return its path."""
         return saved(folder, self.nodes, {"x": (self.rows, self.width)}, self.constants)
 
 
 def random_small_network(draw: random.Random) -> RandomNetwork | RandomProducts:
-    """Convolutions and their like, or matrix products."""
+    """Return a network of convolutions or of matrix products."""
     return RandomNetwork(draw) if draw.random() < 0.6 else RandomProducts(draw)
 
 
 def flowing(name: str, side: int, size: str) -> dict[str, Any]:
-    """A core whose array supports only its dataflows: channels on both sides, or groups along one side."""
+    """Return a core whose array supports only its dataflows: channels on both sides, or groups along one side."""
     described = core(name, side, size)
     array = {**described["operational_array"], "dimensions": ["D1", "D2"], "sizes": [side, side]}
     memory = {**described["memories"]["memory"], "served_dimensions": ["D1", "D2"]}
@@ -102,8 +102,9 @@ def flowing(name: str, side: int, size: str) -> dict[str, Any]:
 
 
 def random_kind(draw: random.Random, name: str, is_fast: bool) -> dict[str, Any]:
-    """A core with one memory, with a memory for each operand, or with dataflows; or a core so fast and large that only
-    links limit it.
+    """Return a core with one memory, with a memory for each operand, with dataflows, or without limits.
+
+    The core without limits is so fast and large that only links limit it.
     """
     if is_fast:
         return core(name, 64, "64 KiB", energy=draw.choice((20, 50)))
@@ -117,7 +118,7 @@ def random_kind(draw: random.Random, name: str, is_fast: bool) -> dict[str, Any]
 
 
 def graph_edges(draw: random.Random, shape: str, cores: int) -> list[tuple[int, int]]:
-    """Pairs of linked cores of a regular graph, of a star around core 0, or of a row."""
+    """Return pairs of linked cores of a regular graph, of a star around core 0, or of a row."""
     if shape == "star":
         return [(0, other) for other in range(1, cores)]
     if shape == "row":
@@ -127,8 +128,9 @@ def graph_edges(draw: random.Random, shape: str, cores: int) -> list[tuple[int, 
 
 
 def random_grid(draw: random.Random) -> dict[str, Any]:
-    """Two to six cores, one of them a vector unit or not, in a graph whose links have any width; the off-chip memory at
-    a bus, at links, at one port for all cores, or at several ports.
+    """Return two to six cores in a graph with links of any width; one core can be a vector unit.
+
+    The off-chip memory is on a bus, on links, or has one port or several.
     """
     count, shape = draw.randint(2, 6), draw.choice(SHAPES)
     is_fast = draw.random() < 0.5
@@ -168,13 +170,13 @@ def random_grid(draw: random.Random) -> dict[str, Any]:
 
 
 def random_wide_system(draw: random.Random) -> dict[str, Any]:
-    """A system of `random_grid` or of `random_system`, with or without multicast and forwarding."""
+    """Return a system of `random_grid` or of `random_system`, with or without multicast and forwarding."""
     found = random_grid(draw) if draw.random() < 0.75 else random_system(draw)
     return found | {"multicast": draw.random() < 0.4, "forwarding": draw.random() < 0.4}
 
 
 def random_core_entries(draw: random.Random, network: RandomNetwork | RandomProducts, cores: int) -> list[Any]:
-    """Entries of a mapping file that allow some layers only some cores."""
+    """Return entries of a mapping file that allow some layers only some cores."""
     entries: list[dict[str, Any]] = [{"name": "default"}]
     for node in network.nodes:
         if draw.random() < 0.3:

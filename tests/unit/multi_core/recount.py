@@ -1,6 +1,6 @@
-"""A finished run counted again from its files and descriptions, slowly and plainly, by loops over every record.
+"""A slow and plain recount of a finished run from its files and descriptions, by loops over every record.
 
-Nothing of the package is used but the network that was parsed; the accelerator is read by `plain_system`.
+Only the parsed network comes from the package; `plain_system` reads the accelerator.
 """
 
 import json
@@ -64,21 +64,21 @@ class Recount:
         return self.system.memories[int(ids.split("+")[0]), own]
 
     def say(self, is_right: bool, what: str, *values: Any) -> None:
-        """Note a fault."""
+        """Record a fault unless the statement is right."""
         if not is_right:
             self.faults.append(f"{what}: {' '.join(map(str, values))}")
 
     def same(self, what: str, found: float, expected: float) -> None:
-        """Note numbers that differ."""
+        """Record a fault if two numbers differ."""
         self.say(_near(found, expected), what, f"file {found}, counted {expected}")
 
     def row(self, cn: int) -> dict[str, Any]:
-        """The row of the cost table of a CN on its core."""
+        """Return the row of a computation node (CN) in the cost table of its core."""
         row: dict[str, Any] = self.costs[self.system.file_of[self.core[cn]]][int(self.columns["graph.cost_row"][cn])]
         return row
 
     def needs(self, cn: int) -> Iterator[tuple[int, int]]:
-        """(piece, operand) that a CN reads."""
+        """Yield (piece, operand) of each piece that a computation node reads."""
         first, last = self.columns["graph.need_start"][cn : cn + 2].tolist()
         yield from zip(
             self.columns["graph.need_piece"][first:last].tolist(),
@@ -87,13 +87,13 @@ class Recount:
         )
 
     def streams_of(self, cn: int) -> dict[int, int]:
-        """Operand number -> bits that stream."""
+        """Return operand number -> bits that stream."""
         names = self.names["operand_names"]
         return {names.index(stream["operand"]): stream["bits"] for stream in self.row(cn)["streams"]}
 
 
 def recount(folder: Path, hardware: Path | str, workload: Workload) -> list[str]:
-    """Everything in which the files of a run do not agree with what is counted from their logs; [] if they do."""
+    """Return each difference between the files of a run and the numbers counted from its logs."""
     run = Recount(Path(folder), PlainSystem(hardware))
     _count_work(run, workload)
     _count_core_energy(run)
@@ -106,7 +106,7 @@ def recount(folder: Path, hardware: Path | str, workload: Workload) -> list[str]
 
 
 def _tile_sizes(layer: dict[str, Any]) -> list[dict[str, int]]:
-    """Loop sizes of each CN of a layer, by counting its outer loops like an odometer, the first one fastest."""
+    """Return the loop sizes of each computation node of a layer; the first outer loop is the fastest."""
     loops = layer["tiling"]["loops"]
     found = []
     for number in range(math.prod(loop["count"] for loop in loops)):
@@ -125,7 +125,7 @@ def _tile_sizes(layer: dict[str, Any]) -> list[dict[str, int]]:
 
 
 def _count_work(run: Recount, workload: Workload) -> None:
-    """Every layer is cut without loss, every CN has a row of its own loops, and runs as long as that says."""
+    """Check that layers are cut without loss, and that each node has a cost row with its loops and its length."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     run.say(len(layers) == len(run.cns["layers"]), "layers", len(layers), len(run.cns["layers"]))
     for described, layer in zip(run.cns["layers"], layers, strict=True):
@@ -146,7 +146,7 @@ def _count_work(run: Recount, workload: Workload) -> None:
 
 
 def _count_core_energy(run: Recount) -> None:
-    """Energy and times of the cores."""
+    """Count energy and times of the cores."""
     energy = run.summary["energy"]
     count = len(run.start)
     run.same("on-core energy", energy["on_core_pj"], sum(run.row(cn)["on_core_energy_pj"] for cn in range(count)))
@@ -183,7 +183,7 @@ def _path(run: Recount, sender: int, receiver: int) -> tuple[int, ...]:
 
 
 def _count_moved_data(run: Recount) -> None:
-    """Energy by cause, bits of links."""
+    """Count the energy by cause and the bits of the links."""
     link_pj: Table = defaultdict(float)
     memory_pj: Table = defaultdict(float)
     bits_of_cause: dict[str, int] = defaultdict(int)
@@ -253,7 +253,7 @@ def _count_moved_data(run: Recount) -> None:
 
 
 def _count_use(run: Recount) -> None:
-    """The latency is the last end of anything; gaps are those to the bounds."""
+    """Check that latency is the last end of a node or transfer, and that gaps follow from the bounds."""
     last = max([*run.end, *(move["end_cycles"] for move in run.moves)])
     if run.is_causal:
         run.same("latency", run.summary["latency_cycles"], last)
@@ -266,7 +266,7 @@ def _count_use(run: Recount) -> None:
 
 
 def _count_memories(run: Recount) -> None:
-    """What memories hold: enough for what runs, no more than they have, all that comes and is made in them."""
+    """Check that memories hold the data of running nodes, stay within their size, and contain all that arrives."""
     if not run.is_causal:
         return
     change = [
@@ -310,7 +310,7 @@ def _count_memories(run: Recount) -> None:
 
 
 def _kept(run: Recount, cn: int, memory: int, memories: Sequence[int]) -> set[int]:
-    """Pieces that a CN keeps in a memory while it runs."""
+    """Return the pieces that a computation node keeps in a memory while it runs."""
     streams = run.streams_of(cn)
     found = {piece for piece, operand in run.needs(cn) if memories[operand] == memory and operand not in streams}
     if memories[0] == memory and 0 not in streams:
@@ -319,7 +319,7 @@ def _kept(run: Recount, cn: int, memory: int, memories: Sequence[int]) -> set[in
 
 
 def _count_traffic(run: Recount, workload: Workload) -> None:
-    """Data from outside come on chip once at least, results leave it; the pieces of a tensor are not more than it."""
+    """Check that data from outside come on chip at least once, that results leave, and that pieces fit their tensor."""
     if not run.is_causal:
         return
     read: dict[int, int] = defaultdict(int)
@@ -348,7 +348,7 @@ def _count_traffic(run: Recount, workload: Workload) -> None:
 
 
 def _compare_files(run: Recount) -> None:
-    """The allocation, the CN graph and the schedule are of one run."""
+    """Check that allocation, CN graph and schedule belong to one run."""
     found = json.loads((run.folder / "allocation.json").read_text())["payload"]
     same_settings = found["settings"] == run.summary["settings"]
     group = run.cn_columns["group"].tolist()

@@ -1,4 +1,4 @@
-"""Small runs of the multi-core flow through its verbs: accelerators, networks, and the chain from files to schedule."""
+"""Small runs of the flow for several cores: accelerators, networks, and the verbs from files to schedule."""
 
 import json
 from collections.abc import Mapping as Table
@@ -21,7 +21,7 @@ FAST = ("--model", "corrected", "--lpf-limit", "4", "--no-store")
 
 
 def ports(read_bits: int, write_bits: int = 0) -> list[dict[str, Any]]:
-    """A read and a write port, or one for both."""
+    """Return a read and a write port, or one port for both."""
     if not write_bits:
         both = {"name": "rw_port_1", "type": "read_write", "bandwidth_min": 8, "bandwidth_max": read_bits}
         return [{**both, "allocation": [*READ, *WRITE]}]
@@ -32,7 +32,7 @@ def ports(read_bits: int, write_bits: int = 0) -> list[dict[str, Any]]:
 
 
 def core(name: str, units: int, size: str, types: Sequence[str] = ("all",), energy: float = 50.0) -> dict[str, Any]:
-    """A core with one array dimension and one memory for everything."""
+    """Return a core with one array dimension and one memory for all operands."""
     memory = {
         **{"operands": ["I1", "I2", "O"], "size": size, "r_cost": energy, "w_cost": energy + 10, "area": 0},
         **{"latency": 1, "served_dimensions": ["D1"], "ports": ports(128, 64)},
@@ -45,7 +45,7 @@ def core(name: str, units: int, size: str, types: Sequence[str] = ("all",), ener
 
 
 def off_chip(read_bits: int = 64, write_bits: int = 0) -> dict[str, Any]:
-    """The off-chip core."""
+    """Return the off-chip core."""
     described = core("offchip", 1, "1 MiB", energy=1000.0)
     del described["operator_types"]
     described["memories"] = {"dram": described["memories"]["memory"] | {"ports": ports(read_bits, write_bits)}}
@@ -75,7 +75,7 @@ MIXED = {
     "sharing": [[0, 1]],
     "roles": {4: "simd"},
 }
-"""Two cores that share memory, a bus, links of all kinds, small memories, two ports of the off-chip memory."""
+"""Cores of two kinds, two of them with a shared memory: a bus, several links, small memories, two off-chip ports."""
 
 BUS = {
     "cores": {number: core("lane", 4, "2 KiB") for number in range(3)},
@@ -94,11 +94,11 @@ ROW = {
     ],
     "multicast": True,
 }
-"""Four equal cores on a path with a branch, the off-chip memory at its end. All links but one have multicast."""
+"""Four equal cores on a path with a branch, with the off-chip memory at its end; all links but one have multicast."""
 
 
 def pipe(name: str, units: int) -> dict[str, Any]:
-    """A core that keeps inputs, weights and outputs in memories of their own."""
+    """Return a core with separate memories for inputs, weights and outputs."""
     found = core(name, units, "1 KiB")
     both = found["memories"]["memory"]
     held = {"in": ["I1"], "weights": ["I2"], "out": ["O"]}
@@ -116,11 +116,11 @@ PIPE = {
     "links": [{"type": "link", "cores": [0, 2], "bandwidth": 16, "energy_per_bit": "100 fJ"}],
     "sharing": [["0.out", "1.in"], ["2.in", "1.out"]],
 }
-"""Each core reads what the one before it writes in the memory where it was written; weights are of each core alone."""
+"""Three cores in a row: each reads the outputs of the previous core in place; weights are not shared."""
 
 
 def write_accelerator(folder: Path, described: Table[str, Any], energy_per_bit: str = "400 fJ") -> Path:
-    """The files of an accelerator; returns the path of that which names the others."""
+    """Write the files of an accelerator and return the path of the main file."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {**{one["name"]: one for one in described["cores"].values()}, "offchip": described["offchip"]}
     for name, content in files.items():
@@ -140,7 +140,7 @@ def write_accelerator(folder: Path, described: Table[str, Any], energy_per_bit: 
 
 
 def write_mapping(folder: Path, *entries: Table[str, Any]) -> Path:
-    """A mapping file: a default entry, or what is given."""
+    """Write a mapping file with the given entries, or with a default entry."""
     links = {"O": "O", "W": "I2", "I": "I1"}
     found = [{"memory_operand_links": links, **entry} for entry in entries or ({"name": "default"},)]
     path = folder / "mapping.yaml"
@@ -149,7 +149,7 @@ def write_mapping(folder: Path, *entries: Table[str, Any]) -> Path:
 
 
 def chain(folder: Path, prefix: str = "") -> Path:
-    """Three 3x3 convolutions one after the other; names of layers and tensors begin with `prefix`."""
+    """Write three 3x3 convolutions in a row; names of layers and tensors begin with `prefix`."""
     names = [f"{prefix}{name}" for name in ("x", "a", "b", "c")]
     nodes = [conv(names[i], f"{prefix}w{i}", names[i + 1], **SAME) for i in range(3)]
     weights = {f"{prefix}w{i}": np.ones((4, 4, 3, 3), np.float32) for i in range(3)}
@@ -157,7 +157,10 @@ def chain(folder: Path, prefix: str = "") -> Path:
 
 
 def branches(folder: Path) -> Path:
-    """Two inputs, a residual, a concatenation, depthwise and grouped convolutions, a bias, pooling; two outputs."""
+    """Write a network with branches.
+
+    It has two inputs, a residual, a concatenation, depthwise and grouped convolutions, a bias, pooling and two outputs.
+    """
     nodes = [
         conv("x", "w0", "a", **SAME),
         make_node("Relu", ["a"], ["r"], name="r"),
@@ -176,7 +179,7 @@ def branches(folder: Path) -> Path:
 
 
 def attention(folder: Path) -> Path:
-    """One head: three projections, reshaped and transposed products, a softmax, a residual."""
+    """Write one attention head: three projections, reshaped and transposed products, a softmax, a residual."""
     nodes = [make_node("MatMul", ["x", f"w{i}"], [f"m{i}"], name=f"m{i}") for i in range(3)]
     nodes += [
         make_node("Transpose", ["m1"], ["t"], name="t", perm=[0, 2, 1]),
@@ -190,7 +193,7 @@ def attention(folder: Path) -> Path:
 
 
 def saved(folder: Path, nodes: Any, inputs: Any, weights: Any) -> Path:
-    """The path of an ONNX file of nodes, shapes of inputs, and weights."""
+    """Write an ONNX file of nodes, shapes of inputs, and weights, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "net.onnx"
     onnx.save(build_model(nodes, inputs, weights), str(path))
@@ -207,7 +210,7 @@ def run(
     search: Sequence[str] = GA,
     schedule: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """All steps from files to a checked schedule; returns the payload of `summary.json`."""
+    """Run all steps from files to a checked schedule, and return the payload of `summary.json`."""
     given = ["--hardware", str(hardware), "--workload", str(network), "--mapping", str(mapping)]
     done(["cns", *given, *tiling, "-o", str(folder)])
     for name in dict.fromkeys(Path(file).stem for file in yaml.safe_load(hardware.read_text())["cores"].values()):
@@ -222,5 +225,5 @@ def run(
 
 
 def done(arguments: Sequence[str]) -> None:
-    """Run a verb, which has to succeed."""
+    """Run a verb and assert that it succeeds."""
     assert main(list(arguments)) == 0, " ".join(arguments)

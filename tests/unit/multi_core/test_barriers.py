@@ -1,4 +1,4 @@
-"""Stacks as barriers in a whole run: each stack begins when the one before has ended, and all checks hold."""
+"""Stacks as barriers in a whole run: each stack begins after the end of the previous one, and all checks hold."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ STACKS = ["--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]', "--stack-c
 
 
 def test_no_stack_begins_before_the_one_before_has_ended(tmp_path: Path) -> None:
-    """By priority the next stack begins earlier; the settings say which of both it was."""
+    """A stack begins after the previous one with `barrier` and earlier with `priority`, as the settings say."""
     hardware, network = write_accelerator(tmp_path / "hardware", DUO), chain(tmp_path)
     mapping = write_mapping(tmp_path)
     gaps = {}

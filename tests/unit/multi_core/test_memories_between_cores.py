@@ -1,4 +1,4 @@
-"""Cores that share some of their memories: what lies there is held once, and does not move to be read."""
+"""Cores that share some of their memories: shared data are held once and read in place."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ LINES = ["--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]']
 
 
 def in_a_row(folder: Path, accelerator: dict[str, Any]) -> dict[str, Any]:
-    """Three layers, one on each core, in lines."""
+    """Run three layers in lines, one on each core."""
     folder.mkdir()
     layers = [{"name": name, "core_allocation": [core]} for core, name in enumerate("abc")]
     mapping = write_mapping(folder, {"name": "default"}, *layers)
@@ -19,7 +19,7 @@ def in_a_row(folder: Path, accelerator: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_the_next_core_reads_in_place_does_not_move(tmp_path: Path) -> None:
-    """With the memories between them one, nothing moves from core to core; without, all that layers pass on does."""
+    """Data move between cores only if their memories are not shared, and the shared memories count once."""
     shared = in_a_row(tmp_path / "shared", PIPE)
     apart = in_a_row(tmp_path / "apart", PIPE | {"sharing": []})
     moved = {
@@ -37,7 +37,7 @@ def test_what_the_next_core_reads_in_place_does_not_move(tmp_path: Path) -> None
 
 
 def test_the_four_cores_of_diana_share_one_memory(tmp_path: Path) -> None:
-    """Four kinds of operators on four cores: the network is fetched and its result written, once, and no more moves."""
+    """The four cores of diana share one memory, so data move only from and to the off-chip memory."""
     mapping = write_mapping(tmp_path, {"name": "default"}, {"name": "d", "core_allocation": [2]})
     found = run(tmp_path / "run", MULTI / "diana.yaml", branches(tmp_path), mapping, LINES)
     memories = {memory["name"]: memory["capacity_bits"] for memory in found["memories"]}

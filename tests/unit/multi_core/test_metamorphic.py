@@ -1,4 +1,4 @@
-"""What a change of the descriptions must do to the numbers of a run, and what it must not do."""
+"""Changes of the descriptions that must change the numbers of a run, and changes that must not."""
 
 import copy
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _COSTS = ("unit_energy", "r_cost", "w_cost", "unit_energy_cost")
 
 
 def result(folder: Path, described: Any, network: Path, **settings: Any) -> MultiCoreResult:
-    """A whole run; `settings` go before the common ones."""
+    """Run all steps; `settings` replace the common ones."""
     energy_per_bit = settings.pop("energy_per_bit", "400 fJ")
     hardware = settings.pop("hardware", None) or write_accelerator(folder / "hw", described, energy_per_bit)
     found = tilewright.run_multi_core(network, hardware, write_mapping(folder), **{**LINES, **SEARCH, **settings})
@@ -29,7 +29,7 @@ def result(folder: Path, described: Any, network: Path, **settings: Any) -> Mult
 
 
 def numbers(found: MultiCoreResult) -> tuple[Any, ...]:
-    """Everything that a name must not change."""
+    """Return all figures that a name must not change."""
     bounds = found.bounds
     assert bounds is not None
     times = found.artifact.schedule.start_cycles.tolist(), found.artifact.schedule.allocation.tolist()
@@ -37,7 +37,7 @@ def numbers(found: MultiCoreResult) -> tuple[Any, ...]:
 
 
 def changed(described: Any, change: Callable[[str, Any], Any]) -> Any:
-    """A description with `change(key, value)` in place of each value that is no list or table."""
+    """Return a description with `change(key, value)` in place of each value that is no list or table."""
     if isinstance(described, dict):
         return {
             key: changed(value, change) if isinstance(value, dict | list) else change(str(key), value)
@@ -47,7 +47,7 @@ def changed(described: Any, change: Callable[[str, Any], Any]) -> Any:
 
 
 def doubled(key: str, value: Any) -> Any:
-    """Twice the energy."""
+    """Return twice the value of an energy, and other values as they are."""
     if key == "energy_per_bit":
         number, unit = value.split()
         return f"{2 * int(number)} {unit}"
@@ -57,7 +57,7 @@ def doubled(key: str, value: Any) -> Any:
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("objective", ["latency", "EDP"])
 def test_twice_all_energies_are_twice_the_energy(system: str, objective: str, tmp_path: Path) -> None:
-    """And nothing else changes."""
+    """Twice all energies give twice the energy, and nothing else changes."""
     network = branches(tmp_path)
     one = result(tmp_path / "a", SYSTEMS[system], network, objective=objective)
     described = changed(SYSTEMS[system], doubled)
@@ -71,7 +71,7 @@ def test_twice_all_energies_are_twice_the_energy(system: str, objective: str, tm
 
 
 def test_names_of_layers_and_tensors_change_nothing(tmp_path: Path) -> None:
-    """Whatever their order in the alphabet."""
+    """Names of layers and tensors change no figure, whatever their alphabetical order."""
     networks = [chain(tmp_path / prefix, prefix) for prefix in ("z", "a_long_name_")]
     one, two = (result(tmp_path / f"{i}", DUO, network) for i, network in enumerate(networks))
     assert numbers(one) == numbers(two)
@@ -79,7 +79,7 @@ def test_names_of_layers_and_tensors_change_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_core_files_may_be_copies_and_in_any_order(system: str, tmp_path: Path) -> None:
-    """A file for each core, other names of cores, keys of all tables from the last to the first."""
+    """Copies of core files, renamed cores and reversed keys change no figure."""
     network = branches(tmp_path)
     one = result(tmp_path / "a", SYSTEMS[system], network)
     described = copy.deepcopy(SYSTEMS[system])
@@ -94,7 +94,7 @@ def test_core_files_may_be_copies_and_in_any_order(system: str, tmp_path: Path) 
 
 
 def test_faster_links_never_raise_the_bound(tmp_path: Path) -> None:
-    """Twice the width, or four times, of what joins the cores."""
+    """Links of two or four times the width never raise the lower bound of latency."""
     network = branches(tmp_path)
     found = []
     for factor in (1, 2, 4):
@@ -108,7 +108,7 @@ def test_faster_links_never_raise_the_bound(tmp_path: Path) -> None:
 
 
 def test_a_core_that_runs_nothing_changes_no_schedule(tmp_path: Path) -> None:
-    """It is linked with the off-chip memory and with a core; all layers stay where they were. The bound may fall."""
+    """An idle core changes no schedule if all layers keep their cores."""
     network = chain(tmp_path)
     costs = tilewright.cost
     found = []
@@ -129,7 +129,7 @@ def test_a_core_that_runs_nothing_changes_no_schedule(tmp_path: Path) -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("selection", ["latency", "memory"])
 def test_the_mapping_file_of_a_result_reproduces_it(system: str, selection: str, tmp_path: Path) -> None:
-    """Cores that the layers might have run on, and are no longer allowed to, change nothing."""
+    """The mapping file of a result gives the same schedule, although it allows each layer only its core."""
     network = branches(tmp_path)
     settings: dict[str, Any] = {"scheduler_candidate_selection": selection, "operands_to_prefetch": ["W"]}
     found = result(tmp_path / "a", SYSTEMS[system], network, **settings)
@@ -142,7 +142,7 @@ def test_the_mapping_file_of_a_result_reproduces_it(system: str, selection: str,
 
 
 def test_an_exhaustive_search_is_never_worse_than_any_allocation(tmp_path: Path) -> None:
-    """Of the objective that was asked for."""
+    """An exhaustive search is at least as good as each tried allocation in its objective."""
     network, hardware = chain(tmp_path), write_accelerator(tmp_path / "hw", BUS)
     cns = tilewright.cns(network, hardware, write_mapping(tmp_path), **LINES)
     costed = tilewright.cost(cns, lpf_limit=4)
@@ -156,7 +156,7 @@ def test_an_exhaustive_search_is_never_worse_than_any_allocation(tmp_path: Path)
 
 
 def test_a_batch_of_two_is_twice_the_work(tmp_path: Path) -> None:
-    """Image by image: twice the energy on the core, inputs and results, and the weights once."""
+    """A batch of two images takes twice the energy on the core, twice the inputs and results, and the weights once."""
     from tests.unit.multi_core.runs import saved
     from tests.unit.multicore.nodes.networks import SAME, conv
 

@@ -1,4 +1,4 @@
-"""A system of one core, layer by layer: the multi-core flow says of each layer what the single-core flow says."""
+"""A system of one core: each layer has the figures of the flow for a single core."""
 
 import json
 import math
@@ -25,7 +25,7 @@ SEARCH = ["--model", "corrected", "--lpf-limit", "4", "--no-store"]
 
 
 def one_core(weight_bytes: int) -> dict[str, Any]:
-    """Eight multipliers, registers for outputs, memories for weights and for the rest."""
+    """Return eight multipliers with registers for outputs, a memory for weights and one for the other operands."""
     described = core("own", 8, "8 KiB")
     whole = described["memories"].pop("memory")
     registers = {
@@ -41,7 +41,7 @@ def one_core(weight_bytes: int) -> dict[str, Any]:
 
 
 def _of(given: list[dict[str, Any]], *operands: str) -> list[dict[str, Any]]:
-    """Ports with the accesses of some operands alone."""
+    """Return ports with only the accesses of some operands."""
     return [
         port | {"allocation": [pair for pair in port["allocation"] if pair.split(",")[0] in operands]} for port in given
     ]
@@ -50,7 +50,7 @@ def _of(given: list[dict[str, Any]], *operands: str) -> list[dict[str, Any]]:
 def single_flow(
     folder: Path, described: dict[str, Any], network: Path, mapping: Path, objective: str
 ) -> dict[str, Any]:
-    """Name of a layer -> its record by `tilewright map`."""
+    """Return name of a layer -> its record by `tilewright map`."""
     folder.mkdir()
     (folder / "core.yaml").write_text(yaml.safe_dump(described, sort_keys=False))
     files = ["--hardware", str(folder / "core.yaml"), "--workload", str(network), "--mapping", str(mapping)]
@@ -60,7 +60,7 @@ def single_flow(
 
 
 def rows_of(folder: Path) -> dict[str, Any]:
-    """Name of a layer -> row of its only CN in the cost table."""
+    """Return name of a layer -> row of its only computation node in the cost table."""
     names = [layer["name"] for layer in json.loads((folder / "cn_graph.json").read_text())["payload"]["layers"]]
     rows = [json.loads(line) for line in (folder / "cost" / "own.jsonl").read_text().splitlines()[1:]]
     return {names[number]: row for row in rows for number in row.get("layers", ())}
@@ -68,7 +68,7 @@ def rows_of(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("objective", ["latency", "energy"])
 def test_layers_that_fit_cost_the_same(objective: str, tmp_path: Path) -> None:
-    """Cycles and energy of each layer, and their sums in the schedule."""
+    """Each layer that fits has the cycles and energy of the single-core flow, and the schedule has their sums."""
     described, network, mapping = one_core(2048), branches(tmp_path), write_mapping(tmp_path)
     hardware = write_accelerator(tmp_path / "hw", {"cores": {0: described}, "offchip": off_chip(), "links": []})
     runtime = ["--cn-runtime", "total2"]
@@ -88,14 +88,16 @@ def test_layers_that_fit_cost_the_same(objective: str, tmp_path: Path) -> None:
 
 
 def _rank(record: dict[str, Any]) -> tuple[float, ...]:
-    """Cycles up to off-loading, which are what schedules count, then energy."""
+    """Return the cycles up to off-loading, which schedules count, then the energy."""
     parts = record["latency_breakdown_cycles"]
     return record["latency_cycles"] - parts["offloading"] - parts["drain"], record["energy_pj"]
 
 
 def test_what_streams_costs_what_the_memory_above_it_does(tmp_path: Path) -> None:
-    """Weights of 144 bytes on a core with 64: as with a DRAM on top for weights and the best buffer of 64 bytes or of
-    halves; on-core energy is what lies below."""
+    """Weights that stream cost as much as with a DRAM for weights and the best buffer.
+
+    The weights have 144 bytes. The buffer is the best of 64, 32, 16, 8 and 4 bytes. On-core energy excludes the DRAM.
+    """
     described, network, mapping = one_core(64), chain(tmp_path), write_mapping(tmp_path)
     outside = off_chip()
     hardware = write_accelerator(tmp_path / "hw", {"cores": {0: described}, "offchip": outside, "links": []})

@@ -1,4 +1,4 @@
-"""Runs whose mapping file cuts a reduction between cores: checked, counted again, and reproduced."""
+"""Runs whose mapping file cuts a reduction between cores: checked, recounted and reproduced."""
 
 import random
 from pathlib import Path
@@ -26,7 +26,7 @@ SHAPES = ("one_core", "tree", "ring")
 
 
 def network_of(folder: Path, rows: int, inner: int, columns: int) -> Path:
-    """A matrix product with a bias, and an activation."""
+    """Write a matrix product with a bias, and an activation."""
     make = onnx.helper.make_node
     nodes = [make("Gemm", ["x", "w", "bias"], ["y"], name="y"), make("Relu", ["y"], ["z"], name="z")]
     constants = {name: onnx.numpy_helper.to_array(_ones(name, shape)) for name, shape in _shapes(inner, columns)}
@@ -47,7 +47,7 @@ def _ones(name: str, shape: tuple[int, ...]) -> onnx.TensorProto:
 
 
 def cut_network(network: Path, hardware: Path, mapping: Path) -> Workload:
-    """The network with parts and additions."""
+    """Return the network with its parts and additions."""
     accelerator = parse_accelerator(hardware)
     assert isinstance(accelerator, MultiCoreAccelerator)
     return cut_reductions(parse_workload(network, "corrected"), read_mapping(mapping), accelerator, Problems())[0]
@@ -55,7 +55,7 @@ def cut_network(network: Path, hardware: Path, mapping: Path) -> Workload:
 
 @pytest.mark.parametrize("seed", range(members(200, 4)))
 def test_a_random_run_with_parts(seed: int, tmp_path: Path) -> None:
-    """`run` checks the rules; nothing is below the bound; the written mapping file gives the same schedule."""
+    """A random run with cut reductions passes the checks, and its written mapping file gives the same schedule."""
     draw = random.Random(seed)
     network = network_of(tmp_path, draw.randint(1, 6), draw.randint(8, 40), draw.randint(4, 12))
     hardware = write_accelerator(tmp_path / "hw", random_system(draw))
@@ -72,7 +72,7 @@ def test_a_random_run_with_parts(seed: int, tmp_path: Path) -> None:
 
 
 def four_cores(folder: Path, types: tuple[str, ...] = ("all",)) -> Path:
-    """Four equal cores and the off-chip memory on one bus."""
+    """Write four equal cores and the off-chip memory on one bus."""
     system = {
         "cores": {number: core("lane", 4, "4 KiB", types) for number in range(4)},
         "offchip": off_chip(),
@@ -83,7 +83,7 @@ def four_cores(folder: Path, types: tuple[str, ...] = ("all",)) -> Path:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bits_between_cores_by_hand(shape: str, tmp_path: Path) -> None:
-    """Partial sums move at their width between fixed cores: all but those of the adding core, (k - 1) x outputs."""
+    """Partial sums of k parts on fixed cores move (k - 1) x outputs between cores; an adding core keeps its own."""
     network, hardware = network_of(tmp_path, 4, 32, 8), four_cores(tmp_path)
     entry = {"name": "y", "inter_core_tiling": ["C, 4"], "core_allocation": [0, 1, 2, 3]}
     entry |= {"core_allocation_is_fixed": True, "reduction": {"shape": shape}}
@@ -105,7 +105,7 @@ def _core_to_core_bits(folder: Path) -> int:
 
 
 def test_more_cores_than_outputs_pay_off(tmp_path: Path) -> None:
-    """A long reduction with few outputs is faster on four cores than on one; the ideal is a quarter and additions."""
+    """A long reduction with few outputs is faster on four cores than on one."""
     network, hardware = network_of(tmp_path, 1, 512, 4), four_cores(tmp_path)
     cut = {"name": "y", "inter_core_tiling": ["C, 4"], "reduction": {"shape": "tree"}}
     whole = run(tmp_path / "one", hardware, network, write_mapping(tmp_path, {"name": "default"}))
@@ -114,7 +114,7 @@ def test_more_cores_than_outputs_pay_off(tmp_path: Path) -> None:
 
 
 def test_a_graph_of_another_shape_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tree and chain have the same layers and sizes; the CN graph of one must not serve the other."""
+    """A CN graph that adds partial sums in a tree is refused if the mapping now adds them on one core."""
     network, hardware = network_of(tmp_path, 4, 32, 8), four_cores(tmp_path)
     given = ["--hardware", str(hardware), "--workload", str(network), "--mapping"]
     entry = {"name": "y", "inter_core_tiling": ["C, 4"]}
@@ -128,7 +128,7 @@ def test_a_graph_of_another_shape_is_refused(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_no_core_can_add(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Arrays for products alone, and no vector unit: refused with the line, the reason, and exit code 2."""
+    """A cut reduction is refused with its line and reason if no core can add."""
     network, hardware = network_of(tmp_path, 4, 32, 8), four_cores(tmp_path, ("mac",))
     entry = {"name": "y", "inter_core_tiling": ["C, 4"], "reduction": {}}
     mapping = write_mapping(tmp_path, {"name": "default"}, entry)
@@ -144,7 +144,7 @@ def _line(path: Path, text: str) -> int:
 
 
 def test_a_key_without_effect_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`reduction` beside loops over outputs alone is input without effect; on one core, always."""
+    """`reduction` beside loops over outputs alone gets a notice that it has no effect; --strict refuses it."""
     network, hardware = network_of(tmp_path, 4, 32, 8), four_cores(tmp_path)
     entry = {"name": "y", "inter_core_tiling": ["K, 4"], "reduction": {}}
     mapping = write_mapping(tmp_path, {"name": "default"}, entry)

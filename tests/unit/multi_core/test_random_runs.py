@@ -1,4 +1,4 @@
-"""Random networks on random accelerators, from files to schedules: verified, counted again, reproduced."""
+"""Random networks on random accelerators, from files to schedules: verified, recounted and reproduced."""
 
 import json
 import random
@@ -15,7 +15,7 @@ from tests.unit.multi_core.runs import run, write_accelerator, write_mapping
 
 @pytest.mark.parametrize("seed", range(members(6, 4)))
 def test_a_random_run(seed: int, tmp_path: Path) -> None:
-    """`run` checks the rules; no front is below the bound, and the mapping file that is written gives the same."""
+    """A random run passes the checks, and its written mapping file gives the same schedule."""
     draw = random.Random(seed)
     network, hardware = RandomNetwork(draw).save(tmp_path), write_accelerator(tmp_path / "hw", random_system(draw))
     entries, tiling = random_tiling(draw)

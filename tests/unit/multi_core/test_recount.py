@@ -1,4 +1,4 @@
-"""Every number of finished runs, counted a second time from their logs, tables and descriptions (`recount`)."""
+"""Every number of finished runs, recounted from their logs, tables and descriptions (`recount`)."""
 
 import json
 import shutil
@@ -54,12 +54,12 @@ CASES: dict[str, tuple[Callable[[Path], Path], Any, list[str], list[str]]] = {
 
 
 Run = tuple[Path, Path, Workload]
-"""Folder of a run, its accelerator, its network."""
+"""Tuple (folder of a run, its accelerator, its network)."""
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
-    """The run of a case, made when it is first asked for."""
+    """Return a function that makes the run of a case at its first call."""
 
     @cache
     def of_case(name: str) -> Run:
@@ -76,12 +76,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_all_numbers_follow_from_the_logs(case: str, finished: Callable[[str], Run]) -> None:
-    """Energy by cause, use of cores and links, peaks, gaps, work, traffic, edges."""
+    """Energies, use of cores and links, peaks, gaps, work, traffic and edges follow from the logs."""
     assert recount(*finished(case)) == []
 
 
 def test_all_causes_of_movement_are_reached(finished: Callable[[str], Run]) -> None:
-    """The cases have data that move for every cause, broadcasts, and partial sums."""
+    """The cases together have transfers for every cause, broadcasts, and partial sums."""
     moved: dict[str, int] = {}
     folders = [finished(case)[0] for case in CASES]
     for folder in folders:
@@ -95,7 +95,7 @@ def test_all_causes_of_movement_are_reached(finished: Callable[[str], Run]) -> N
 
 @pytest.mark.parametrize("case", ["lines", "branches", "attention"])
 def test_edges_are_those_of_single_elements(case: str, finished: Callable[[str], Run]) -> None:
-    """What CNs hand on, counted element by element; no less where the graph says that it counts a box around it."""
+    """Edges between computation nodes have the bits of a count element by element, or at least as many for boxes."""
     folder, _, workload = finished(case)
     graph = read_cn_graph(folder / "cn_graph.json", folder / "cn_graph.npz")
     elements = brute_force(workload, Tiling(tuple(layer.tiling for layer in graph.layers), graph.stacks)).edges
@@ -132,7 +132,7 @@ def _element_bits(workload: Workload, graph: CnGraph, layer: int) -> int:
 def test_a_wrong_number_is_found(
     path: tuple[str | int, ...], change: float, word: str, finished: Callable[[str], Run], tmp_path: Path
 ) -> None:
-    """The second count is no formality."""
+    """The recount finds a wrong number in a summary."""
     folder, hardware, workload = finished("lines")
     shutil.copytree(folder, tmp_path / "run")
     summary = json.loads((folder / "summary.json").read_text())

@@ -1,4 +1,4 @@
-"""The numbers in the interactive page, the trace and the tables of a report are those of the run."""
+"""The page, the trace and the tables of a report: their numbers equal those of the run."""
 
 import base64
 import csv
@@ -18,7 +18,7 @@ LINES = ["--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]']
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with its report."""
+    """Make a run with its report."""
     found = tmp_path_factory.mktemp("run")
     run(found, write_accelerator(found / "hw", MIXED), branches(found), write_mapping(found), LINES)
     done(["report", str(found), "-o", str(found / "report")])
@@ -27,19 +27,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def summary(folder: Path) -> dict[str, Any]:
-    """Payload of `summary.json`."""
+    """Return the payload of `summary.json`."""
     payload: dict[str, Any] = json.loads((folder / "summary.json").read_text())["payload"]
     return payload
 
 
 @pytest.fixture(scope="module")
 def schedule(folder: Path) -> dict[str, Any]:
-    """Columns of `schedule.npz`."""
+    """Return the columns of `schedule.npz`."""
     return {name: column.tolist() for name, column in np.load(folder / "schedule.npz").items()}
 
 
 def column(described: dict[str, Any]) -> list[float]:
-    """A packed column of the page: bytes of all values by place, deflated; mostly differences."""
+    """Return a packed column of the page: deflated bytes of all values by place, mostly as differences."""
     planes = zlib.decompress(base64.b64decode(described["data"]))
     width = int(described["type"][1:])
     count = len(planes) // width
@@ -49,7 +49,7 @@ def column(described: dict[str, Any]) -> list[float]:
 
 
 def test_the_interactive_page(folder: Path, summary: dict[str, Any], schedule: dict[str, Any]) -> None:
-    """Bars of nodes, busy cycles of the rows, bits of pieces, energy of nodes."""
+    """The page has the bars, busy cycles, bits of pieces and causes of transfers of the run."""
     text = (folder / "report" / "schedule.html").read_text()
     start = text.index('id="schedule">') + len('id="schedule">')
     page = json.loads(text[start : text.index("</script>", start)])
@@ -78,7 +78,7 @@ def test_the_interactive_page(folder: Path, summary: dict[str, Any], schedule: d
 
 
 def test_the_trace(folder: Path, summary: dict[str, Any], schedule: dict[str, Any]) -> None:
-    """Slices of nodes, bits by cause, what the memories hold at most."""
+    """The trace has the slices, the bits by cause, and the peaks of the memories of the run."""
     trace = json.loads((folder / "report" / "trace.json").read_text())
     assert trace["otherData"]["latency_cycles"] == summary["latency_cycles"]
     assert trace["otherData"]["energy_pj"] == pytest.approx(summary["energy_pj"])
@@ -102,7 +102,7 @@ def test_the_trace(folder: Path, summary: dict[str, Any], schedule: dict[str, An
 
 
 def test_the_table_of_layers(folder: Path, summary: dict[str, Any], schedule: dict[str, Any]) -> None:
-    """Cycles, energy and nodes of the layers add up; times are those of their nodes."""
+    """Cycles, energy and nodes of the layers add up to those of the run, and times are those of their nodes."""
     with (folder / "report" / "layers.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert sum(int(row["cn_count"]) for row in rows) == summary["cn_count"]
@@ -115,7 +115,7 @@ def test_the_table_of_layers(folder: Path, summary: dict[str, Any], schedule: di
 
 
 def test_the_pareto_front_and_the_generations(folder: Path, summary: dict[str, Any]) -> None:
-    """The chosen row is the run, EDP is the product, the best so far never gets worse."""
+    """The chosen row of the front is the run, EDP is energy times latency, and the best latency never rises."""
     with (folder / "pareto.csv").open() as file:
         front = list(csv.DictReader(file))
     (chosen,) = [row for row in front if row["is_chosen"].lower() in ("true", "1")]

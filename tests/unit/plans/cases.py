@@ -1,4 +1,4 @@
-"""Small networks on small systems, and what a search of plans finds for them."""
+"""Small networks on small systems, and the results of a search of plans for them."""
 
 import random
 from pathlib import Path
@@ -17,18 +17,18 @@ from tests.unit.multi_core.random_cases import RandomNetwork, random_system
 from tests.unit.multi_core.runs import write_accelerator
 
 SHORT: dict[str, Any] = {"nb_plans": 30, "fusion_time_budget_s": None, "jobs": 1, "lpf_limit": 4}
-"""Settings of a short search that ends by count."""
+"""Settings of a short search that ends after a number of plans."""
 BLANK = [{"name": "default"}]
 
 
 def random_case(seed: int, folder: Path) -> tuple[Path, Path]:
-    """A network and a system from a seed."""
+    """A random network and a random system."""
     draw = random.Random(seed)
     return RandomNetwork(draw).save(folder), write_accelerator(folder / "hw", random_system(draw))
 
 
 def fused(network: Path, hardware: Path | str = HARDWARE, mapping: Any = None, **settings: Any) -> Fusion:
-    """What a short search finds."""
+    """The result of a short search."""
     found: Fusion = tilewright.fuse(network, hardware, mapping, **{**SHORT, **settings})
     return found
 
@@ -40,7 +40,7 @@ def system_problem(network: Path, hardware: Path | str = HARDWARE, mapping: Any 
 
 
 def space_of(network: Path, fixed: Fixed | None = None, mapping: Any = None) -> PlanSpace:
-    """What can be planned for a network on two cores."""
+    """The space of plans for a network on two cores."""
     return plan_space(system_problem(network, mapping=mapping), fixed or Fixed())
 
 

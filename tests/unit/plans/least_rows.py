@@ -1,5 +1,6 @@
-"""Cost rows that no real mapping beats: each tile takes only its least work. Plans with such rows come near to the
-bounds, and need no search of mappings.
+"""Cost rows that no real mapping beats: each tile takes only its least work.
+
+Plans with such rows come near the bounds, and need no search of mappings.
 """
 
 import math
@@ -15,8 +16,9 @@ from tilewright.plans.tiling_bounds.core_work import layer_work
 
 
 class LeastRows(MutableMapping[Any, CoreCostRow]):
-    """Rows by the keys of `map_core`. Some operands of some rows stream: their bits, at both ends of the way, are those
-    that a copy would move.
+    """Cost rows by the keys of `map_core`.
+
+    Some operands of some rows stream. Their bits, at both ends of the way, are those that a copy would move.
     """
 
     def __init__(self, problem: SystemProblem, model: str, runtime: str, seed: int) -> None:

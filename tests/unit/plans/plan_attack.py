@@ -1,5 +1,6 @@
-"""Attacks on the lower bounds of every plan: random networks, systems and members of the grammar of plans, and a climb
-over allocations that brings schedules as close to the bounds as it can.
+"""Attacks on the lower bounds of every plan: random networks, systems and members of the grammar of plans.
+
+A hill climb over allocations seeks schedules as close to the bounds as possible.
 """
 
 import math
@@ -29,14 +30,15 @@ from tests.unit.plans.random_plans import random_plan, random_settings, with_ran
 from tests.unit.plans.test_reductions import with_random_cuts
 
 ROUNDING = 1e-12
-"""Part by which the energy of a schedule may be off, being a sum of floating-point numbers."""
+"""Relative error that is allowed for the energy of a schedule, a sum of floating-point numbers."""
 LIMITS = (1, 1.01, 1.1, 1.5, 2, 4, 1000000)
-"""Classes of latency over bound, to count how near the attack came."""
+"""Limits of the ratio latency / bound; schedules within each limit are counted."""
 
 
 def wide_problem(draw: random.Random, folder: Path) -> SystemProblem:
-    """A random network on a random system; some layers may run only on some cores. Raises InputError if a layer then
-    has no core.
+    """A random network on a random system; some layers may run only on some cores.
+
+    Raises InputError if a layer then has no core.
     """
     network, system = random_small_network(draw), random_wide_system(draw)
     mapping = random_core_entries(draw, network, len(system["cores"])) if draw.random() < 0.5 else None
@@ -44,7 +46,7 @@ def wide_problem(draw: random.Random, folder: Path) -> SystemProblem:
 
 
 def simple_plan(draw: random.Random, problem: SystemProblem) -> Plan:
-    """A random plan, or one in which layers have few parts or none: such plans come nearer to the bounds."""
+    """A random plan, or one whose layers have few parts or none, as such plans come nearer to the bounds."""
     plan = random_plan(draw, problem)
     kept = draw.choice((0.0, 0.2, 1.0))
     tiles = tuple(one if draw.random() < kept else replace(one, between=()) for one in plan.tiles)
@@ -53,8 +55,9 @@ def simple_plan(draw: random.Random, problem: SystemProblem) -> Plan:
 
 
 def attack(seed: int, plans: int = 2, schedules: int = 16) -> Tally:
-    """One trial: counts, and every schedule that is below a bound. Costs of tiles come from the cost model in a tenth
-    of the trials; in the others, tiles take only their least work.
+    """Runs one trial; returns counts and every schedule that is below a bound.
+
+    In a tenth of the trials, costs of tiles come from the cost model. In the others, tiles take only their least work.
     """
     draw, tally = random.Random(seed), Tally()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +87,7 @@ class _Trial:
     problem: SystemProblem
     is_cut: bool
     steps: list[frozenset[str]]
-    """Reductions that plans cut into steps on one core, one set for each layer."""
+    """Reductions that plans cut into steps on one core, as one set for each layer."""
     is_costed: bool
     search: CnSearchOptions
     settings: ScheduleSettings
@@ -102,7 +105,7 @@ def _trial(draw: random.Random, seed: int, folder: Path) -> _Trial:
 
 
 def _nearest(draw: random.Random, trial: _Trial, schedules: int, tally: Tally) -> float:
-    """Least latency over its bound of the schedules of one random plan; infinite if there is none."""
+    """Least ratio latency / bound of the schedules of one random plan; infinite if the plan has no schedule."""
     cut = with_random_cuts(draw, trial.problem) if trial.is_cut else trial.problem
     plan = simple_plan(draw, cut)
     if any(trial.steps):
@@ -139,7 +142,7 @@ def _nearest(draw: random.Random, trial: _Trial, schedules: int, tally: Tally) -
 
 
 def wrong_bounds(bounds: TilingBounds, made: Schedule) -> Iterator[str]:
-    """Bounds that a schedule is below."""
+    """One text for each bound that the schedule violates."""
     for term, cycles in bounds.latency_terms.items():
         if cycles > made.latency_cycles:
             yield f"{term} {cycles}, but a schedule takes {made.latency_cycles}"
@@ -154,7 +157,7 @@ def _spread(draw: random.Random, found: MultiCoreProblem) -> list[int]:
 
 
 def _moved(draw: random.Random, found: MultiCoreProblem, cores: list[int]) -> list[int]:
-    """Cores with other cores for one or two parts."""
+    """The cores, changed for one or two parts."""
     tried = list(cores)
     for _ in range(draw.choice((0, 1, 1, 2)) if tried else 0):
         part = draw.randrange(len(tried))
@@ -163,7 +166,7 @@ def _moved(draw: random.Random, found: MultiCoreProblem, cores: list[int]) -> li
 
 
 def _other_rules(draw: random.Random, plan: Plan, operands: list[str]) -> Plan:
-    """The same tiles and stacks by other rules of the schedule."""
+    """The plan with other rules of the schedule; tiles and stacks stay."""
     detours = tuple(node for stack in plan.stacks for node in stack if draw.random() < draw.choice((0.0, 0.2, 0.8)))
     return replace(
         plan,

@@ -1,4 +1,4 @@
-"""Random members of the space of plans, drawn from its grammar (docs/proofs.md), and schedules of them."""
+"""Random members of the space of plans, drawn from its grammar (docs/proofs/every-plan.md), and schedules of them."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from tilewright.workload.relevancy import outputs_have_windows
 
 
 def random_loops(draw: random.Random, layer: Layer, most: int) -> Loops:
-    """Up to `most` loops over dimensions of the output, with any numbers of tiles."""
+    """Random loops, up to `most`, over dimensions of the output, with random numbers of tiles."""
     own = dict(layer.operand_dimensions)[OUTPUT]
     names = [name for name in own if layer.size_of.get(name, 1) > 1]
     if outputs_have_windows(layer):
@@ -28,7 +28,9 @@ def random_loops(draw: random.Random, layer: Layer, most: int) -> Loops:
 
 
 def random_plan(draw: random.Random, problem: SystemProblem) -> Plan:
-    """Parts along up to three dimensions, tiles along up to two, any stacks of consecutive layers, any rules."""
+    """A random plan: parts along up to three dimensions, tiles along up to two, stacks of consecutive layers, and
+    rules.
+    """
     nodes = layers_of(problem.workload)
     fused = draw.random() < 0.7
     tiles = []
@@ -50,8 +52,10 @@ def random_plan(draw: random.Random, problem: SystemProblem) -> Plan:
 
 
 def with_random_steps(draw: random.Random, problem: SystemProblem, plan: Plan, steps: Sequence[frozenset[str]]) -> Plan:
-    """The plan with any numbers of steps along some of the reductions in `steps`, inside and outside of the other loops
-    over tiles."""
+    """The plan with random numbers of steps along some of the reductions in `steps`.
+
+    Steps stand inside and outside of the other loops over tiles.
+    """
     tiles = []
     for node, given, names in zip(layers_of(problem.workload), plan.tiles, steps, strict=True):
         assert node.layer is not None
@@ -64,7 +68,7 @@ def with_random_steps(draw: random.Random, problem: SystemProblem, plan: Plan, s
 
 
 def random_settings(draw: random.Random) -> ScheduleSettings:
-    """Settings that no search changes."""
+    """Random settings of the kind that no search changes."""
     return ScheduleSettings(
         cn_runtime=draw.choice(("total0", "total1", "total1", "total2")), share_divisor=draw.choice((1, 4, 16))
     )
@@ -73,7 +77,7 @@ def random_settings(draw: random.Random) -> ScheduleSettings:
 def schedules(
     draw: random.Random, problem: SystemProblem, search: CnSearchOptions, settings: ScheduleSettings, plans: int
 ) -> Iterator[tuple[Plan, PlanFigures]]:
-    """Schedules of random plans: each with several random allocations. Plans without a schedule are left out."""
+    """Schedules of random plans, each with several random allocations. Plans without a schedule are left out."""
     evaluator = PlanEvaluator(problem, search, settings, "latency")
     for _ in range(plans):
         plan = random_plan(draw, problem)

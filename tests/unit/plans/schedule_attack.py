@@ -1,5 +1,6 @@
-"""Schedules of random plans on wide systems with multicast, forwarding and sums over cores. The checker finds no fault
-in them, and a second scheduler in plain Python makes the same schedules.
+"""Schedules of random plans on wide systems with multicast, forwarding and sums over cores.
+
+The checker finds no fault in them, and a second scheduler in plain Python makes equal schedules.
 """
 
 import random
@@ -30,11 +31,11 @@ from tests.unit.plans.random_plans import random_settings
 from tests.unit.plans.test_reductions import with_random_cuts
 
 MOST_NODES = 60
-"""Largest number of computation nodes, so that the plain scheduler takes little time."""
+"""Largest number of computation nodes for which the plain scheduler still takes little time."""
 
 
 def attack(seed: int, schedules: int = 4) -> Tally:
-    """Faults of the schedules of one random plan, and counts of what the schedules have."""
+    """Faults of the schedules of one random plan, and counts of the schedules with each kind of content."""
     draw, tally = random.Random(seed), Tally()
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -96,7 +97,7 @@ def unlike_the_plain_one(
 
 
 def _kinds(problem: SchedulingProblem, made: Schedule) -> Iterator[str]:
-    """Contents of a schedule."""
+    """Names of the kinds of content in a schedule."""
     moves = made.transfers
     if np.any(moves["broadcast_of"] >= 0):
         yield "receivers that listen"

@@ -55,7 +55,9 @@ def gated(folder: Path, rows: int, inner: int, columns: int) -> Path:
 
 
 def test_layers_with_as_many_weighted_layers_before_them_are_a_stack(tmp_path: Path) -> None:
-    """Both first products and what joins them are one stack, the last product is another; the plan says so."""
+    """The two first products and their joining layers are one stack, the last product is another, and the plan has
+    both.
+    """
     problem = system_problem(gated(tmp_path, 16, 200, 300), on_a_bus(tmp_path, 3, 4))
     space = plan_space(problem, Fixed())
     gate, up, relu, join, down = space.node_ids
@@ -66,7 +68,9 @@ def test_layers_with_as_many_weighted_layers_before_them_are_a_stack(tmp_path: P
 
 @pytest.mark.parametrize("seed", range(members(80, 10)))
 def test_steps_are_as_few_as_the_room_allows(seed: int, tmp_path: Path) -> None:
-    """The inputs and outputs of a part and several steps of the weights fit a core; with longer steps they do not."""
+    """Inputs and outputs of a part and several steps of the weights fit in a core; with fewer, longer steps they do
+    not.
+    """
     draw = random.Random(seed)
     hardware = on_a_bus(tmp_path, draw.randint(2, 4), draw.choice((1, 2, 4, 8)), draw.random() < 0.5)
     problem = system_problem(
@@ -100,8 +104,10 @@ def test_steps_are_as_few_as_the_room_allows(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(members(12, 2)))
 def test_the_answer_is_no_worse_and_its_files_reproduce_it(seed: int, tmp_path: Path) -> None:
-    """Answer no worse than all of these plans, if the first of them is the best so far. The bounds of every plan
-    cover steps. A search that starts from the answer reads its steps back."""
+    """The answer is no worse than the best advancing plan, if the search tries all advancing plans.
+
+    The lower bounds hold for plans with steps. A search that starts from the written answer reads the same steps.
+    """
     draw = random.Random(seed)
     network = gated(tmp_path, draw.randint(8, 24), draw.randint(100, 160), draw.randint(160, 300))
     hardware = on_a_bus(tmp_path, draw.randint(2, 3), draw.choice((2, 4)), True)
@@ -131,7 +137,7 @@ def test_the_answer_is_no_worse_and_its_files_reproduce_it(seed: int, tmp_path: 
 
 
 def test_a_plan_with_steps_is_a_mapping_file(tmp_path: Path) -> None:
-    """Steps cut a layer that is alone in its stack: the entry of the plan says so, and only this entry."""
+    """Layers with steps are tiled even if they are alone in their stack, and only their mapping entries say so."""
     problem = system_problem(gated(tmp_path, 16, 200, 300), on_a_bus(tmp_path, 2, 2, True))
     space = plan_space(problem, Fixed())
     plan = advancing_plan(problem, space, 16, 5)
@@ -148,8 +154,9 @@ def test_a_plan_with_steps_is_a_mapping_file(tmp_path: Path) -> None:
 
 
 def test_only_reductions_of_sums_of_products_have_steps(tmp_path: Path) -> None:
-    """Layers without weights have none; no layer has any if the weights fit, or if the run fixes the stacks or another
-    rule for the choice of nodes."""
+    """Layers without weights have no steps. No layer has steps if the weights fit, or if the run fixes stacks or
+    selection.
+    """
     hardware = on_a_bus(tmp_path, 3, 8)
     problem = system_problem(gated(tmp_path, 16, 300, 300), hardware)
     space = plan_space(problem, Fixed())
@@ -165,7 +172,7 @@ def test_only_reductions_of_sums_of_products_have_steps(tmp_path: Path) -> None:
 
 
 def test_the_tasks_give_every_part_one_core(tmp_path: Path) -> None:
-    """Each task has a core for each part, and evaluates only these cores."""
+    """Each task gives a core to each part, and evaluates only these cores."""
     problem = system_problem(gated(tmp_path, 16, 300, 300), on_a_bus(tmp_path, 3, 4, True))
     tasks = list(advancing_tasks(problem, plan_space(problem, Fixed())))
     assert len({task.plan for task in tasks}) == len(tasks)
@@ -177,8 +184,7 @@ def test_the_tasks_give_every_part_one_core(tmp_path: Path) -> None:
 
 
 def test_tiles_of_a_layer_alone_are_used_or_told(tmp_path: Path) -> None:
-    """`tiles_if_alone` cuts layers that are alone in their stacks; without a tiling, a notice says that it has no
-    effect."""
+    """`tiles_if_alone` cuts layers that are alone in their stacks; without a tiling, a notice says it has no effect."""
     network, hardware = two_products(tmp_path, 16, 32, 32), on_a_bus(tmp_path, 2, 8, True)
 
     def cut(**entry: object) -> tuple[list[int], bool]:

@@ -32,7 +32,7 @@ SEARCH: dict[str, Any] = {**SHORT, "nb_plans": 60}
 
 
 def gemm(folder: Path, rows: int, inner: int, columns: int) -> Path:
-    """A matrix product of these sizes, with weights that are constant."""
+    """A matrix product of these sizes with constant weights."""
     node = onnx.helper.make_node("MatMul", ["a", "w"], ["y"], name="mm")
     path = folder / "mm.onnx"
     onnx.save(build_model([node], {"a": (rows, inner)}, {"w": np.zeros((inner, columns), np.float32)}), str(path))
@@ -75,8 +75,10 @@ def layer_of(network: Path, hardware: Path) -> LayerSpace:
 def test_no_uniform_cut_is_better(
     sizes: tuple[int, int, int], sides: tuple[int, int], weights: str, activations: str, tmp_path: Path
 ) -> None:
-    """The search without a mapping file is never above the best of all cuts into a x b parts, on every number of cores
-    that gives a core one to four parts, in turn or in runs of parts: all of them, scheduled one by one."""
+    """The search without a mapping file is no worse than the best of all cuts into a x b parts.
+
+    All of these cuts are scheduled. Each core gets one to four parts, either every n-th part or adjacent parts.
+    """
     network, hardware = gemm(tmp_path, *sizes), mesh(tmp_path, *sides, weights, activations)
     found = fused(network, hardware, **SEARCH)
     best = _best_uniform(network, hardware)
@@ -113,7 +115,10 @@ def _best_uniform(network: Path, hardware: Path) -> int:
 
 
 def test_the_answer_in_blocks_is_a_run_that_others_can_make(tmp_path: Path) -> None:
-    """The mapping file has both loops and a core for each part, and gives the same schedule."""
+    """The mapping file of a plan that cuts a layer along two loops has a core for each part.
+
+    A run with the file gives the same latency and energy.
+    """
     network, hardware = gemm(tmp_path, 128, 128, 128), mesh(tmp_path, 2, 2, "64 KiB", "64 KiB")
     found = fused(network, hardware, **{**SEARCH, "nb_plans": 30})
     (row,) = found.document["layers"]
@@ -128,7 +133,7 @@ def test_the_answer_in_blocks_is_a_run_that_others_can_make(tmp_path: Path) -> N
 
 
 def test_equal_bytes_for_any_number_of_processes(tmp_path: Path) -> None:
-    """Cuts are chosen and left out by the same schedules."""
+    """One process and two processes choose and leave out the same cuts, so the files are equal."""
     network, hardware = gemm(tmp_path, 24, 16, 32), mesh(tmp_path, 1, 2, "4 KiB", "4 KiB")
     one, two = (fused(network, hardware, **{**SEARCH, "nb_plans": 24, "jobs": jobs}) for jobs in (1, 2))
     assert one.found.tried == two.found.tried
@@ -136,7 +141,7 @@ def test_equal_bytes_for_any_number_of_processes(tmp_path: Path) -> None:
 
 
 def test_numbers_of_parts_are_those_that_cut_differently() -> None:
-    """By hand: 10 in parts of 10, 5, 4, 3, 2; in equal parts only those that divide 10."""
+    """Parts of 10 have 10, 5, 4, 3 or 2 elements; equal parts need a divisor of 10. No two counts cut alike."""
     assert part_counts(10, 6) == (1, 2, 3, 4, 5)
     assert part_counts(10, 6, evenly=True) == (1, 2, 5)
     for size, most in ((7, 7), (13, 5), (96, 40)):
@@ -144,15 +149,20 @@ def test_numbers_of_parts_are_those_that_cut_differently() -> None:
 
 
 def test_numbers_of_cores_give_each_core_up_to_four_parts() -> None:
-    """26 parts on 16 cores: 13 cores with 2 each, 9 with 3, 7 with 4; one part each needs 26 cores."""
+    """26 parts on 16 cores use 13 cores with up to 2 parts each, 9 with up to 3, or 7 with up to 4.
+
+    One part for each core would need 26 cores.
+    """
     assert core_counts(26, 16) == (13, 9, 7)
     assert core_counts(4, 16) == (4, 2, 1)
 
 
 def test_reads_follow_from_the_definition(tmp_path: Path) -> None:
-    """A core of 2 x 3 blocks with room for all reads its rows of the input and its columns of the weights. On 6 cores,
-    the input is read 3 times and the weights 2 times; on 3 cores, each core takes the two blocks that share the columns
-    or that read least."""
+    """Reads of blocks follow from the definition: a core reads its rows of the input and its columns of the weights.
+
+    Of 2 x 3 blocks on 6 cores, the input is read 3 times and the weights 2 times. On 3 cores, each core takes two
+    blocks that share rows or columns, whichever reads less.
+    """
     one = layer_of(gemm(tmp_path, 32, 16, 48), mesh(tmp_path, 2, 4, "8 KiB", "8 KiB"))
     cut = next(cut for cut in one.blocks if cut.counts == (2, 3))
     inputs, weights, results = 32 * 16 * 8, 16 * 48 * 8, 32 * 48 * 8
@@ -164,7 +174,7 @@ def test_reads_follow_from_the_definition(tmp_path: Path) -> None:
 
 
 def test_a_bus_brings_equal_data_once() -> None:
-    """All cores hear it, so that cuts read the same."""
+    """A bus brings equal data once to all cores, so all cuts read equally much."""
     layer = parse_workload(LAYERS, "corrected").nodes[0].layer
     assert layer is not None
     rooms = ((10**6, ("O", "I", "W")),)
@@ -189,8 +199,10 @@ def test_multicast_lets_cores_begin_before_all_data_have_arrived() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_arrangements_use_every_core_and_balance_the_parts(seed: int) -> None:
-    """Each arrangement has a core for every part; no core has more parts than in turn, and none is idle. Parts in turn,
-    in runs, and each rectangle of a grid are among them."""
+    """Each arrangement gives every part a core and leaves no core idle; parts are spread as evenly as possible.
+
+    One arrangement deals the parts out to the cores in turn.
+    """
     draw = random.Random(seed)
     shape = tuple(draw.randint(1, 6) for _ in range(draw.randint(1, 3)))
     parts = math.prod(shape)
@@ -206,13 +218,16 @@ def test_arrangements_use_every_core_and_balance_the_parts(seed: int) -> None:
 
 
 def test_a_grid_gives_each_core_a_rectangle() -> None:
-    """4 x 4 parts on 2 x 2 cores, by hand: the innermost loop counts fastest."""
+    """4 x 4 parts on 2 x 2 cores, by hand: each core has a rectangle, and the innermost loop counts fastest."""
     assert (0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3) in arrangements((4, 4), 4)
 
 
 def test_cuts_that_cannot_win_are_not_scheduled(tmp_path: Path) -> None:
-    """A plan is left out only if no schedule of it can beat the rival: with a rival that is slower than its schedule,
-    it is scheduled; with one at the bound of its work, it is not, and the reason says so."""
+    """A plan is left out only if none of its schedules can beat the rival.
+
+    If the rival is slower than the plan's schedule, the plan is scheduled. If the rival takes 1 cycle, the plan is not
+    scheduled, and the reason says so.
+    """
     network, hardware = gemm(tmp_path, 24, 64, 20), mesh(tmp_path, 2, 2, "512 B", "512 B")
     problem, space = system_problem(network, hardware), space_of(network, hardware)
     one = space.layers[0]
@@ -230,7 +245,7 @@ def test_cuts_that_cannot_win_are_not_scheduled(tmp_path: Path) -> None:
 
 
 def test_fewer_cores_are_tried(tmp_path: Path) -> None:
-    """The outcome is never above that of the parts in turn on any number of cores."""
+    """The outcome is no worse than 8 parts dealt out in turn to 2, 3 or 4 cores."""
     network, hardware = gemm(tmp_path, 32, 64, 32), mesh(tmp_path, 2, 2, "2 KiB", "2 KiB")
     problem, space = system_problem(network, hardware), space_of(network, hardware)
     evaluator = PlanEvaluator(problem, options().part(CnSearchOptions), ScheduleSettings(), "latency")
@@ -243,7 +258,7 @@ def test_fewer_cores_are_tried(tmp_path: Path) -> None:
 
 
 def test_fixed_parts_are_not_cut_into_blocks(tmp_path: Path) -> None:
-    """The mapping file decides them."""
+    """Parts that the mapping file fixes are not cut into blocks."""
     network, hardware = gemm(tmp_path, 32, 16, 32), mesh(tmp_path, 2, 2, "8 KiB", "8 KiB")
     mapping = [{"name": "default", "inter_core_tiling": ["K, 2"]}]
     (one,) = plan_space(system_problem(network, hardware, mapping), Fixed()).layers
@@ -253,7 +268,7 @@ def test_fixed_parts_are_not_cut_into_blocks(tmp_path: Path) -> None:
 
 
 def test_the_order_of_cuts_follows_the_objective() -> None:
-    """Latency, traffic, or their product, of the best number of cores."""
+    """Cuts are ordered by latency, traffic or their product, each for the best number of cores."""
     quick = Blocks((1, 2), 1.0, (OnCores(2, 10.0, 0.0, 5.0, 0.0, 100.0), OnCores(1, 12.0, 0.0, 9.0, 0.0, 40.0)))
     frugal = Blocks((2, 1), 1.0, (OnCores(1, 30.0, 0.0, 9.0, 0.0, 30.0),))
     assert quick.rank("latency") < frugal.rank("latency")

@@ -1,4 +1,4 @@
-"""Budgets of a search of plans: what ends it is what was given, and only limits of seconds depend on the machine."""
+"""Budgets of a search of plans: the given limit ends the search, and only limits of seconds depend on the machine."""
 
 import multiprocessing
 import random
@@ -24,30 +24,30 @@ from tests.unit.plans.cases import fused, options, random_case, space_of, system
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions one after the other."""
+    """A network of three convolutions, one after the other."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
 class JumpingClock:
-    """A clock of a machine on which others work: it goes on by up to an hour between two looks."""
+    """A clock on a busy machine: it advances by up to an hour between two calls."""
 
     def __init__(self, seed: int) -> None:
         self.draw, self.now_s = random.Random(seed), 0.0
 
     def __call__(self) -> float:
-        """Seconds."""
+        """Seconds of the clock."""
         self.now_s += 3600 * self.draw.random()
         return self.now_s
 
 
 def told(found: Fusion) -> tuple[Any, ...]:
-    """Result of a search, and its evaluations in their order."""
+    """The answer of a search, its plans in order, and its mapping file."""
     return found.document, found.found.tried, found.mapping_text
 
 
 @pytest.mark.slow
 def test_schedules_give_the_same_result_at_any_load(network: Path) -> None:
-    """Whatever the clock says, in one process and in several."""
+    """A limit of schedules gives equal results at any speed of the clock, in one process and in several."""
     problem = system_problem(network)
     alone = fused_plan(problem, options(nb_schedules=150, nb_plans=4000), clock=JumpingClock(1))
     shared = fused_plan(problem, options(nb_schedules=150, nb_plans=4000, jobs=2), clock=JumpingClock(2))
@@ -57,7 +57,7 @@ def test_schedules_give_the_same_result_at_any_load(network: Path) -> None:
 
 @pytest.mark.parametrize("schedules", [1, 7, 40, 90])
 def test_only_the_last_plan_exceeds_the_schedules(schedules: int, tmp_path: Path) -> None:
-    """The schedules before the last plan are fewer than the limit; each is counted once."""
+    """Fewer schedules than the limit are made before the last plan; each schedule is counted once."""
     network, hardware = random_case(schedules, tmp_path)
     found = fused(network, hardware, nb_schedules=schedules, nb_plans=4000).found
     assert found.stopped_by == SCHEDULES
@@ -69,7 +69,9 @@ def test_only_the_last_plan_exceeds_the_schedules(schedules: int, tmp_path: Path
 
 @pytest.mark.parametrize("limits", [NO_LIMITS, TaskLimits(schedules=40), TaskLimits(schedules=3)])
 def test_every_schedule_is_counted(limits: TaskLimits, network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Schedules of the allocation engine count too, by counting the calls of the scheduler; limits are kept."""
+    """Evaluations equal the counted calls of the scheduler, those of the allocation engine included; limits are
+    kept.
+    """
     calls, run = [], Scheduler.__call__
 
     def counted(self: Scheduler, *given: Any, record: bool = False, **others: Any) -> Any:
@@ -88,7 +90,7 @@ def test_every_schedule_is_counted(limits: TaskLimits, network: Path, monkeypatc
 
 
 def test_cpu_seconds_end_the_search(network: Path) -> None:
-    """After the first plan with a schedule; work that others do takes none of them."""
+    """A limit of CPU seconds ends the search after the first plan with a schedule; waiting takes no CPU seconds."""
     found = fused(network, fusion_cpu_budget_s=1e-6, nb_plans=4000)
     assert (found.found.stopped_by, len(found.found.tried)) == (CPU_BUDGET, 1)
     problem = system_problem(network)
@@ -98,7 +100,7 @@ def test_cpu_seconds_end_the_search(network: Path) -> None:
 
 
 def test_cpu_seconds_of_children_count() -> None:
-    """CPU seconds of a worker count while it still runs, and once after it has ended."""
+    """CPU seconds of a worker count while it runs, and once after it has ended."""
     meter, own_s = CpuMeter(), time.process_time()
     worker = multiprocessing.get_context("spawn").Process(target=busy_until, args=(2.0,))
     worker.start()
@@ -110,7 +112,7 @@ def test_cpu_seconds_of_children_count() -> None:
 
 
 def test_cpu_seconds_count_from_the_start_of_a_process() -> None:
-    """First seconds of a process count as part of the call if the process was started for the call."""
+    """CPU seconds before the call count if the process was started for the call."""
     now_s = time.process_time()
     assert CpuMeter(0.0).spent_s >= now_s
     assert CpuMeter().spent_s < now_s
@@ -123,8 +125,9 @@ def busy_until(cpu_s: float) -> None:
 
 
 def test_the_end_of_a_call_is_measured_again_for_a_larger_plan() -> None:
-    """The reserve is measured if the best plan has half as many nodes again, and if this takes a small share of the
-    limit. Otherwise, it follows the nodes of the best plan.
+    """The end of the call is measured again if the best plan has twice as many nodes and measuring takes little time.
+
+    Otherwise, the reserve is proportional to the nodes of the best plan.
     """
     now, takes = [0.0], [1.0]
     limit = TimeLimit("time_budget", 300.0, lambda: now[0])
@@ -148,8 +151,10 @@ def test_the_end_of_a_call_is_measured_again_for_a_larger_plan() -> None:
 
 
 def test_a_large_plan_is_not_measured_if_this_takes_long() -> None:
-    """The expected time of the end of the call is reserved, but at most 6 % of the limit for each finish. Of a
-    short limit, these are 0.7 s and at most 13 %.
+    """If it takes long to measure the end of the call, the reserve is estimated, at most 6 % of the limit.
+
+    For a short limit, the reserve is at most 0.7 s and at most 13 % of the limit. A call that writes files reserves
+    three times as much.
     """
     now = [0.0]
     limit = TimeLimit("time_budget", 180.0, lambda: now[0])
@@ -175,7 +180,7 @@ def test_a_large_plan_is_not_measured_if_this_takes_long() -> None:
 
 
 def test_a_share_of_a_budget_is_one_of_each_limit() -> None:
-    """Seconds or schedules, whichever is used first; the end of the call keeps its part."""
+    """A share of a budget has a part of each limit, seconds or schedules. The time reserved for the end is kept."""
     now = [0.0]
     limit = TimeLimit("time_budget", 100.0, lambda: now[0])
     budget = SearchBudget(10, most_schedules=50, clock_limit=limit)
@@ -203,7 +208,7 @@ def test_a_share_of_a_budget_is_one_of_each_limit() -> None:
 
 
 def test_a_limit_replaces_the_default_time() -> None:
-    """A time that is given stays."""
+    """The default time limit does not apply if another limit is given; a time limit that is given does."""
     assert FusionOptions().fusion_time_budget_s == 120
     assert FusionOptions(nb_schedules=9).fusion_time_budget_s is None
     assert FusionOptions(fusion_cpu_budget_s=9).fusion_time_budget_s is None
@@ -214,7 +219,7 @@ def test_a_limit_replaces_the_default_time() -> None:
 
 
 def test_the_end_is_told_by_its_number() -> None:
-    """Each reason with the limit that made it."""
+    """Each reason for the end is stated with the limit that caused it."""
     search = {"plans": 3000, "segments": 1001, "schedules": 20_012, "stopped_by": "count", "nb_plans": 4000}
     assert search_end(search) == (
         "ended after 4,001 plans of the network or a part of it, because of the limit of 4,000 (nb_plans);"
@@ -234,7 +239,10 @@ def test_the_end_is_told_by_its_number() -> None:
 
 
 def test_work_that_measured_the_end_is_used_again(network: Path) -> None:
-    """The answer with the kept problem and schedule is that of a search that measures nothing."""
+    """A search that measured the end of the call uses the measured problem and schedule again.
+
+    Its answer equals that of a search without measurement.
+    """
     problem = system_problem(network)
     measured = fused_plan(problem, options(nb_plans=12, fusion_cpu_budget_s=3600.0))
     plain = fused_plan(problem, options(nb_plans=12))

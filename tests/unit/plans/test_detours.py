@@ -1,4 +1,4 @@
-"""Results by way of the off-chip memory: steps from one choice of layers to another, and first plans of a search."""
+"""Results by way of the off-chip memory: steps between choices of layers, and the first plans of a search."""
 
 import random
 from pathlib import Path
@@ -19,7 +19,10 @@ from tests.unit.plans.test_passing import CORES, two_products
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 100), min_size=1, max_size=12), st.data())
 def test_a_step_changes_a_run_of_layers(seed: int, bits: list[int], data: st.DataObject) -> None:
-    """All of them to the same way; places stay ascending and below the number of layers."""
+    """A random step changes at least one layer; all changed layers gain a detour, or all of them lose their detours.
+
+    The numbers of layers with detours stay in ascending order and below the number of layers.
+    """
     chosen = tuple(sorted(data.draw(st.sets(st.integers(0, len(bits) - 1)))))
     found = DetourSteps(bits).next(random.Random(seed), chosen)
     changed = sorted(set(chosen) ^ set(found))
@@ -30,7 +33,7 @@ def test_a_step_changes_a_run_of_layers(seed: int, bits: list[int], data: st.Dat
 
 
 def over_narrow_links(folder: Path, between: int) -> Path:
-    """Four cores in a ring of links of `between` bits per cycle, each with a wide link to the off-chip memory."""
+    """Four cores in a ring of links of `between` bits a cycle, each with a wide link to the off-chip memory."""
     core = yaml.safe_load((CORES / "k16_c16.yaml").read_text())
     del core["operator_types"], core["exclusive_dataflows"]
     (folder / "core.yaml").write_text(yaml.safe_dump(core, sort_keys=False))
@@ -50,8 +53,11 @@ def over_narrow_links(folder: Path, between: int) -> Path:
 
 
 def test_the_answer_is_no_worse_than_groups_that_run_one_after_another(tmp_path: Path) -> None:
-    """Tools that run one group of layers after another move results between groups through the off-chip memory. Over
-    narrow links, the first plans of a search include this for each rule that cuts layers into parts."""
+    """The answer is no worse than groups of layers that exchange results through the off-chip memory.
+
+    Tools that run one group after another make such plans. Over narrow links, the first plans of a search include them
+    for each rule that cuts layers into parts.
+    """
     network, hardware = two_products(tmp_path, 64, 128, 128), over_narrow_links(tmp_path, 1)
     problem = system_problem(network, hardware)
     space = plan_space(problem, Fixed())
@@ -65,8 +71,10 @@ def test_the_answer_is_no_worse_than_groups_that_run_one_after_another(tmp_path:
 
 
 def test_wide_links_need_few_more_plans(tmp_path: Path) -> None:
-    """Plans through the off-chip memory are left out if the first of them are no better. None is tried where the
-    run fixes the detours."""
+    """If the first plans through the off-chip memory are no better, the others are left out.
+
+    If the run fixes the detours, none is tried.
+    """
     network, hardware = two_products(tmp_path, 64, 128, 128), over_narrow_links(tmp_path, 512)
     origins = [one.origin for one in fused(network, hardware, nb_plans=1).found.tried]
     filling = sum(rule.fills_cores for rule in LAYER_BY_LAYER_RULES)

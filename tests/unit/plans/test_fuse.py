@@ -1,5 +1,6 @@
-"""`tilewright fuse`: the answer is a run that others can make again, keeps what is fixed, and is never worse than layer
-by layer."""
+"""`tilewright fuse`: other verbs reproduce the answer, fixed choices stay, and no answer is worse than layer by
+layer.
+"""
 
 import json
 import re
@@ -29,7 +30,7 @@ WORDS = ["--nb-plans", "40", "--fusion-time-budget-s", "none", "--jobs", "1", "-
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions one after the other."""
+    """A network of three convolutions, one after the other."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
@@ -43,7 +44,7 @@ def answer(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_verbs_make_the_same_bytes_from_the_mapping_file(network: Path, answer: Path, tmp_path: Path) -> None:
-    """By the options that the answer names."""
+    """The verbs, with the options that the answer names, make equal files from its mapping file."""
     words = {verb: shlex.split(text) for verb, text in payload(answer)["reproduce"].items()}
     files = given(network, answer / "mapping.yaml")
     assert main(["cns", *files, *words["cns"], "-o", str(tmp_path)]) == 0
@@ -59,7 +60,9 @@ def test_the_verbs_make_the_same_bytes_from_the_mapping_file(network: Path, answ
 
 
 def test_a_plan_stands_for_the_options_that_it_decides(network: Path, answer: Path, tmp_path: Path) -> None:
-    """In either spelling; an option on the command line goes before it; another file is refused."""
+    """A plan replaces the options it decides, in either spelling; options on the command line overrule it. Other files
+    are refused.
+    """
     files, made = given(network, answer / "mapping.yaml"), ["--cns", str(answer), "--costs", str(answer / "cost")]
     for words in (["--plan", str(answer / "fusion.json")], [f"--plan={answer / 'fusion.json'}"]):
         assert main(["cns", *files, *words, "-o", str(tmp_path)]) == 0
@@ -75,7 +78,7 @@ def test_a_plan_stands_for_the_options_that_it_decides(network: Path, answer: Pa
 
 
 def test_detours_are_made_again(network: Path, tmp_path: Path) -> None:
-    """By the options that the answer names, and by the plan; the schedule keeps to them."""
+    """The options in the answer, and its plan, reproduce the detours, and the schedule keeps to them."""
     chosen = ["--layers-by-off-chip", "[0, 1]", "-o", str(tmp_path)]
     assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *WORDS, *chosen]) == 0
     files = given(network, tmp_path / "mapping.yaml")
@@ -90,7 +93,7 @@ def test_detours_are_made_again(network: Path, tmp_path: Path) -> None:
 
 
 def test_figures_agree(answer: Path) -> None:
-    """Those of the answer, of the schedule, and of the best plan in the table."""
+    """The answer, the schedule and the best plan in the table have equal figures."""
     found, summary = payload(answer), read_artifact(answer / "summary.json").payload
     assert (found["latency_cycles"], found["energy_pj"]) == (summary["latency_cycles"], summary["energy_pj"])
     assert found["lower_bound"]["latency_cycles"] <= found["latency_cycles"]
@@ -106,7 +109,7 @@ def test_figures_agree(answer: Path) -> None:
 def test_clocks_and_ranges_are_told(
     network: Path, answer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On the terminal and in the answer as in the summary, and only where files give them."""
+    """Clock and cost ranges are in the answer and on the terminal, as in the summary, if the files give them."""
     assert not {"latency_s", "cost_ranges"} & set(payload(answer))
     folder = Path(HARDWARE).parent
     cores = {name: yaml.safe_load((folder / "cores" / f"{name}.yaml").read_text()) for name in (*CORES, "offchip")}
@@ -139,7 +142,7 @@ def test_clocks_and_ranges_are_told(
 
 
 def test_the_page_says_what_the_answer_says(answer: Path) -> None:
-    """Figures, bound and gap, each kind of plan, each step to the best, each cut, each layer; one figure."""
+    """The page has figures, bound and gap, kinds of plans, steps to the best, cuts and layers, and one drawing."""
     found, page = payload(answer), (answer / "fusion.html").read_text()
     for value in (found["latency_cycles"], found["lower_bound"]["latency_cycles"]):
         assert f'<td class="number">{value:,}</td>' in page
@@ -158,7 +161,7 @@ def test_the_page_says_what_the_answer_says(answer: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_bytes_whatever_the_processes_and_hash_seeds(network: Path, answer: Path, tmp_path: Path) -> None:
-    """Where the search ends by count."""
+    """A search that ends by count writes the same bytes with any number of processes and any hash seed."""
     command = ["--hardware", HARDWARE, "--workload", str(network), *WORDS, "--objective", "EDP", "-o", str(tmp_path)]
     command[command.index("--jobs") + 1] = "2"
     environment = {"PYTHONHASHSEED": "7", "PYTHONPATH": ":".join(sys.path)}
@@ -169,7 +172,7 @@ def test_the_same_bytes_whatever_the_processes_and_hash_seeds(network: Path, ans
 
 @pytest.mark.parametrize(("seed", "objective"), [(0, "latency"), (1, "energy"), (2, "latency")])
 def test_never_worse_than_layer_by_layer(seed: int, objective: str, tmp_path: Path) -> None:
-    """As a run makes it, with an exhaustive or genetic search of the cores."""
+    """The answer is no worse than a layer-by-layer run with an exhaustive or genetic search of the cores."""
     network, hardware = random_case(seed, tmp_path)
     found = fused(network, hardware, objective=objective, nb_plans=10)
     lbl = tilewright.run_multi_core(network, hardware, BLANK, mode="lbl", lpf_limit=4, objective=objective)
@@ -183,7 +186,9 @@ def test_never_worse_than_layer_by_layer(seed: int, objective: str, tmp_path: Pa
 
 
 def test_parts_that_a_layer_cannot_have_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An entry for all layers asks for parts in K; the maximum and the sum of a softmax over K have none."""
+    """An entry for all layers asks for parts in K; notices name the maximum and the sum of a softmax, which cannot have
+    them.
+    """
     node = onnx.helper.make_node("Softmax", ["x"], ["y"], name="softmax", axis=-1)
     onnx.save(build_model([node], {"x": (4, 8)}), tmp_path / "net.onnx")
     entry = {"name": "default", "core_allocation": [0, 1], "inter_core_tiling": ["K, *"]}
@@ -194,7 +199,7 @@ def test_parts_that_a_layer_cannot_have_are_told(tmp_path: Path, capsys: pytest.
 
 
 def test_what_the_mapping_file_and_options_fix_stays(network: Path, tmp_path: Path) -> None:
-    """Tiles, parts, cores, stacks, candidate rule, prefetch, detours."""
+    """Tiles, parts, cores, stacks, selection rule, prefetch and detours that are given stay as they are."""
     entries: list[dict[str, Any]] = [
         {"name": "a", "inter_core_tiling": ["K, 2"], "core_allocation": [1, 0], "core_allocation_is_fixed": True},
         {"name": "b", "intra_core_tiling": ["OY, 4"], "core_allocation": [1]},
@@ -225,7 +230,7 @@ def test_what_the_mapping_file_and_options_fix_stays(network: Path, tmp_path: Pa
 
 
 def test_stack_cutoffs_are_stacks(network: Path) -> None:
-    """The ends of stacks, as `tilewright cns` takes them."""
+    """`stack_cutoffs` gives the ends of stacks, as for `tilewright cns`."""
     found = fused(network, stack_cutoffs=[0])
     assert found.plan.stacks == ((0,), (1,), (2,))
     assert fused(network, stack_cutoffs=[1]).plan.stacks == ((0, 1), (2,))
@@ -245,13 +250,13 @@ def test_stack_cutoffs_are_stacks(network: Path) -> None:
     ],
 )
 def test_wrong_input(network: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, and what is wrong with it."""
+    """Wrong input ends with exit code 2 and a message."""
     assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *WORDS, *arguments]) == 2
     assert told in capsys.readouterr().err
 
 
 def test_all_that_is_wrong_is_told_at_once(network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of options and files; nothing of an earlier answer is lost."""
+    """One run reports all faults of options and files, and keeps an earlier answer."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("- {name: default, core_allocation: [7]}\n- {name: a, inter_core_tiling: ['K, 99']}\n")
     (tmp_path / "fusion.json").write_text("earlier")
@@ -265,7 +270,7 @@ def test_all_that_is_wrong_is_told_at_once(network: Path, tmp_path: Path, capsys
 
 
 def test_python_says_what_is_wrong(network: Path) -> None:
-    """Names of settings, and their values."""
+    """Wrong names and values of settings raise InputError."""
     with pytest.raises(InputError, match="no such setting"):
         tilewright.fuse(network, HARDWARE, nb_plan=4)
     with pytest.raises(InputError, match="nb_plans"):
@@ -273,7 +278,7 @@ def test_python_says_what_is_wrong(network: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_best(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first plan that has a schedule; before it, there is nothing to keep."""
+    """Ctrl-C after the first plan with a schedule keeps the best plan; before it, KeyboardInterrupt is raised."""
 
     def after(count: int) -> Any:
         def tell(done: int, planned: int, best: PlanOutcome | None, elapsed_s: float) -> None:
@@ -290,7 +295,7 @@ def test_ctrl_c_keeps_the_best(network: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_time_ends_the_search(network: Path) -> None:
-    """Soon after the first plan, which is layer by layer."""
+    """The limit of time ends the search after the first plan, which is layer by layer."""
     found = fused(network, fusion_time_budget_s=1e-6)
     assert found.found.stopped_by == "time_budget"
     assert [one.origin for one in found.found.tried] == ["layer by layer"]
@@ -298,7 +303,7 @@ def test_time_ends_the_search(network: Path) -> None:
 
 
 def test_the_time_budget_counts_from_the_start_of_the_call(network: Path) -> None:
-    """What was read before the search, and what bounds and files take after it, are part of it."""
+    """The time limit counts from the start of the call, including reading before the search and the end after it."""
     begun = time.monotonic() - 2000
     found = fused_plan(system_problem(network), options(nb_plans=4000, fusion_time_budget_s=1000), start_s=begun)
     assert found.found.stopped_by == "time_budget"
@@ -309,7 +314,7 @@ def test_the_time_budget_counts_from_the_start_of_the_call(network: Path) -> Non
 def test_a_call_that_takes_longer_than_its_budget_says_why(
     network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the budget is too small for one plan, the first one is the answer, and the call says so."""
+    """If the budget is too small for one plan, the first plan is the answer, and the terminal says why."""
     monkeypatch.setattr("tilewright.cli.fuse.TOLERATED_S", 0.0)
     few = ["--nb-plans", "4", "--fusion-time-budget-s", "0.001", "--jobs", "1", "--lpf-limit", "4"]
     assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *few]) == 0
@@ -317,7 +322,7 @@ def test_a_call_that_takes_longer_than_its_budget_says_why(
 
 
 def test_an_interrupted_command_writes_the_best(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With exit code 130."""
+    """An interrupted command writes the best plan and exits with 130."""
     import tilewright.plans.search as search
 
     class Interrupted(search.FusionSearch):
@@ -332,13 +337,13 @@ def test_an_interrupted_command_writes_the_best(network: Path, tmp_path: Path, m
 
 
 def payload(folder: Path) -> dict[str, Any]:
-    """What `fusion.json` says."""
+    """The payload of `fusion.json`."""
     found: dict[str, Any] = json.loads((folder / "fusion.json").read_text())["payload"]
     return found
 
 
 def test_lists_of_layers_and_dicts(tmp_path: Path) -> None:
-    """Networks as lists of layers are fused too."""
+    """A network given as a list of layers is fused, too."""
     from tests.unit.pipeline.stages.multi.multi_cases import LAYERS
 
     found = tilewright.fuse(LAYERS, HARDWARE, **SHORT)

@@ -1,4 +1,4 @@
-"""Islands of a search of plans: the parts, made anywhere and in any order, are the search that one process makes."""
+"""Islands of a search of plans: parts made anywhere and in any order give the search of one process."""
 
 import random
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ FILES = ("fusion.json", "fusion.csv", "fusion.html", "mapping.yaml", "schedule.n
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions one after the other."""
+    """A network of three convolutions, one after the other."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
@@ -36,7 +36,7 @@ def words(network: Path, output: Path, **changed: Any) -> list[str]:
 
 
 def in_some_order(draw: random.Random) -> list[str]:
-    """The parts, each after those that it reads, and otherwise in any order."""
+    """The parts in a random order in which each part follows the parts it reads."""
     sizes = ISLANDS["islands"], ISLANDS["island_rounds"]
     left, made = [*state_parts(*sizes), ANSWER], list[str]()
     while left:
@@ -46,14 +46,14 @@ def in_some_order(draw: random.Random) -> list[str]:
 
 
 def make(parts: Sequence[str], network: Path, folder: Path) -> None:
-    """The parts, as jobs of a cluster make them."""
+    """Make the parts, as jobs of a cluster do."""
     for part in parts:
         assert main([*words(network, folder), "--part", part]) == 0
 
 
 @pytest.mark.slow
 def test_parts_in_any_order_make_the_bytes_of_one_process(network: Path, tmp_path: Path) -> None:
-    """Bytes are those of the verb in one process, of its parts, with a lost part made again, and from Python."""
+    """The verb in one process, its parts, a lost part made again, and Python all write the same bytes."""
     assert main(words(network, tmp_path / "one")) == 0
     parts = in_some_order(random.Random(3))
     make(parts, network, tmp_path / "parts")
@@ -74,7 +74,7 @@ def test_parts_in_any_order_make_the_bytes_of_one_process(network: Path, tmp_pat
 
 
 def test_the_record_is_that_of_all_islands(network: Path) -> None:
-    """Each plan once, numbered in order; the best so far by their figures; the shares are those of the limit."""
+    """The record has each plan of all islands once, in order, and the shares add up to the limit."""
     found = fused(network, **ISLANDS)
     tried = found.found.tried
     assert [one.number for one in tried] == list(range(len(tried)))
@@ -91,14 +91,14 @@ def test_the_record_is_that_of_all_islands(network: Path) -> None:
 
 
 def test_islands_have_seeds_of_their_own(network: Path) -> None:
-    """One search in several rounds is not several searches: their plans differ."""
+    """The plans of islands differ with the seed, so one search in rounds is not several equal searches."""
     alike = fused(network, **{**ISLANDS, "islands": 2, "seed": 1}).found.tried
     other = fused(network, **{**ISLANDS, "islands": 2, "seed": 2}).found.tried
     assert [one.figures for one in alike] != [one.figures for one in other]
 
 
 def test_schedules_are_shared(network: Path) -> None:
-    """Each round exceeds its share by the last plan only."""
+    """Each round exceeds its share of schedules by its last plan only."""
     found = fused(network, **{**ISLANDS, "nb_plans": 4000, "nb_schedules": 700})
     assert found.found.stopped_by == "schedules"
     most = max(one.evaluations for one in found.found.tried)
@@ -107,7 +107,7 @@ def test_schedules_are_shared(network: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_best_of_all_islands(network: Path) -> None:
-    """Also of the round that it ends."""
+    """Ctrl-C keeps the best plan of all islands, also from the round that it ends."""
     for count in (60, 75, 100):
 
         def stop(done: int, planned: int, best: PlanOutcome | None, elapsed_s: float, count: int = count) -> None:
@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_the_best_of_all_islands(network: Path) -> None:
 
 
 def test_parts_of_a_budget_are_the_budget() -> None:
-    """Of every size: the shares differ by at most 1, and make the whole."""
+    """The parts of a budget differ by at most 1 and add up to the whole."""
     for left, count in ((0, 4), (3, 4), (100, 7), (101, 8)):
         budget = SearchBudget(left + 5, most_schedules=2 * left + 1, plans=5, schedules=1)
         parts = [budget.part(number, count) for number in range(count)]
@@ -148,7 +148,7 @@ def test_parts_of_a_budget_are_the_budget() -> None:
 def test_wrong_parts(
     arguments: list[str], told: str, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, and what is wrong; of states that are missing, each."""
+    """Wrong parts exit with 2 and a message, which names each missing state."""
     assert main([*words(network, tmp_path), *arguments]) == 2
     said = capsys.readouterr().err
     assert told in said
@@ -160,7 +160,7 @@ def test_wrong_parts(
 def test_states_of_another_search_are_refused(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of another seed: the answer would be that of neither."""
+    """States of a search with another seed are refused."""
     assert main([*words(network, tmp_path), "--part", OPENING]) == 0
     assert main([*words(network, tmp_path, seed=4), "--part", "1.1"]) == 2
     assert "opening.json is the state of another search, with different options" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""In how many parts layers are cut, and which cores the parts of another plan begin on."""
+"""Numbers of parts of layers, and the cores on which parts of a new plan begin."""
 
 import random
 from functools import cache
@@ -26,7 +26,7 @@ CONFIG = Path(__file__).resolve().parents[3] / "config"
 
 @cache
 def mobilenet(array_dimension: str = "", unrolling: str = "") -> PlanSpace:
-    """Of mobilenetv2 on unlike cores, of which each convolution has the choice of four."""
+    """The space of plans of mobilenetv2 on unlike cores; each convolution may run on four of them."""
     entry = {"name": "stage5.1.project", "spatial_mapping": {array_dimension: [unrolling]}}
     entries = [entry] if array_dimension else []
     network, system = CONFIG / "workload" / "mobilenetv2.onnx", CONFIG / "hardware" / "multi" / "heterogeneous.yaml"
@@ -34,7 +34,7 @@ def mobilenet(array_dimension: str = "", unrolling: str = "") -> PlanSpace:
 
 
 def layer(name: str, *spatial_mapping: str) -> LayerSpace:
-    """One of its layers."""
+    """The layer of the network with this name."""
     return next(one for one in mobilenet(*spatial_mapping).layers if one.node.name == name)
 
 
@@ -47,13 +47,16 @@ def layer(name: str, *spatial_mapping: str) -> LayerSpace:
     ],
 )
 def test_what_arrays_take_at_a_time(name: str, units: tuple[int, ...]) -> None:
-    """By the dataflows of the cores."""
+    """The units along each dimension follow from the dataflows of the cores."""
     assert layer(name).units == units
 
 
 def test_the_mapping_file_says_it_before_the_cores() -> None:
-    """Where it unrolls fewer of the channels; not on cores without the array dimension that it names. A core whose
-    dataflows are exclusive and have no channels there does not run the layer."""
+    """A spatial mapping in the file overrules the cores if it unrolls fewer channels, except on cores without its array
+    dimension.
+
+    A core whose exclusive dataflows have no channels on that dimension does not run the layer.
+    """
     assert layer("stage5.1.project", "D1", "K, 8").units == (8, 8, 1, 1)
     assert layer("stage5.1.project", "D3", "K, 3").units == (16, 16, 16, 1)
 
@@ -67,7 +70,7 @@ def test_the_mapping_file_says_it_before_the_cores() -> None:
     ],
 )
 def test_parts_that_fill_an_array_are_among_those_tried(name: str, counts: set[int]) -> None:
-    """Besides powers of two; no two numbers cut alike."""
+    """The tried numbers of parts include those that fill an array; no two of them give parts of the same size."""
     one = layer(name)
     size = one.size(one.channels[0])
     assert counts <= set(one.part_counts)
@@ -76,8 +79,11 @@ def test_parts_that_fill_an_array_are_among_those_tried(name: str, counts: set[i
 
 
 def test_work_is_spread_so_that_arrays_are_full() -> None:
-    """By hand: of 160 channels, 16 at a time on three cores of four, 10 parts take 160 and, with at most 3 on a core,
-    up to 192; 8 parts of 20 take 256."""
+    """Work is spread so that arrays are full, worked out by hand for 160 channels on four cores.
+
+    Three of the cores compute 16 channels at a time. 10 parts of 16 channels, at most 3 on a core, use the time of up
+    to 4 x 3 x 16 = 192 channels. 8 parts of 20 channels take two passes each: 8 x 2 x 16 = 256.
+    """
     spread, few = PartRule(0.5, True), PartRule(0.5, False)
     chosen = {
         name: layer(name).parts_for(spread) for name in ("stage6.1.project", "stage5.1.project", "stage2.0.project")
@@ -88,7 +94,7 @@ def test_work_is_spread_so_that_arrays_are_full() -> None:
 
 
 def test_weights_fit_whatever_else_parts_are_chosen_by() -> None:
-    """No part has more weights than its share of the memory, if there can be as many parts."""
+    """The weights of each part fit in their share of the memory, unless more parts are impossible."""
     for one in mobilenet().layers:
         for share in (1.0, 0.5, 0.25):
             for spreads in (True, False):
@@ -99,21 +105,21 @@ def test_weights_fit_whatever_else_parts_are_chosen_by() -> None:
 
 
 def test_layers_without_channels_are_whole() -> None:
-    """Such as a sum over all that is."""
+    """A layer without channels to cut, or without a core, has one part."""
     one = layer("stage6.1.add")
     assert LayerSpace(one.node, "", "", (), 2, 0, 0).parts_for(PartRule(0.5, True)) == 1
     assert LayerSpace(one.node, "", "", ("K",), 0, 0, 0).parts_for(PartRule(0.5, True)) == 1, "no core runs it"
 
 
 def space_of(counts: list[int], choices: tuple[int, ...] = (0, 1, 2)) -> AllocationSpace:
-    """Layers of so many parts."""
+    """A space of layers with the given numbers of parts."""
     parts = tuple((place, group) for place, count in enumerate(counts) for group in range(count))
     nothing = np.ones((len(parts), 3))
     return AllocationSpace(parts, np.arange(len(parts)), (choices,) * len(parts), nothing.astype(np.int64), nothing)
 
 
 def test_cores_keep_their_shares_of_a_layer() -> None:
-    """Of three parts on cores 0, 1, 2 six are made, or two; of four on 0, 0, 2, 2 three, which have no like."""
+    """New parts of a layer keep the shares of its cores: 3 parts become 6 or 2, and 4 parts on two cores become 3."""
     known: LayerCores = ((0, 1, 2), (0, 0, 2, 2))
     assert handed_on(space_of([6, 3]), known, None) == (0, 0, 1, 1, 2, 2, 0, 0, 2)
     assert handed_on(space_of([6, 3]), known, (1,) * 9) == (0, 0, 1, 1, 2, 2, 1, 1, 1)
@@ -122,7 +128,7 @@ def test_cores_keep_their_shares_of_a_layer() -> None:
 
 
 def test_which_layers_are_cut_anew() -> None:
-    """Those with another number of parts."""
+    """Only layers with a changed number of parts are cut again."""
     known: LayerCores = ((0, 1, 2), (0, 0, 2, 2))
     assert recut_parts(space_of([3, 2]), known) == (3, 4)
     assert recut_parts(space_of([3, 4]), known) == ()
@@ -130,7 +136,7 @@ def test_which_layers_are_cut_anew() -> None:
 
 
 def test_parts_of_one_core_are_made_one() -> None:
-    """Or fewer, down to as many as there are cores; nothing else changes."""
+    """A step joins the parts of a layer into fewer, at most as many as there are cores, and changes nothing else."""
     space = mobilenet()
     tiles = {place: one.tiles(4, 1) for place, one in enumerate(space.layers)}
     plan = space.plan(list(tiles.values()), ())
@@ -152,8 +158,10 @@ def test_parts_of_one_core_are_made_one() -> None:
 
 
 def test_steps_cut_layers_into_blocks() -> None:
-    """Along rows and channels at once, with at most four blocks a core; tiles within a core stay, and so do layers that
-    only one core can run."""
+    """Steps cut layers into blocks along rows and channels at once, with at most four blocks a core.
+
+    Tiles within a core stay, and so do layers that only one core can run.
+    """
     space = mobilenet()
     plan = space.plan([one.tiles(4, 1) for one in space.layers], ())
     moves = PlanMoves(space, blocks(space), random.Random(0))
@@ -178,7 +186,7 @@ def _parts(tiles: LayerTiles) -> int:
 
 
 def test_the_rule_of_the_image_gives_all_cores_equal_parts(tmp_path: Path) -> None:
-    """Rows are cut first, then columns, then channels. Weights that do not fit a core are cut along channels."""
+    """The rule cuts rows first, then columns, then channels. Weights that do not fit a core are cut along channels."""
     nodes = [
         onnx.helper.make_node("Conv", ["a", "w"], ["b"], name="many_rows"),
         onnx.helper.make_node("MaxPool", ["b"], ["c"], name="pool", kernel_shape=[4, 4], strides=[4, 4]),

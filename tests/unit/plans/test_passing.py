@@ -1,4 +1,4 @@
-"""Weights that pass through all cores in pieces, and parts that fill the cores."""
+"""Plans whose weights pass through all cores in pieces, and parts that fill the cores."""
 
 import math
 import random
@@ -26,7 +26,7 @@ CORES = Path(__file__).resolve().parents[3] / "config" / "hardware" / "multi" / 
 
 
 def two_products(folder: Path, rows: int, inner: int, columns: int) -> Path:
-    """Two matrix products with a rectifier between them; their weights are constant."""
+    """Two matrix products with constant weights and a rectifier between them."""
     nodes = [
         onnx.helper.make_node("MatMul", ["a", "w"], ["b"], name="first"),
         onnx.helper.make_node("Relu", ["b"], ["c"], name="relu"),
@@ -39,8 +39,10 @@ def two_products(folder: Path, rows: int, inner: int, columns: int) -> Path:
 
 
 def on_a_bus(folder: Path, cores: int, kib: int, runs_all: bool = False) -> Path:
-    """Equal cores with two memories of `kib` KiB, a vector unit and a DRAM on one bus. With `runs_all`, the equal cores
-    can run all operators."""
+    """Equal cores with two memories of `kib` KiB, a vector unit and a DRAM on one bus.
+
+    With `runs_all`, the equal cores can run all operators.
+    """
     core = yaml.safe_load((CORES / "k16_c16.yaml").read_text())
     for name in ("sram_weight", "sram_activation"):
         core["memories"][name]["size"] = f"{kib} KiB"
@@ -63,8 +65,10 @@ def on_a_bus(folder: Path, cores: int, kib: int, runs_all: bool = False) -> Path
 
 @pytest.mark.parametrize("seed", range(members(60, 8)))
 def test_pieces_are_as_large_as_the_room_allows(seed: int, tmp_path: Path) -> None:
-    """A part of the inputs and the outputs, and several pieces of the weights, fit a core. With one piece less, the
-    pieces are too large, or they are the smallest that an array can use."""
+    """A core has room for its part of inputs and outputs and for several pieces of the weights.
+
+    If the weights were cut into fewer and larger pieces, the pieces would not fit.
+    """
     draw = random.Random(seed)
     sizes = draw.randint(3, 80), draw.randint(40, 400), draw.randint(40, 400)
     cores, depth = draw.randint(2, 5), draw.choice(PASSING_DEPTHS)
@@ -95,7 +99,7 @@ def test_pieces_are_as_large_as_the_room_allows(seed: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("seed", range(members(12, 2)))
 def test_the_answer_is_no_worse_than_passing_weights(seed: int, tmp_path: Path) -> None:
-    """Networks whose weights do not fit the chip are tried with passing weights, and the best of all plans counts."""
+    """If weights do not fit on the chip, passing weights are tried, and the best of all plans is the answer."""
     draw = random.Random(seed)
     network = two_products(tmp_path, draw.randint(8, 40), draw.randint(100, 200), draw.randint(100, 200))
     hardware = on_a_bus(tmp_path, draw.randint(2, 4), 2)
@@ -115,7 +119,7 @@ def test_the_answer_is_no_worse_than_passing_weights(seed: int, tmp_path: Path) 
 
 
 def test_weights_that_fit_do_not_pass(tmp_path: Path) -> None:
-    """If the weights of every layer fit its cores together, no such plan is tried."""
+    """If each layer's weights fit in all of its cores together, no plan that passes weights on is tried."""
     network, hardware = two_products(tmp_path, 16, 32, 32), on_a_bus(tmp_path, 3, 8)
     problem = system_problem(network, hardware)
     assert list(passing_tasks(problem, plan_space(problem, Fixed()))) == []
@@ -126,8 +130,10 @@ def test_weights_that_fit_do_not_pass(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cores", [2, 3, 5])
 def test_one_part_for_each_core_with_weights(cores: int, tmp_path: Path) -> None:
-    """The rule that fills the cores gives layers without weights as many parts as layers with weights, although they
-    can run on one core more. Data then need not move between cores."""
+    """The rule that fills the cores gives layers without weights as many parts as layers with weights.
+
+    They could run on one core more, but then data would have to move between cores.
+    """
     problem = system_problem(two_products(tmp_path, 16, 64, 64), on_a_bus(tmp_path, cores, 8, True))
     space = plan_space(problem, Fixed())
     (rule,) = (rule for rule in PART_RULES if rule.fills_cores and not rule.in_image)
@@ -136,7 +142,7 @@ def test_one_part_for_each_core_with_weights(cores: int, tmp_path: Path) -> None
 
 
 def test_known_costs_change_no_byte(tmp_path: Path) -> None:
-    """The answer of a search is equal whether it takes the costs that the search computed, or computes them again."""
+    """A search writes the same answer with the costs it has kept and with costs computed again."""
     found = fused(two_products(tmp_path, 16, 64, 64), on_a_bus(tmp_path, 3, 8), nb_plans=20)
     assert found.known
     again = replace(found, known=None)

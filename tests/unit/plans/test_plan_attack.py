@@ -1,4 +1,4 @@
-"""Bounds of every plan on wide systems: random attacks, and examples in which a bound was once above a schedule."""
+"""Bounds of every plan on wide systems: random attacks, and examples in which a bound once was above a schedule."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -37,14 +37,17 @@ SETTINGS, SEARCH = ScheduleSettings(), CnSearchOptions(lpf_limit=2)
 
 @pytest.mark.parametrize("seed", range(members(10000, 24)))
 def test_no_random_plan_on_a_wide_system_is_below_the_bounds(seed: int) -> None:
-    """Random parts, stacks, allocations, detours and sums of parts on buses, meshes, rings, tori, stars and rows."""
+    """Random parts, stacks, allocations, detours and sums of parts on buses, meshes, rings, tori, stars and rows
+    respect the bounds.
+    """
     assert attack(seed).wrong == []
 
 
 @pytest.mark.parametrize("seed", range(members(300, 6)))
 def test_a_better_wide_system_has_no_larger_bound(seed: int, tmp_path: Path) -> None:
-    """Law: twice the bandwidth of all links and ports, twice the memory, a core, a link, multicast and forwarding do
-    not make a bound larger. A further link can change paths, so that more data share a port; such links are left out.
+    """Twice the bandwidth or memory, a further core or link, multicast and forwarding do not make a bound larger.
+
+    Further links that change paths are left out, because more data could then share a port.
     """
     draw = random.Random(seed)
     given = connected_system(draw, tmp_path)
@@ -74,8 +77,9 @@ Paths = dict[tuple[int, int], tuple[int, ...]]
 
 
 def connected_system(draw: random.Random, folder: Path) -> dict[str, Any]:
-    """A wide system whose cores all reach the off-chip memory. Its paths do not depend on the load of links, because
-    a further core could then change the paths of all other cores.
+    """A wide system whose cores all reach the off-chip memory.
+
+    Its paths do not depend on the load of links, because a further core could then change the paths of all other cores.
     """
     while True:
         given = random_wide_system(draw)
@@ -88,13 +92,13 @@ def connected_system(draw: random.Random, folder: Path) -> dict[str, Any]:
 
 
 def system(folder: Path, links: list[dict[str, Any]], cores: Mapping[int, Any], **more: Any) -> Path:
-    """Accelerator with links without energy and a fast off-chip memory."""
+    """Accelerator with links that take no energy and a fast off-chip memory."""
     free = [{"type": "link", "energy_per_bit": "0 fJ", **link} for link in links]
     return write_accelerator(folder, {"cores": cores, "offchip": off_chip(10000, 10000), "links": free, **more})
 
 
 def latencies(problem: SystemProblem, plans: Iterator[Plan]) -> list[int]:
-    """Latencies of plans, if each layer has only one core."""
+    """Latencies of plans whose layers each have only one core."""
     found = []
     for plan in plans:
         made = PlanEvaluator(problem, SEARCH, SETTINGS, "latency").multi_core_problem(plan)
@@ -117,8 +121,9 @@ def in_tiles(problem: SystemProblem, count: int, **rules: Any) -> Plan:
 
 
 def test_forwarded_inputs_do_not_load_the_port_of_their_reader(tmp_path: Path) -> None:
-    """Two layers read the same input on two cores. With forwarding, core 1 gets it from core 0, and its own narrow port
-    only carries results.
+    """Two layers read one input on two cores; with forwarding, core 1 gets it from core 0.
+
+    The narrow port of core 1 then carries only results.
     """
     nodes = [make_node("Relu", ["x"], [name], name=name) for name in ("a", "b")]
     network = saved(tmp_path, nodes, {"x": (1, 16, 16, 16)}, {})
@@ -139,8 +144,10 @@ def test_forwarded_inputs_do_not_load_the_port_of_their_reader(tmp_path: Path) -
 
 
 def test_the_two_legs_of_a_detour_can_be_in_two_phases(tmp_path: Path) -> None:
-    """Results of core 1 leave over its narrow link early; core 2 fetches them late over its own narrow link. The direct
-    path would occupy both links at the same time, while weights need one of them and results the other.
+    """The two legs of a detour can be in two phases.
+
+    Results of core 1 leave early over its narrow link, and core 2 fetches them late over its own narrow link. The
+    direct path would occupy both links at once, while weights need one link and results the other.
     """
     nodes = [
         make_node("Relu", ["x"], ["t"], name="a"),

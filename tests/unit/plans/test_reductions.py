@@ -1,4 +1,4 @@
-"""Reductions cut between cores in the search of plans: what is tried, what it finds, and bounds that stay below."""
+"""Reductions cut between cores in the search of plans: tried cuts, found plans, and bounds that stay below."""
 
 import json
 import random
@@ -29,7 +29,7 @@ SHAPES = ("one_core", "tree", "ring")
 
 
 def with_random_cuts(draw: random.Random, problem: SystemProblem) -> SystemProblem:
-    """The network with random reductions of some layers in parts."""
+    """The network with reductions of random layers cut into parts."""
     entries = []
     for node in layers_of(problem.workload):
         assert node.layer is not None
@@ -48,7 +48,7 @@ def with_random_cuts(draw: random.Random, problem: SystemProblem) -> SystemProbl
 
 @pytest.mark.parametrize("seed", range(members(1000, 8)))
 def test_no_random_plan_with_cut_reductions_is_below_the_bounds(seed: int, tmp_path: Path) -> None:
-    """Random cuts of reductions, parts, tiles, stacks, allocations and rules take at least the bounds."""
+    """Schedules of random plans with random cuts of reductions have at least the latency and energy of the bounds."""
     draw = random.Random(seed)
     problem = system_problem(*random_case(seed, tmp_path))
     search, settings = CnSearchOptions(lpf_limit=2, objective=draw.choice(("latency", "energy"))), random_settings(draw)
@@ -64,7 +64,7 @@ def test_no_random_plan_with_cut_reductions_is_below_the_bounds(seed: int, tmp_p
 
 
 def test_a_part_waits_only_for_its_inputs(tmp_path: Path) -> None:
-    """A tile of a cut reduction can need the channels of one producer alone; a whole sum needs both."""
+    """A tile of a cut reduction may need only one producer's channels; a whole sum needs both producers."""
     nodes = [
         make_node("Conv", ["x", "w0"], ["a"], name="a"),
         make_node("Conv", ["x", "w1"], ["b"], name="b"),
@@ -92,7 +92,7 @@ def long_sum(folder: Path) -> tuple[Path, Path]:
 
 
 def test_which_reductions_are_tried(tmp_path: Path) -> None:
-    """Few outputs and a long sum: trees and rings. Many outputs, or parts that the file fixes: none."""
+    """Few outputs with a long sum are tried as trees and rings. Many outputs, or fixed parts, are not."""
     network, hardware = long_sum(tmp_path)
     problem = system_problem(network, hardware)
     found = reduction_variants(problem)
@@ -125,7 +125,7 @@ def test_fuse_cuts_a_long_sum(tmp_path: Path) -> None:
 
 
 def test_without_the_option_nothing_changes(tmp_path: Path) -> None:
-    """The search alone is the same; its bounds cover whole reductions."""
+    """The answer without the option has no reductions, and its bounds cover whole reductions."""
     network, hardware = long_sum(tmp_path)
     found = fused(network, hardware, nb_plans=6)
     assert "reductions" not in found.document

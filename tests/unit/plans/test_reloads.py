@@ -1,4 +1,4 @@
-"""What moves more than once, by layer, worked out by hand."""
+"""Data that move more than once, by layer, worked out by hand."""
 
 import numpy as np
 from tilewright.multicore.scheduling.simulate import simulate
@@ -8,9 +8,10 @@ from tests.unit.multicore.scheduling.tiny_systems import INPUT, WEIGHT, Link, No
 
 
 def test_what_two_cores_fetch_one_after_the_other_counts_for_its_layer() -> None:
-    """A constant of 50 bits goes to both cores, and what CN 0 makes (60 bits) from core 0 to the two others.
+    """Data that two cores fetch one after the other count for their layer.
 
-    CN 1 on core 1 and CN 2 on core 2, both of layer 1, need both; CN 3, of layer 2, a constant of its own.
+    Both cores of layer 1 (CNs 1 and 2) fetch a constant of 50 bits and 60 bits that CN 0 makes on core 0. CN 3 of layer
+    2 fetches a constant of its own.
     """
     pieces = [Piece(50), Piece(60, 0), Piece(30)]
     nodes = [

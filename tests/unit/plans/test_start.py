@@ -1,5 +1,4 @@
-"""A plan that was found before as a start of a search: what is found is never worse than it, on any hardware that has
-its cores."""
+"""An earlier plan as the start of a search: the answer is no worse than this plan, on any hardware with its cores."""
 
 import json
 import random
@@ -23,11 +22,11 @@ from tests.unit.plans.cases import SHORT, random_case
 
 EARLIER = SHORT | {"nb_plans": members(30, 10), "lpf_limit": 3}
 FEW = EARLIER | {"nb_plans": 1}
-"""Fewer plans than the earlier search had."""
+"""Settings with fewer plans than the earlier search had."""
 
 
 def with_memory(system: MultiCoreAccelerator, factor: float) -> MultiCoreAccelerator:
-    """The outermost memories on chip so many times as large."""
+    """The system with the outermost on-chip memories multiplied in size."""
     cores = []
     for core in system.cores:
         largest = max(own.size_bits for own in core.memories)
@@ -38,13 +37,13 @@ def with_memory(system: MultiCoreAccelerator, factor: float) -> MultiCoreAcceler
 
 
 def search(network: Path, hardware: Any, objective: str, **more: Any) -> Fusion:
-    """What a search finds."""
+    """The answer of a search."""
     found: Fusion = tilewright.fuse(network, hardware, objective=objective, **more)
     return found
 
 
 def value(figures: Any, objective: str) -> float:
-    """Of figures, in an answer or by themselves."""
+    """Latency, energy or EDP of figures, or of an answer."""
     latency, energy = figures["latency_cycles"], figures["energy_pj"]
     return {"latency": latency, "energy": energy, "EDP": latency * energy}[objective]  # type: ignore[no-any-return]
 
@@ -52,7 +51,10 @@ def value(figures: Any, objective: str) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(members(3, 2)))
 def test_more_memory_is_no_worse_with_the_plan_for_less_as_start(seed: int, tmp_path: Path) -> None:
-    """Random networks and systems; the start gives on its own hardware what it gave there."""
+    """A search for more memory that starts from the plan for less is no worse, for random networks and systems.
+
+    On its own hardware, the start gives the figures that it had.
+    """
     network, hardware = random_case(seed, tmp_path)
     objective = ("latency", "energy", "EDP")[seed % 3]
     less = search(network, hardware, objective, **EARLIER, output=tmp_path / "less")
@@ -69,8 +71,8 @@ def test_more_memory_is_no_worse_with_the_plan_for_less_as_start(seed: int, tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(members(30, 1)))
 def test_a_further_part_is_no_worse_with_the_plan_without_it_as_start(seed: int, tmp_path: Path) -> None:
-    """A core, a link, multicast or all of them more, or wider links: what a search for one plan finds is not above what
-    was found without them.
+    """A search for one plan is no worse than its start if the system has a further core or link, multicast, or wider
+    links.
     """
     draw = random.Random(seed // 5)
     network, system = RandomNetwork(draw).save(tmp_path), random_system(draw)
@@ -85,7 +87,7 @@ def test_a_further_part_is_no_worse_with_the_plan_without_it_as_start(seed: int,
 
 
 def test_what_does_not_fit_is_refused_with_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another network, what this search fixes otherwise, cores that are not there, and a file that is no answer."""
+    """Another network, other fixed choices, missing cores, and a file that is no answer are refused with reasons."""
     network = write_network(tmp_path)
     search(network, HARDWARE, "latency", **EARLIER, output=tmp_path / "first", layer_stacks=[[0], [1], [2]])
     words = ["--hardware", HARDWARE, "--workload", str(network), "--start", str(tmp_path / "first")]
@@ -101,7 +103,7 @@ def test_what_does_not_fit_is_refused_with_reasons(tmp_path: Path, capsys: pytes
 
 
 def test_the_answer_tells_what_the_start_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the file and in the text; without a start neither says anything."""
+    """The answer and the text state what the start gives, if there is a start."""
     network = write_network(tmp_path)
     words = ["fuse", "--hardware", HARDWARE, "--workload", str(network), "--nb-plans", "5", "--jobs", "1"]
     assert main([*words, "-o", str(tmp_path / "first")]) == 0

@@ -1,4 +1,4 @@
-"""Bounds over every plan: no member of the space is below them, and no part of their arguments is above a member."""
+"""Bounds over every plan: no plan of the space is below them, and each step of their proofs holds for every plan."""
 
 import math
 import random
@@ -27,7 +27,7 @@ from tests.unit.plans.random_plans import random_plan, random_settings, schedule
 
 SYSTEMS = Path(__file__).parents[3] / "config" / "hardware" / "multi"
 PLANS = 6
-"""Plans of each pair of network and system; each is scheduled with up to four allocations."""
+"""Number of plans for each pair of network and system; each plan is scheduled with up to four allocations."""
 
 
 @pytest.mark.parametrize("seed", range(members(400, 6)))
@@ -55,7 +55,7 @@ def test_no_cut_of_a_layer_is_below_its_least_work(seed: int, tmp_path: Path) ->
 @pytest.mark.parametrize("seed", range(members(200, 5)))
 @pytest.mark.parametrize("system", ["heterogeneous", "diana"])
 def test_no_cut_on_arrays_with_registers_is_below_the_least_work(seed: int, system: str, tmp_path: Path) -> None:
-    """Cores with dataflows, registers and several ports; arrays that compute in memory."""
+    """The least work also holds on cores with dataflows, registers and several ports, and on in-memory arrays."""
     draw = random.Random(seed)
     network = RandomNetwork(draw).save(tmp_path)
     problem = system_problem(network, SYSTEMS / f"{system}.yaml")
@@ -64,7 +64,7 @@ def test_no_cut_on_arrays_with_registers_is_below_the_least_work(seed: int, syst
 
 
 def least_work_is_kept(draw: random.Random, problem: SystemProblem) -> int:
-    """Number of layers on core files that were compared, for one random plan."""
+    """Number of comparisons of layers on core files, for one random plan; checks each of them."""
     search, settings = CnSearchOptions(lpf_limit=2, objective=draw.choice(("latency", "energy"))), random_settings(draw)
     costed = random_cut(draw, problem, search)
     if costed is None:
@@ -100,7 +100,7 @@ def random_cut(draw: random.Random, problem: SystemProblem, search: CnSearchOpti
 
 @pytest.mark.parametrize("seed", range(members(400, 10)))
 def test_every_tile_waits_for_the_boxes_that_it_needs(seed: int, tmp_path: Path) -> None:
-    """The tiles before a tile, found along the edges of the graph, make at least the boxes that are claimed."""
+    """All tiles on which a tile depends together make at least the elements that the bounds claim for it."""
     draw = random.Random(seed)
     problem = system_problem(*random_case(seed, tmp_path))
     search = CnSearchOptions(lpf_limit=1)
@@ -119,7 +119,7 @@ def test_every_tile_waits_for_the_boxes_that_it_needs(seed: int, tmp_path: Path)
 
 
 def elements_before(problem: SystemProblem, graph: CnGraph) -> np.ndarray:
-    """[cn, layer] Elements that the CNs of the layer make from which a path of data leads to the CN"""
+    """[cn, layer] number of the layer's elements that the CN and its predecessors make."""
     bits = [problem.workload.tensor_of[layer.outputs[0]].bits for layer in graph.layers]
     before = np.eye(graph.cn_count, dtype=np.bool_)
     for cn in range(graph.cn_count):
@@ -135,8 +135,9 @@ def elements_before(problem: SystemProblem, graph: CnGraph) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(members(200, 8)))
 def test_a_better_system_has_no_larger_bound(seed: int, tmp_path: Path) -> None:
-    """Law: wider links, larger memories, a further core, a further link and multicast do not make a bound larger;
-    equal inputs give equal bounds.
+    """Wider links, larger memories, a further core or link, and multicast do not make a bound larger.
+
+    Equal inputs give equal bounds.
     """
     draw = random.Random(seed)
     network, _ = random_case(seed, tmp_path)
@@ -167,13 +168,13 @@ TWICE = {"512 B": "1 KiB", "1 KiB": "2 KiB", "2 KiB": "4 KiB", "4 KiB": "8 KiB"}
 
 
 def with_twice_the_memory(core: dict[str, Any]) -> dict[str, Any]:
-    """A core whose memories have twice the size."""
+    """The core with memories of twice the size."""
     memories = {name: {**memory, "size": TWICE[memory["size"]]} for name, memory in core["memories"].items()}
     return {**core, "memories": memories}
 
 
 def test_any_prices_give_a_bound() -> None:
-    """Two lengths that must hold 3 and 5 of work: at most 8 is claimed, and all of it is found."""
+    """A covering program of two lengths, which must be at least 3 and 5, gives a bound of 8, and never more."""
     program = CoveringProgram()
     for limit in (3.0, 5.0):
         length, part = program.length(), program.share()

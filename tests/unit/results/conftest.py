@@ -1,4 +1,4 @@
-"""Records for the report tests: the worked example of a small convolution, whole, and networks made from it."""
+"""Records for the report tests: the worked example of a small convolution, and networks made from it."""
 
 import copy
 from collections.abc import Callable
@@ -27,7 +27,7 @@ LOOPS = [["OX", 6], ["OY", 6], ["FX", 3], ["FY", 3], ["C", 2], ["K", 2]]
 
 
 def worked_example(name: str = "/conv1/Conv") -> Record:
-    """A 3x3 convolution, 48 to 64 channels, on a 32 x 32 array: every figure as the reference model gives it."""
+    """A 3x3 convolution, 48 to 64 channels, on a 32 x 32 array, with the figures of the reference model."""
     energy = {
         operand: [
             {d: n * COSTS[LEVELS[operand][level]][d in ("fl", "fh")] for d, n in words.items()}
@@ -103,7 +103,7 @@ def worked_example(name: str = "/conv1/Conv") -> Record:
 
 
 def scaled_example(name: str, factor: int) -> Record:
-    """The worked example run `factor` times (a batch), every figure consistent with it."""
+    """The worked example with a batch of `factor`; every figure is scaled to match."""
     record = worked_example(name)
     record["layer"]["loop_sizes"]["B"] = factor
     record["layer"]["mac_count"] *= factor
@@ -125,7 +125,7 @@ def scaled_example(name: str, factor: int) -> Record:
 
 
 def network(count: int) -> tuple[list[Record], Summary]:
-    """A network of `count` layers and at most 12 distinct problems, and its summary."""
+    """A network of `count` layers with at most 12 distinct problems, and its summary."""
     distinct = min(count, 12)
     records = [scaled_example(f"/layer{i}/layer{i}.0/conv{i}/Conv", 1 + (i * 5) % 7) for i in range(distinct)]
     index = []
@@ -195,7 +195,7 @@ def small_core() -> Core:
 
 @pytest.fixture
 def record() -> Record:
-    """The worked example, as a row."""
+    """The worked example as a row."""
     return worked_example()
 
 
@@ -207,7 +207,7 @@ def core() -> Core:
 
 @pytest.fixture
 def make_network() -> Callable[[int], tuple[list[LayerRecord], Summary]]:
-    """Maker of a network of any number of layers."""
+    """Function that makes a network of any number of layers."""
 
     def make(count: int) -> tuple[list[LayerRecord], Summary]:
         rows, summary = network(count)
@@ -218,5 +218,5 @@ def make_network() -> Callable[[int], tuple[list[LayerRecord], Summary]]:
 
 @pytest.fixture
 def make_rows() -> Callable[[int], tuple[list[Record], Summary]]:
-    """The same, with rows that can be changed."""
+    """Function that makes a network with rows that can be changed."""
     return network

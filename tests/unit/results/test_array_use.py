@@ -1,4 +1,4 @@
-"""How full the array is, and what leaves units of it idle: the mapping file, or the sizes of the layer."""
+"""Utilisation of the array, and the cause of idle units: the mapping file or the sizes of the layer."""
 
 import math
 from dataclasses import replace
@@ -18,7 +18,9 @@ from tests.unit.results.test_bottlenecks import BITS, LINKS, OPERANDS, core_of, 
 
 
 def uses_of(array: int, loops: dict[str, int], spatial: Unrolling, **options: Any) -> ArrayUses:
-    """A matrix product with these loops on one side of the array; the entry of the mapping file fixes `spatial`."""
+    """Uses of a matrix product with these loops on one side of the array; the entry of the mapping file fixes
+    `spatial`.
+    """
     given: Core = core_of(inputs=64, weights=64)
     core = replace(given, operational_array=OperationalArray((("D1", array),), 0.5))
     layer = Layer("gemm", "Gemm", OPERANDS, tuple(loops.items()), (), BITS)
@@ -31,7 +33,7 @@ def uses_of(array: int, loops: dict[str, int], spatial: Unrolling, **options: An
 
 
 def test_the_mapping_file_fixes_too_few_lanes() -> None:
-    """A loop of 8 could fill the array of 8; the file asks for 2 of another one."""
+    """A loop of 8 could fill the array of 8, but the file fixes 2 lanes of another loop, so the file is the cause."""
     uses = uses_of(8, {"D": 4, "K": 8, "C": 2}, (("D1", (("C", 2),)),))
     assert uses.shares == {"D1": 0.25}
     for one in uses.layers:
@@ -40,7 +42,7 @@ def test_the_mapping_file_fixes_too_few_lanes() -> None:
     assert [one.layer for one in uses.layers] == ["gemm", "again"]
     text = array_text(replace(uses, places={(DEFAULT, "D1"): "a.yaml:7"}), 64)
     assert "C 2: 25.0%   a.yaml:7 (D1)" in text
-    assert "the best generated spatial mappings would avoid 48 of these cycles (75.0% of the latency)" in text
+    assert "the best generated spatial mappings would avoid 48 of the stall cycles (75.0% of the latency)" in text
     assert array_text(uses, 1e6) == "", "next to nothing"
     on_page = page_text(uses.as_object())
     assert on_page.startswith(
@@ -51,7 +53,7 @@ def test_the_mapping_file_fixes_too_few_lanes() -> None:
 
 @pytest.mark.parametrize("is_known", [True, False])
 def test_layers_with_equal_causes_share_a_row(is_known: bool) -> None:
-    """No two rows have the same sides and the same cause; the row counts its layers and adds up their cycles."""
+    """Layers with the same sides and cause share a row, which counts the layers and adds up their cycles."""
     uses = uses_of(8, {"D": 4, "K": 8, "C": 2}, (("D1", (("C", 2),)),))
     (one, _) = uses.layers
     other = one._replace(layer="other", sides=(one.sides[0]._replace(lanes=1.0),), computing_cycles=64)
@@ -66,7 +68,7 @@ def test_layers_with_equal_causes_share_a_row(is_known: bool) -> None:
 
 
 def test_no_loop_fills_the_array() -> None:
-    """Of 3, 3 and 5 none fills 8: the best that is generated leaves 3 of 8 idle, too, whatever the file says."""
+    """No loop of 3, 3 or 5 fills 8 units: 3 of 8 stay idle in the best generated mapping, too."""
     loops = {"D": 3, "K": 3, "C": 5}
     uses = uses_of(8, loops, (("D1", (("C", 5),)),))
     (one, _) = uses.layers
@@ -79,7 +81,7 @@ def test_no_loop_fills_the_array() -> None:
 
 
 def test_without_a_mapping_the_cause_is_not_known() -> None:
-    """But how full the array is."""
+    """The share is known, but not the cause, if there is no mapping file."""
     uses = uses_of(8, {"D": 4, "K": 8, "C": 2}, (("D1", (("C", 2),)),))
     unknown = replace(uses, layers=tuple(one._replace(by_mapping_file_cycles=None, entry="") for one in uses.layers))
     assert unknown.layers[0].by_sizes_cycles is None
@@ -89,13 +91,13 @@ def test_without_a_mapping_the_cause_is_not_known() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4, 5, 7, 8])
 def test_lanes_that_do_not_divide_are_counted_as_the_model_spreads_them(lanes: int) -> None:
-    """How full the array is, times its units and the cycles, are the operations."""
+    """The share of the array, times its units and the cycles, equals the operations."""
     (one, _) = uses_of(8, {"D": 4, "K": 8, "C": 3}, (("D1", (("K", lanes),)),)).layers
     assert one.sides[0].share * 8 * one.computing_cycles == pytest.approx(4 * 8 * 3)
 
 
 def test_a_loop_along_several_sides_is_counted_once() -> None:
-    """56 columns on 4 x 4 units take 4 passes, of which 14 of 16 units work on average."""
+    """56 columns on 4 x 4 units take 4 passes, with 14 of 16 units working on average."""
     core = replace(core_of(inputs=64, weights=64), operational_array=OperationalArray((("D1", 4), ("D2", 4)), 0.5))
     layer = Layer("gemm", "Gemm", OPERANDS, (("D", 2), ("K", 56), ("C", 3)), (), BITS)
     spatial: Unrolling = (("D1", (("K", 4),)), ("D2", (("K", 4),)))
@@ -108,7 +110,9 @@ def test_a_loop_along_several_sides_is_counted_once() -> None:
 
 @pytest.mark.parametrize(("engine", "cycles"), [("loma", 0), ("best", 24), ("exact", 24)])
 def test_engines_with_bounds_try_lanes_that_the_generator_leaves_out(engine: str, cycles: int) -> None:
-    """A port of 8 bits feeds one lane of K or C a cycle: `loma` generates no more, the others try all 8."""
+    """A port of 8 bits feeds one lane of K or C a cycle: `loma` generates no more lanes, the other engines try
+    all 8.
+    """
     core = replace(core_of(inputs=8, weights=8), operational_array=OperationalArray((("D1", 8),), 0.5))
     layer = Layer("gemm", "Gemm", OPERANDS, (("D", 4), ("K", 8), ("C", 2)), (), BITS)
     spatial: Unrolling = (("D1", (("C", 2),)),)

@@ -1,4 +1,4 @@
-"""Order of two runs by batch, for differences that are known, and the sentences that say it."""
+"""The batch that reverses the order of two runs whose differences are known, and the sentences on this batch."""
 
 import math
 import random
@@ -12,7 +12,10 @@ ORDER = OrderTurn("energy", 0, 0.2, None, None)
 
 @pytest.mark.parametrize("seed", range(60))
 def test_the_nearest_batch_that_turns_the_order(seed: int) -> None:
-    """Nearest batch by a search over all batches; the batch before is next to it, and does not turn the order."""
+    """The nearest batch that reverses the order equals the one from a search over all batches.
+
+    The tried batch before it is its neighbour and does not reverse the order.
+    """
     draw = random.Random(seed)
     now = draw.choice([1, 4, 16])
     batches = draw.sample([1, 2, 3, 4, 8, 16, 32, 64], draw.randint(1, 6))
@@ -33,12 +36,12 @@ def test_the_nearest_batch_that_turns_the_order(seed: int) -> None:
 
 
 def line(*differences: tuple[int, float], batch: int = 1, first: int = 0) -> str:
-    """Sentence on one measure."""
+    """The sentence on one measure."""
     return batch_lines([BatchTurn("energy", first, batch, differences)])[0]
 
 
 def test_sentences() -> None:
-    """Each says the batches that were searched, and the difference there."""
+    """Each sentence names the batches that were searched, and the difference there."""
     begin = "searched with other batches, energy: "
     assert line((1, 0.5), (2, 0.1), (4, -0.03), (8, -0.2)) == (
         f"{begin}with a batch of 4, B is 3.0% below A; with 2, still 10.0% above A"
@@ -62,7 +65,7 @@ def test_sentences() -> None:
 
 
 def test_the_object_has_each_batch() -> None:
-    """Of the file comparison.json."""
+    """The object for comparison.json has each batch with its difference."""
     assert batch_object(BatchTurn("EDP", 1, 1, ((1, 0.5), (2, -0.1)))) == {
         "measure": "EDP",
         "first": "B",

@@ -1,4 +1,4 @@
-"""Bottlenecks of a run: shares that add up, and the port that limits, by brute force and in words."""
+"""Bottlenecks of a run: shares add up, and the limiting port is compared with brute force."""
 
 import math
 from dataclasses import replace
@@ -40,14 +40,14 @@ ORDER = (("C", 4), ("K", 4), ("D", 4))
 
 
 def memory(operand: str, width: int) -> Memory:
-    """A memory of one operand, which all links use by one port."""
+    """A memory of one operand whose links all use one port."""
     directions = ("tl", "fl", "th", "fh") if operand == "O" else ("tl", "fh")
     port = Port("rw", "read_write", min(width, 8), width, tuple((operand, one) for one in directions))
     return Memory(f"m{operand}", 10**6, 1.0, 2.0, (operand,), (port,), ("D1",))
 
 
 def core_of(*, inputs: int, weights: int, outputs: int = 64) -> Core:
-    """One multiplier whose operands have a memory each, with ports of these widths."""
+    """One multiplier with a memory for each operand, with ports of these widths."""
     memories = (memory("I1", inputs), memory("I2", weights), memory("O", outputs))
     return Core("one", OperationalArray((("D1", 1),), 0.5), memories)
 
@@ -58,7 +58,7 @@ def network(*layers: Layer) -> Workload:
 
 
 def explained(core: Core, other: Core | None = None, model: str = REFERENCE.name) -> Bottlenecks:
-    """The bottlenecks of the matrix product on a core; looked for on `other`, which should be the same."""
+    """The bottlenecks of the matrix product on a core; they are computed on `other` if it is given."""
     record = evaluate(GEMM, core, LINKS, (), ORDER, SearchOptions(model=model))
     record = replace(record, layer_names=("gemm", "again"))
     placed = layers_in_order([record])
@@ -67,14 +67,14 @@ def explained(core: Core, other: Core | None = None, model: str = REFERENCE.name
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_other_port_helps_more(seed: int) -> None:
-    """Of random layers, mappings and cores, by the plain model; `benchmarks/port_limits.py` tries more."""
+    """No other port helps more, for random layers, mappings and cores; `benchmarks/port_limits.py` tries more."""
     tally = try_port_limit(seed)
     assert tally.counts["pairs"] == 1
     assert tally.wrong == []
 
 
 def test_the_port_that_the_array_waits_for_limits() -> None:
-    """Weights come over a port of half the width that they need."""
+    """Weights come over a port of half the needed width, so this port limits."""
     found = explained(core_of(inputs=8, weights=4))
     limit = found.limits["gemm"]
     assert limit.limiting is not None
@@ -86,7 +86,7 @@ def test_the_port_that_the_array_waits_for_limits() -> None:
 
 
 def test_ports_that_limit_together() -> None:
-    """The array waits for both alike: one alone helps not at all, while the other keeps it waiting."""
+    """The array waits equally for two ports: widening one does not help, only both together."""
     found = explained(core_of(inputs=2, weights=2))
     limit = found.limits["gemm"]
     told = bottlenecks_text(found)
@@ -102,13 +102,13 @@ def test_ports_that_limit_together() -> None:
 
 
 def test_where_no_port_limits() -> None:
-    """Every transfer takes a cycle, the least that there is."""
+    """No port limits if every transfer takes one cycle, the least possible."""
     limit = explained(core_of(inputs=64, weights=64)).limits["gemm"]
     assert (limit.limiting, limit.together, limit_words(limit)) == (None, None, "no port")
 
 
 def one_port_core(width: int) -> Core:
-    """Core with one memory, whose only port serves all operands: their transfers take turns."""
+    """Core with one memory whose only port serves all operands, so that their transfers take turns."""
     served = tuple((operand, one) for operand in ("I1", "I2", "O") for one in ("tl", "fl", "th", "fh"))
     served = tuple(pair for pair in served if pair[0] == "O" or pair[1] in ("tl", "fh"))
     port = Port("rw", "read_write", min(width, 8), width, served)
@@ -117,8 +117,9 @@ def one_port_core(width: int) -> Core:
 
 
 def test_where_transfers_take_turns() -> None:
-    """If all transfers of a port take one cycle already, the text says how long the array waits and that no width
-    helps; if a wider port helps, the text does not say so.
+    """If all transfers of a port take one cycle, the text says how long the array waits and that no width helps.
+
+    If a wider port helps, the text does not say so.
     """
     found = explained(one_port_core(64))
     limit = found.limits["gemm"]
@@ -145,7 +146,7 @@ def test_the_table_for_a_paper_is_ordered() -> None:
 
 @pytest.mark.parametrize(("saved", "limits"), [(99, False), (100, True), (101, True), (0, False)])
 def test_a_port_limits_where_it_saves_enough(saved: int, limits: bool) -> None:
-    """One per cent of the latency, and not less; the port that is named is the best one all the same."""
+    """A port limits if it saves at least one per cent of the latency; the best port is named in any case."""
     assert LEAST_SHARE == 0.01
     port = Widened((PortName("m", "p"),), 10_000 - saved)
     limit = PortLimit(10_000, (port,))
@@ -154,7 +155,7 @@ def test_a_port_limits_where_it_saves_enough(saved: int, limits: bool) -> None:
 
 
 def test_what_takes_most_cycles_limits() -> None:
-    """A port alone where data that move take most; it stands beside the cause where it is worth to be made wider."""
+    """The kind of cause with most cycles limits; a port that is worth widening stands beside it."""
     found = explained(core_of(inputs=8, weights=2))
     moving = found.total(LATENCY) - 128
     assert found.kinds().winner == ("moving data", moving)
@@ -175,8 +176,9 @@ def test_what_takes_most_cycles_limits() -> None:
 
 @pytest.mark.parametrize("bits", [8, 64])
 def test_a_paper_has_the_limits_of_the_terminal(bits: int) -> None:
-    """The words of `explain` for each layer; cycles of a port only if it alone limits the layer. Equal layers share a
-    row with the sums of their cycles, as in the terminal.
+    """The table for a paper has the words of `explain` for each layer, and cycles of a port only if it alone limits.
+
+    Equal layers share a row with the sums of their cycles, as in the terminal.
     """
     found = explained(core_of(inputs=bits, weights=2 if bits == 8 else 64))
     shared, sum_notes = limiting_table(found)
@@ -203,7 +205,7 @@ def test_a_paper_has_the_limits_of_the_terminal(bits: int) -> None:
 
 
 def test_shares_add_up() -> None:
-    """Cycles exactly; energies but for the order in which they are added up. A layer alone has its part."""
+    """Shares of cycles add up exactly, and shares of energy up to rounding; one layer can be explained alone."""
     found = explained(core_of(inputs=8, weights=4))
     table = share_table(found)
     assert table[table["quantity"] == LATENCY]["value"].sum() == found.run.latency_cycles
@@ -218,7 +220,7 @@ def test_shares_add_up() -> None:
 
 
 def test_a_term_that_is_new_shows() -> None:
-    """Whatever its name, of the energy and of the latency."""
+    """A new term of the energy or the latency appears under its name."""
     record = evaluate(GEMM, core_of(inputs=8, weights=8), LINKS, (), ORDER)
     changed: dict[str, Any] = {"energy_pj": record.energy_pj + 7, "latency_cycles": record.latency_cycles + 3}
     terms = {"energy_terms_pj": record.energy_terms_pj | {"leakage": 7.0}}
@@ -233,7 +235,7 @@ def test_a_term_that_is_new_shows() -> None:
 
 
 def test_other_hardware_is_refused() -> None:
-    """A mapping that costs something else there than its record says."""
+    """Hardware on which a mapping costs something else than its record says is refused."""
     with pytest.raises(InputError, match=r"for this mapping, the cost model gives .* but the run has"):
         explained(core_of(inputs=8, weights=4), core_of(inputs=8, weights=8))
     record = evaluate(GEMM, core_of(inputs=8, weights=8), LINKS, (), ORDER)
@@ -242,9 +244,10 @@ def test_other_hardware_is_refused() -> None:
 
 
 def test_the_roof_is_above_every_layer() -> None:
-    """The array does one operation a cycle; the port of the weights one byte in two cycles, each used once.
+    """No layer has more operations a cycle than its roofline allows.
 
-    Not under the reference, which leaves out the first transfer (B42).
+    The array does one operation a cycle. The port carries one byte of weights in two cycles, and each byte is used
+    once. The reference model leaves out the first transfer (B42), so it can exceed the roofline.
     """
     found = explained(core_of(inputs=8, weights=4), model=CORRECTED.name)
     roofs = {roof.port.memory: roof for roof in shown_roofs(found)}
@@ -258,7 +261,7 @@ def test_the_roof_is_above_every_layer() -> None:
 
 
 def test_the_figure_has_a_panel_for_each_roof(make_network: Any) -> None:
-    """And without roofs cycles and energy alone; also of many layers."""
+    """The figure has panels for cycles, for energy and for each roofline; a run of 60 layers has no rooflines."""
     assert len(bottlenecks_figure(explained(core_of(inputs=8, weights=4))).axes) == 5
     records, summary = make_network(60)
     found = bottlenecks_of(
@@ -270,7 +273,7 @@ def test_the_figure_has_a_panel_for_each_roof(make_network: Any) -> None:
 
 
 def test_records_are_not_changed() -> None:
-    """What is looked at stays as it was."""
+    """Records do not change when their bottlenecks are computed."""
     core = core_of(inputs=8, weights=4)
     record: LayerRecord = evaluate(GEMM, core, LINKS, (), ORDER)
     explained(core)

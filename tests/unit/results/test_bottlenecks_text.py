@@ -1,4 +1,4 @@
-"""Legends of `explain`: each explains the terms that its table has, and no others."""
+"""Legends of `explain`: each explains the terms in its table, and no others."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ def with_cycles(**cycles: int) -> Bottlenecks:
 
 
 def table_of(text: str, title: str) -> list[str]:
-    """Lines of the table with a title, and of its legend."""
+    """Lines of the table with this title and of its legend."""
     return next(part for part in text.split("\n\n") if part.startswith(title)).splitlines()
 
 
@@ -52,7 +52,7 @@ def test_each_cause_of_cycles_is_explained_where_it_occurs(term: str) -> None:
 
 
 def test_the_cycles_of_all_causes_are_the_latency() -> None:
-    """The row `all` and the heading have the same number, which the rows add up to."""
+    """The rows add up to the number in the row `all` and in the heading."""
     found = with_cycles(drain=7)
     rows = [line.split() for line in table_of(bottlenecks_text(found), "Cycles by cause")[3:]]
     cycles = [int(row[-2].replace(",", "")) for row in rows if row and row[-1].endswith("%")]
@@ -71,7 +71,7 @@ def test_the_legend_of_energies_has_the_directions_of_the_table() -> None:
 
 
 def test_the_legend_of_layers_is_there_if_a_port_limits() -> None:
-    """Legend is left out if the limiting ports are unknown, or if no port limits any layer."""
+    """The legend is left out if the limiting ports are unknown, or if no port limits any layer."""
     limited, free = explained(core_of(inputs=8, weights=2)), explained(core_of(inputs=64, weights=64))
     assert LIMITED_BY in bottlenecks_text(limited)
     assert LIMITED_BY not in bottlenecks_text(free)
@@ -88,7 +88,7 @@ def test_the_legend_of_equal_layers_is_there_if_layers_share_a_row() -> None:
 
 
 def test_layers_that_are_not_shown_are_counted() -> None:
-    """The table has MOST_LAYERS rows; the legend has the number of the other layers, and where they are."""
+    """The table has MOST_LAYERS rows; the legend says how many other layers there are, and where to find them."""
     rows = [scaled_example(f"/layer{number}/Conv", number + 1) for number in range(MOST_LAYERS + 3)]
     index = [[row["layer"]["name"], number] for number, row in enumerate(rows)]
     summary, records = summarize(rows, index), [record_of_row(row) for row in rows]

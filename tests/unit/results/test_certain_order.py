@@ -1,4 +1,4 @@
-"""Sentences on the order of two runs: what they claim follows from values and bounds."""
+"""Sentences on the order of two runs: their claims follow from values and bounds."""
 
 import math
 import re
@@ -15,7 +15,7 @@ B = replace(A, run="b", energy_pj=120.0, objective_bound=1150.0)
 
 
 def test_a_certain_order() -> None:
-    """The bound of the larger one is above the smaller one."""
+    """The order is certain if the bound of the larger run is above the value of the smaller run."""
     text = (
         "EDP: A is 16.7% below B; this order is certain for all mappings that the lower bound of B covers, with these"
         " costs: A is 13.0% below this bound"
@@ -25,7 +25,9 @@ def test_a_certain_order() -> None:
 
 
 def test_an_order_that_mappings_could_turn() -> None:
-    """By as much as the bound leaves."""
+    """If the bound of the larger run is below the smaller value, the sentence says how far mappings could reverse the
+    order.
+    """
     assert order_notice(A, replace(B, objective_bound=900.0)) == (
         "EDP: A is 16.7% below B; mappings of B that the search did not find could reverse this order: among the"
         " mappings that the lower bound of B covers, some could have up to 25.0% less EDP"
@@ -33,7 +35,7 @@ def test_an_order_that_mappings_could_turn() -> None:
 
 
 def test_a_search_without_bounds_is_named() -> None:
-    """It matters for the larger one alone."""
+    """A missing bound is named for the larger run; for the smaller run it does not matter."""
     assert "gives no lower bound" in order_notice(A, replace(B, objective_bound=None))
     assert "this order is certain" in order_notice(replace(A, objective_bound=None), B)
 
@@ -47,20 +49,20 @@ def test_a_search_without_bounds_is_named() -> None:
     ],
 )
 def test_runs_that_minimise_other_things(other: RunPoint) -> None:
-    """Nothing is said."""
+    """Runs that minimise other objectives get no sentence."""
     assert order_notice(A, other) == ""
     assert order_notice(other, A) == ""
     assert order_notice(replace(A, objective="a user's"), replace(B, objective="a user's")) == ""
 
 
 def test_equal_runs() -> None:
-    """Equal to rounding."""
+    """Runs that are equal up to rounding are called equal."""
     assert order_notice(A, replace(A, run="b")) == "EDP: A and B are equal"
     assert order_notice(A, replace(A, energy_pj=100.0 * (1 + 1e-12))) == "EDP: A and B are equal"
 
 
 def test_clocks_that_differ_count() -> None:
-    """A run of fewer cycles at a slower clock is slower; energies know no clock."""
+    """A run of fewer cycles at a slower clock is slower; energies do not depend on the clock."""
     slow, fast = replace(A, clock_frequency_mhz=100.0), replace(B, clock_frequency_mhz=1000.0)
     assert order_notice(slow, fast).startswith("EDP in seconds: B is 88.0% below A; this order is certain")
     energy = [replace(one, objective="energy", objective_bound=one.energy_pj) for one in (slow, fast)]
@@ -82,7 +84,7 @@ def test_what_is_claimed_follows(
     one: tuple[float, float, float | None, float | None],
     other: tuple[float, float, float | None, float | None],
 ) -> None:
-    """A second, plain reckoning: the smaller one in one unit, and whether all values above a bound keep the order."""
+    """A second, plain computation of values and bounds agrees with each claim."""
 
     def value(run: tuple[float, float, float | None, float | None], share: float) -> float:
         clocks_differ = None not in (one[3], other[3]) and one[3] != other[3]

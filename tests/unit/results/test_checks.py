@@ -1,4 +1,4 @@
-"""The physical checks: they pass on correct records and name what is wrong in broken ones."""
+"""The physical checks: they pass on correct records and name the error in damaged ones."""
 
 import copy
 from pathlib import Path
@@ -27,7 +27,7 @@ def failed(records, summary=None, core=None):
 
 
 def test_the_worked_example_passes_every_check(record, core):
-    """A correct record breaks no invariant, with the core known or not."""
+    """A correct record passes every check, with the core known or not."""
     assert failed([record]) == {}
     assert failed([record], None, core) == {}
     assert len(check_rows([record], None, core)) == 10
@@ -40,52 +40,52 @@ def test_a_network_adds_up_to_its_summary(make_rows, core):
 
 
 def break_energy(record):
-    """One access energy turned negative."""
+    """Make one access energy negative."""
     record["energy_breakdown_pj"]["O"][0]["tl"] = -1.0
 
 
 def break_latency(record):
-    """Negative off-loading."""
+    """Make the off-loading negative."""
     record["latency_breakdown_cycles"]["offloading"] = -289
 
 
 def break_mac_count(record):
-    """A MAC lost."""
+    """Lose a MAC."""
     record["layer"]["mac_count"] -= 1
 
 
 def break_coverage(record):
-    """Half of the output channels never computed."""
+    """Leave half of the output channels uncomputed."""
     record["loop_order"].remove(["K", 2])
 
 
 def break_operand_loops(record):
-    """One operand with another loop nest than the others."""
+    """Give one operand another loop nest than the others."""
     record["temporal_mapping"]["W"] = [record["loop_order"][:-1], []]
 
 
 def break_capacity(record):
-    """A memory filled twice over."""
+    """Fill a memory twice over."""
     record["memory_utilization"]["W"][0] = record["memory_utilization_individual"]["W"][0] = 2.0
 
 
 def break_shares(record):
-    """Operands of one memory that do not add up to its fill."""
+    """Let the operands of one memory not add up to its fill."""
     record["memory_utilization"]["I"][0] = 0.5
 
 
 def break_sum(record):
-    """A total off by one part in a million."""
+    """Change a total by one part in a million."""
     record["memory_energy_pj"] *= 1 + 1e-6
 
 
 def break_stall(record):
-    """A stall that no port has."""
+    """Give the layer a stall that no port has."""
     record["ports"][0]["stall_slack_cycles"] = 1295
 
 
 def break_corrected(record):
-    """A corrected latency that is not a number."""
+    """Make the corrected latency not a number."""
     record["corrected"]["latency_cycles"] = float("nan")
 
 
@@ -105,33 +105,33 @@ def break_corrected(record):
     ],
 )
 def test_each_damage_is_found_and_the_layer_named(record, damage, name):
-    """Every invariant is really looked at."""
+    """Each damage fails its check, and the message names the layer."""
     damage(record)
     assert failed([record])[name].startswith("/conv1/Conv: ")
 
 
 def test_accesses_below_the_tensor_are_found(record, core):
-    """Half of the weights never read from DRAM is impossible."""
+    """Reading only half of the weights from DRAM fails the check."""
     record["word_accesses"]["W"][1]["tl"] //= 2
     record["energy_breakdown_pj"]["W"][1]["tl"] /= 2
     assert "accesses_at_least_compulsory" in failed([record], None, core)
 
 
 def test_energy_that_does_not_follow_accesses_is_found(record, core):
-    """An access cost that is not the core's shows."""
+    """An access energy that differs from the core's cost fails the check."""
     record["energy_breakdown_pj"]["I"][1]["tl"] *= 1.01
     record["mac_energy_pj"] *= 1.01
     assert failed([record], None, core)["energy_follows_accesses"].count("pJ") >= 3
 
 
 def test_missing_port_is_found(record, core):
-    """Data that has no port to leave its memory cannot have been moved."""
+    """Data without a port out of their memory fail the check, because they cannot have moved."""
     record["memory_operand_links"]["W"] = "I3"
     assert "no port" in failed([record], None, core)["accesses_at_least_compulsory"]
 
 
 def test_double_buffer_needs_twice_the_tile(record, core):
-    """In a memory that must double-buffer, a tile that is replaced counts twice, one that stays counts once."""
+    """With double buffering, the size of a tile that is replaced counts two times; that of a tile that stays, once."""
     buffered = copy.deepcopy(core)
     object.__setattr__(buffered.memories[0], "force_double_buffering", True)
     share = record["memory_utilization_individual"]["W"]
@@ -142,7 +142,7 @@ def test_double_buffer_needs_twice_the_tile(record, core):
 
 
 def test_summary_that_lost_a_layer_is_found(make_rows):
-    """Missing layers, and records that no layer has, show."""
+    """Missing layers, and records that belong to no layer, fail the check."""
     records, summary = make_rows(4)
     summary["layer_index"] = summary["layer_index"][:-1]
     detail = failed(records, summary)["layers_add_up_to_network"]
@@ -151,7 +151,7 @@ def test_summary_that_lost_a_layer_is_found(make_rows):
 
 
 def test_messages_are_short_and_the_document_is_plain(make_rows):
-    """Of many violations five are shown; the document holds plain values only."""
+    """Messages show five of many violations, and the document has plain values only."""
     records, summary = make_rows(12)
     for record in records:
         break_mac_count(record)
@@ -165,7 +165,7 @@ def test_messages_are_short_and_the_document_is_plain(make_rows):
 
 
 def test_dimensions_of_an_operand_are_read_from_the_equation():
-    """Names that are the end of another name do not match; both forms of the equation are read."""
+    """The operand I is not found inside the name XI, and equations with `=` or `+=` are read."""
     equation = "O[b][k] += XI[c][k] * I[b][c]"
     assert own_dimensions(equation, "I") == {"B", "C"}
     assert own_dimensions("O[b][k]=W[k][c]*I[b][c]", "O") == {"B", "K"}
@@ -173,7 +173,9 @@ def test_dimensions_of_an_operand_are_read_from_the_equation():
 
 
 def test_a_mapping_that_does_not_fit_the_corrected_model_is_no_fault(make_rows):
-    """Its corrected figures are unknown, and so are the totals of the network; a known total would be wrong."""
+    """If a mapping does not fit the corrected model, its figures and the totals are unknown; a known total is
+    an error.
+    """
     records, summary = make_rows(3)
     records[1]["corrected"] = {"energy_pj": None, "latency_cycles": None}
     assert "corrected" in failed(records, summary)["layers_add_up_to_network"]
@@ -182,7 +184,7 @@ def test_a_mapping_that_does_not_fit_the_corrected_model_is_no_fault(make_rows):
 
 
 def test_a_network_without_layers_passes():
-    """Nothing to compute is not an error."""
+    """A network without layers passes every check."""
     totals = dict.fromkeys(("energy_pj", "mac_energy_pj", "memory_energy_pj", "latency_cycles", "edp_pj_cycles"), 0.0)
     counts = {"mac_count": 0, "operation_count": 0, "layers": 0, "distinct_layers": 0, "layer_index": []}
     summary = totals | counts | {"latency_breakdown_cycles": {}, "corrected": {"energy_pj": 0.0, "latency_cycles": 0.0}}
@@ -190,8 +192,11 @@ def test_a_network_without_layers_passes():
 
 
 def test_lanes_that_do_not_divide_move_whole_lanes_at_least():
-    """49 rows over 32 lanes are 24.5 in each of 2 passes: the model moves 600 of 600.25 elements at a time, which is no
-    fault, also under `corrected`, where latency counts 25 lanes."""
+    """The checks pass if lanes do not divide a loop, so that moved elements are rounded down or up.
+
+    49 rows on 32 lanes take 2 passes of 24.5 rows. A tile of 24.5 x 24.5 has 600.25 elements, of which the reference
+    model moves 600. The latency of `corrected` counts 25 rows.
+    """
     core = read_accelerator(PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml").cores[0]
     unrolling = (("D1", (("OY", 32),)), ("D2", (("OX", 32),)))
     for model in ("zigzag-3.9.1", "corrected"):

@@ -1,4 +1,4 @@
-"""Tables of columns: values, groups, columns that do not apply, and names that stand twice."""
+"""Tables of columns: values, groups, columns that do not apply, and duplicate names."""
 
 from typing import Any
 
@@ -19,19 +19,19 @@ NARROW = LinkUse("b", "bus", 8, 10, 0.5, 0.25)
 
 
 def test_a_row_has_what_applies() -> None:
-    """Not known is None; what does not apply is not there."""
+    """A row has None for unknown values, and leaves out columns that do not apply."""
     assert row_of(LINKS, WIDE) == {"name": "a", "busy_share": 0.5, "used_share": None}
     assert row_of(LINKS, NARROW) == {"name": "b", "speed": 8, "busy_share": 0.5, "used_share": 0.25}
 
 
 def test_a_table_without_rows_has_its_columns() -> None:
-    """But for groups, whose names are those of things."""
+    """A table without rows has its columns, except groups, whose names depend on the rows."""
     assert list(frame_of(LINKS, [])) == ["name", "speed"]
     assert list(frame_of(LINKS, [NARROW, WIDE])["name"]) == ["b", "a"]
 
 
 def test_a_name_stands_once() -> None:
-    """Also against those of a group."""
+    """A duplicate name raises InputError, also between a column and a group."""
     with pytest.raises(InputError, match="is the name of two columns"):
         row_of((*LINKS, attribute("name", "Again.")), WIDE)
     with pytest.raises(InputError, match="busy_share"):
@@ -42,14 +42,17 @@ def test_a_name_stands_once() -> None:
     "table", [LAYERS, EACH_ONCE, layer_places.LAYERS, use_tables.CORES, use_tables.MEMORIES, use_tables.LINKS]
 )
 def test_columns_are_told_apart_and_explained(table: Table[Any]) -> None:
-    """Each has a name of its own, and a sentence."""
+    """Each column has a unique name and a sentence."""
     keys = [key for one in table for key in (one.key if isinstance(one, Column) else one.keys).split(", ")]
     assert len(keys) == len(set(keys))
     assert all(one.sentence.endswith(".") for one in table)
 
 
 def test_tables_of_memories_and_links_are_those_of_the_summary() -> None:
-    """Rows in their order, ids of cores as a text, no limit as an empty cell."""
+    """Tables of memories and links have the summary's rows.
+
+    Ids of cores are text, and the cell of a missing limit is empty.
+    """
     summary = {
         "memories": [{"name": "0,1: l2", "cores": [0, 1], "capacity_bits": 8, "peak_bits": 4, "peak_share": 0.5}],
         "links": [

@@ -1,7 +1,7 @@
-"""Every axis of every figure has at least two labels, whatever the range, and long names are told apart.
+"""Every axis of every figure has at least two labels, whatever the range, and long names stay distinct.
 
-Figures are made of ranges within a decade, constants, single points, close, tiny and huge numbers. What is counted are
-the texts that stand inside of what is seen once the figure is drawn, not what the package says of its axes.
+Figures have ranges within a decade, constants, single points, and close, tiny and huge numbers. The tests count the
+visible texts of the drawn figure, not the package's own list of labels.
 """
 
 import random
@@ -64,7 +64,7 @@ WHOLE = [name for name in VALUES if name not in ("tiny", "huge")]
 
 
 def seen(axis: Axis) -> list[str]:
-    """The labels that are seen."""
+    """The visible labels of an axis."""
     low, high = sorted(axis.get_view_interval())
     room = 1e-6 * (high - low)
     found = []
@@ -77,7 +77,10 @@ def seen(axis: Axis) -> list[str]:
 
 
 def has_axis(axis: Axis, figure: Figure) -> bool:
-    """Whether there is an axis with numbers: not where bars have theirs beside them, nor below another panel's."""
+    """Whether the axis has numbers.
+
+    An axis has none if its bars have numbers beside them, or if a panel below has the numbers.
+    """
     side = "bottom" if axis.axis_name == "x" else "left"
     drawn = axis.axes.spines[side].get_visible() or axis.axes.spines["right"].get_visible()
     is_shared = bool(axis.axes.get_shared_x_axes().get_siblings(axis.axes)[1:]) and axis.axis_name == "x"
@@ -85,7 +88,10 @@ def has_axis(axis: Axis, figure: Figure) -> bool:
 
 
 def check(figure: Figure, categories: tuple[str, ...] = (), upper_panels: bool = False) -> None:
-    """Two labels at least on each axis, none of them twice; `categories` are the sides with names, of one or more."""
+    """Check that each axis has at least two labels, and no label twice.
+
+    Axes in `categories` show names, so they may have one label. With `upper_panels`, x axes may have one or none.
+    """
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()  # the labels are placed, and no dots are painted
     for number, panel in enumerate(figure.axes):
@@ -101,7 +107,7 @@ def check(figure: Figure, categories: tuple[str, ...] = (), upper_panels: bool =
 @pytest.mark.parametrize("times", VALUES)
 @pytest.mark.parametrize("energies", ["one point"])
 def test_figures_of_tokens(times: str, energies: str) -> None:
-    """Contexts, times and energies, of one batch or two."""
+    """Figures of tokens with contexts, times and energies of two batches."""
     values, others = VALUES[times], VALUES[energies]
     rows = [
         {
@@ -120,7 +126,7 @@ def test_figures_of_tokens(times: str, energies: str) -> None:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_figures_of_fronts_and_spaces(name: str) -> None:
-    """Of runs that are compared, and of the designs of a space with the effect of each axis."""
+    """Figures of compared runs, and of the designs of a space with the effect of each axis."""
     values = VALUES[name]
     runs = [pareto_run(f"core{place}", value * 3, value, value) for place, value in enumerate(values)]
     check(pareto_figure(compare(runs)))
@@ -134,7 +140,7 @@ def test_figures_of_fronts_and_spaces(name: str) -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_figures_of_searches_on_several_cores(name: str) -> None:
-    """Of an allocation, of plans, of cost tables, and of a run beside its baselines."""
+    """Figures of an allocation, of plans, of cost tables, and of a run beside its baselines."""
     values = [max(1, int(value)) for value in VALUES[name]]
     generations = [
         {"generation": place, "best_latency_cycles": value, "best_energy_pj": value * 2e6}
@@ -159,7 +165,7 @@ def test_figures_of_searches_on_several_cores(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_figures_of_schedules(seed: int) -> None:
-    """Of cores, memories, links and energies over time."""
+    """Figures of cores, memories, links and energies over time."""
     view = random_view(seed)
     for make in (memory_figure, link_figure):
         check(make(view), upper_panels=True)
@@ -168,7 +174,7 @@ def test_figures_of_schedules(seed: int) -> None:
 
 
 def test_figures_of_layers(make_network: Callable[..., Any]) -> None:
-    """Of energy and latency by layer, of one layer and of several."""
+    """Figures of energy and latency by layer, for one layer and for several."""
     for count in (1, 3):
         records, summary = make_network(count)
         for make in (energy_figure, latency_figure, breakdown_figure):
@@ -177,7 +183,7 @@ def test_figures_of_layers(make_network: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("reach", [1.0, 5.0, 9.9, 1e-7, 3.3e12])
 def test_rooflines(reach: float, make_network: Callable[..., Any]) -> None:
-    """A single layer at the roof of the array, or far below it."""
+    """A roofline with a single layer at the roof of the array, or far below it."""
     records, summary = make_network(2)
     found = bottlenecks_of(ledger_of_layers("run", records, summary, {}), layers_in_order(records, summary))
     roof = PortRoof(PortName("m", "p"), 0.5, (RooflinePoint("a", reach, min(reach, 5.0)),))
@@ -188,7 +194,7 @@ def test_rooflines(reach: float, make_network: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("name", WHOLE)
 def test_figures_of_two_runs(name: str, sign: int) -> None:
-    """Differences, of either sign, with names that are alike for long."""
+    """Figures of differences of either sign, with names that have long common parts."""
     values = [int(value) for value in VALUES[name]]
     prefix = "model/decoder/layers/attention/self_attention_of_a_long_name/query_projection_"
     places_of = {
@@ -201,7 +207,7 @@ def test_figures_of_two_runs(name: str, sign: int) -> None:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_figures_of_the_court(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Predicted over measured."""
+    """Figures of predicted over measured values."""
     drawn: list[Figure] = []
     monkeypatch.setattr(court, "save_figure", lambda figure, stem, *rest: drawn.append(figure) or (stem, stem))
     for axes in _court_axes(VALUES[name]):
@@ -224,7 +230,7 @@ def _case(value: float) -> Case:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_any_range_has_two_places_that_are_told_apart(seed: int) -> None:
-    """Linear and logarithmic, from nearly a point to many decades."""
+    """Linear and logarithmic ranges, from nearly a point to many decades, get at least two distinct labels."""
     rng = random.Random(seed)
     low = 10 ** rng.uniform(-30, 30)
     high = low * (1 + 10 ** rng.uniform(-9, 12))
@@ -238,7 +244,7 @@ def test_any_range_has_two_places_that_are_told_apart(seed: int) -> None:
 
 
 def test_long_names_are_told_apart() -> None:
-    """With common prefixes, common ends, or both; short ones stay, and each name has one text."""
+    """Shortened names with common beginnings or ends stay distinct; short names stay as they are."""
     rng = random.Random(3)
     for _ in range(100):
         limit = rng.randrange(6, 40)

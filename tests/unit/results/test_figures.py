@@ -1,4 +1,4 @@
-"""The breakdown figures."""
+"""The figures of energy and latency by layer."""
 
 import itertools
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tilewright.results.words import short_layer_name
 
 
 def test_files_have_the_same_bytes_every_time(make_network, tmp_path):
-    """Neither dates, random ids nor the user's own matplotlib settings reach the files."""
+    """Dates, random ids and the user's matplotlib settings do not reach the files."""
     records, summary = make_network(3)
     run = ReportedMapping(records, summary)
     files = [file for file in of_part(ONE_CORE_FILES, FIGURES) if file.name in ("energy.svg", "latency.svg")]
@@ -39,7 +39,7 @@ def test_files_have_the_same_bytes_every_time(make_network, tmp_path):
 
 @pytest.mark.parametrize("count", [1, 21])
 def test_small_bars_have_their_share_in_words(count, make_network):
-    """Beside a DRAM that takes nearly all: of terms and memories, all layers together, with or without names below."""
+    """Small bars have their share in words, by term and memory, also beside a DRAM that takes nearly all."""
     records, summary = make_network(count)
     layers = layers_in_order(records, summary)
     total = sum(layer.record.energy_pj for layer in layers)
@@ -60,7 +60,7 @@ def test_small_bars_have_their_share_in_words(count, make_network):
 
 @pytest.mark.parametrize("count", [1, 21, 60])
 def test_bars_add_up_to_the_totals(count, make_network):
-    """The areas drawn are the numbers: heights over all panels add up to the totals of the network."""
+    """The heights of the bars in all panels add up to the totals of the network."""
     records, summary = make_network(count)
     for figure, unit, total in (
         (energy_figure(records, summary), 1e6, summary["energy_pj"]),
@@ -72,7 +72,7 @@ def test_bars_add_up_to_the_totals(count, make_network):
 
 @pytest.mark.parametrize("count", [1, 8, 21, 60])
 def test_no_text_overlaps_or_leaves_the_figure(count, make_network):
-    """Layer names, totals and legends stay inside the figure, and totals do not run into each other."""
+    """Layer names, totals and legends stay inside the figure, and totals do not overlap."""
     records, summary = make_network(count)
     for figure in (energy_figure(records, summary), latency_figure(records, summary)):
         renderer = figure.canvas.get_renderer()
@@ -88,7 +88,7 @@ def test_no_text_overlaps_or_leaves_the_figure(count, make_network):
 
 
 def test_panels_of_a_long_network_do_not_overlap(make_network):
-    """Rows keep clear of the names under the row above."""
+    """Rows of panels do not overlap the names under the row above."""
     records, summary = make_network(60)
     figure = energy_figure(records, summary)
     renderer = figure.canvas.get_renderer()
@@ -100,7 +100,7 @@ def test_panels_of_a_long_network_do_not_overlap(make_network):
 
 
 def test_operands_of_any_name_and_number(record):
-    """A layer with one input of another name is drawn, all of it."""
+    """A layer with one input of another name is drawn completely."""
     for table in ("memory_levels", "energy_breakdown_pj"):
         record[table] = {"O": record[table]["O"], "A": record[table]["I"]}
     accesses = [pj for levels in record["energy_breakdown_pj"].values() for level in levels for pj in level.values()]
@@ -111,7 +111,7 @@ def test_operands_of_any_name_and_number(record):
 
 
 def test_layers_of_zero_cost_are_drawn(record):
-    """A layer that costs nothing gives an empty bar, not an error."""
+    """A layer of zero cost gives an empty bar and no error."""
     record["energy_breakdown_pj"] = {
         operand: [dict.fromkeys(level, 0.0) for level in levels]
         for operand, levels in record["energy_breakdown_pj"].items()
@@ -125,7 +125,7 @@ def test_layers_of_zero_cost_are_drawn(record):
 
 @pytest.mark.parametrize("count", [1, 21, 60])
 def test_breakdown_has_both_figures_in_one(count, make_network):
-    """Energy above, latency below for each row of layers: all bars, nothing outside, no panel in another."""
+    """Each row of layers has energy above latency, with all bars, nothing outside, and no overlapping panels."""
     records, summary = make_network(count)
     figure = breakdown_figure(records, summary)
     renderer = figure.canvas.get_renderer()
@@ -143,14 +143,14 @@ def test_breakdown_has_both_figures_in_one(count, make_network):
 
 
 def test_breakdown_files_have_the_same_bytes_every_time(record, tmp_path):
-    """An SVG and a PNG; a layer without a summary will do."""
+    """SVG and PNG have the same bytes each time, also for a layer without a summary."""
     first, second = (write_breakdown([record_of_row(record)], None, tmp_path / name) for name in ("a", "b"))
     assert [path.name for path in first] == ["a.svg", "a.png"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_rows_hold_every_layer_once_in_order(make_network):
-    """Splitting into rows neither loses nor reorders layers."""
+    """Splitting into rows keeps every layer once and in order."""
     layers = layers_in_order(*make_network(53))
     rows = split_rows(layers, 0.5)
     assert [layer for row in rows for layer in row] == list(layers)
@@ -158,7 +158,7 @@ def test_rows_hold_every_layer_once_in_order(make_network):
 
 
 def test_short_names():
-    """Names lose slashes, repeated parents and the operator type; long ones lose their middle."""
+    """Short names lack slashes, repeated parents and the operator type; long ones lack their middle."""
     assert short_layer_name("/layer1/layer1.0/conv1/Conv", "Conv") == "layer1.0/conv1"
     assert short_layer_name("Conv_7", "Conv") == "Conv_7"
     assert short_layer_name("", "Conv") == ""
@@ -168,14 +168,14 @@ def test_short_names():
 
 
 def test_numbers_and_units():
-    """Three significant digits; the largest unit in which the value is at least one."""
+    """Numbers have three significant digits, and the unit is the largest in which the value is at least one."""
     assert [three_digits(value) for value in (1234.4, 67.0, 0.01234)] == ["1,234", "67", "0.0123"]
     assert unit_for(5000, CYCLE_UNITS)[0] == 1e3
     assert unit_for(0, CYCLE_UNITS)[0] == 1.0
 
 
 def test_layers_that_the_corrected_model_refuses_and_networks_without_layers(record):
-    """Unknown corrected figures are marked, no layers give an empty figure; neither is an error."""
+    """Unknown corrected figures are marked, and a network without layers gives an empty figure."""
     record["corrected"] = {"energy_pj": None, "latency_cycles": None}
     assert len(latency_figure([record_of_row(record)]).axes[0].lines) == 1
     for figure in (latency_figure([]), energy_figure([])):
@@ -183,13 +183,13 @@ def test_layers_that_the_corrected_model_refuses_and_networks_without_layers(rec
 
 
 def _labels(figure):
-    """Labels below all panels."""
+    """The labels below all panels."""
     return [label.get_text() for axes in figure.axes for label in axes.get_xticklabels()]
 
 
 @pytest.mark.parametrize("make", [energy_figure, latency_figure])
 def test_a_paper_has_equal_layers_once(make, make_network):
-    """Bars are sums over them; the CSV file has each layer; a report has each layer, too."""
+    """A figure for a paper has one bar for equal layers, with their sum; the CSV file and a report have each layer."""
     records, summary = make_network(3)
     index = [["a", 0], ["b", 1], ["c", 0], ["d", 2], ["e", 0]]
     summary = summary | {"layer_index": index}
@@ -206,7 +206,7 @@ def test_a_paper_has_equal_layers_once(make, make_network):
 
 
 def test_a_number_above_several_bars_is_said_to_be_their_sum(make_network):
-    """Numbers above several bars have the mark of a sum, those above one stacked bar have none."""
+    """A number above several bars is marked as a sum; a number above one stacked bar is not."""
     records, summary = make_network(2)
     totals = [text.get_text() for text in energy_figure(records, summary).axes[0].texts if text.get_ha() == "center"]
     assert sum(text.startswith("Σ ") for text in totals) == 2
@@ -216,7 +216,7 @@ def test_a_number_above_several_bars_is_said_to_be_their_sum(make_network):
 @pytest.mark.parametrize("make", [energy_figure, breakdown_figure])
 @pytest.mark.parametrize("width", ["column", "page"])
 def test_a_paper_has_one_bar_a_layer_with_named_parts(make, width, make_network):
-    """The legend names each part of the bars with its share; parts add up to the layer, and differ in colour."""
+    """The legend for a paper names each part with its share; the parts add up to the layer and differ in colour."""
     records, summary = make_network(8)
     with drawn_for(width):
         figure = make(records, summary)
@@ -245,7 +245,7 @@ def test_a_paper_has_one_bar_a_layer_with_named_parts(make, width, make_network)
 
 
 def test_a_direction_has_the_colour_of_no_operand(record):
-    """The legend of a report has one box for each operand, and boxes without an operand for the directions."""
+    """The legend of a report has a box for each operand, and boxes for directions in colours that no operand has."""
     figure = energy_figure([record_of_row(record)])
     boxes = {
         legend.get_title().get_text(): [one.get_facecolor() for one in legend.get_patches()]
@@ -259,7 +259,7 @@ def test_a_direction_has_the_colour_of_no_operand(record):
 @pytest.mark.parametrize("width", ["column", "page"])
 @pytest.mark.parametrize("make", [energy_figure, latency_figure])
 def test_layers_that_fit_one_row_have_one_row(make, width, make_network):
-    """A layer that is exactly its share of the panel does not begin a row of its own."""
+    """Layers that just fit in one row have one row."""
     for count in range(1, 16):
         records, summary = make_network(count)
         with drawn_for(width):
@@ -268,7 +268,7 @@ def test_layers_that_fit_one_row_have_one_row(make, width, make_network):
 
 @pytest.mark.parametrize("cycles", ["same", "other", "none"])
 def test_the_legend_has_only_marks_that_are_drawn(cycles, make_network):
-    """The latency under the corrected model is marked if it differs, or if the mapping does not fit."""
+    """The legend marks the corrected latency only if it differs, or if the mapping does not fit the corrected model."""
     records, summary = make_network(2)
     factor = {"same": 1, "other": 2, "none": None}[cycles]
     latencies = [factor and factor * one.latency_cycles for one in records]
@@ -276,6 +276,6 @@ def test_the_legend_has_only_marks_that_are_drawn(cycles, make_network):
     changed = [replace(one, corrected=one.corrected._replace(latency_cycles=latency)) for one, latency in pairs]
     figure = latency_figure(changed, summary)
     told = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
-    assert ("if over 5% different" in told) == (cycles == "other")
-    assert ("mapping does not fit it" in told) == (cycles == "none")
+    assert ("differs by over 5%" in told) == (cycles == "other")
+    assert ("mapping does not fit" in told) == (cycles == "none")
     assert any(line.get_marker() in ("D", "X") for line in figure.axes[0].lines) == (cycles != "same")

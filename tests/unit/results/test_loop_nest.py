@@ -1,11 +1,13 @@
-"""The loop nest print."""
+"""The printed loop nest."""
 
 from tilewright.cost.record import record_of_row
 from tilewright.results.loop_nest import loop_nest_text, network_loop_nests
 
 
 def test_worked_example_is_printed_outermost_first_with_its_memories(record):
-    """Temporal loops stand outermost first with the memory of each operand, spatial loops with what feeds them."""
+    """Temporal loops are printed outermost first with the memory of each operand, spatial loops with the memory that
+    feeds them.
+    """
     lines = loop_nest_text(record_of_row(record)).splitlines()
     loops = [line.split() for line in lines if line.strip().startswith("for ")]
     assert [words[1] for words in loops] == ["K", "C", "FY", "FX", "OY", "OX"]
@@ -17,7 +19,7 @@ def test_worked_example_is_printed_outermost_first_with_its_memories(record):
 
 
 def test_columns_are_aligned(record):
-    """Every operand column starts at the same character in title and rows."""
+    """Every operand column starts at one character in the title and in the rows."""
     lines = loop_nest_text(record_of_row(record)).splitlines()
     starts = {line.index("rf_128B") for line in lines if line.strip().startswith("for ")}
     title = next(line for line in lines if line.startswith("Temporal loops"))
@@ -25,7 +27,7 @@ def test_columns_are_aligned(record):
 
 
 def test_a_loop_moved_up_one_level_shows_the_other_memory(record):
-    """Each operand's column follows its own levels."""
+    """A loop of O that moves up one level shows the memory of that level."""
     record["temporal_mapping"]["O"] = [record["loop_order"][:2], record["loop_order"][2:5], record["loop_order"][5:]]
     columns = [
         line.split()[-3]
@@ -36,7 +38,7 @@ def test_a_loop_moved_up_one_level_shows_the_other_memory(record):
 
 
 def test_layer_without_any_loop_prints(record):
-    """A layer that is unrolled completely, or runs on one element, has a nest with nothing in it."""
+    """A nest without loops prints a remark in place of the temporal loops and one in place of the spatial loops."""
     record["temporal_mapping"] = {operand: [[] for _ in levels] for operand, levels in record["memory_levels"].items()}
     record["loop_order"], record["spatial_mapping"] = [], {}
     text = loop_nest_text(record_of_row(record))
@@ -45,7 +47,7 @@ def test_layer_without_any_loop_prints(record):
 
 
 def test_any_number_of_operands(record):
-    """One input operand, or three, print as well as two."""
+    """Layers with one and with three input operands are printed, too."""
     for table in ("memory_levels", "temporal_mapping", "spatial_levels"):
         del record[table]["W"]
     assert " W " not in loop_nest_text(record_of_row(record)).split("Temporal loops")[1].splitlines()[0]
@@ -56,7 +58,7 @@ def test_any_number_of_operands(record):
 
 
 def test_network_prints_each_distinct_layer_once(make_network):
-    """Equal layers share a nest that names them all."""
+    """Equal layers share one nest that names them all."""
     records, summary = make_network(14)
     text = network_loop_nests(records, summary)
     assert text.count("Temporal loops") == 12

@@ -1,4 +1,4 @@
-"""Names of rows on several lines: no character is lost, and lines end only where a reader expects it."""
+"""Names of rows on several lines: no character is lost, and lines end between words."""
 
 from matplotlib.figure import Figure
 from tilewright.results.name_lines import LINE_INCHES, break_names, names_inches

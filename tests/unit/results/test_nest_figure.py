@@ -33,7 +33,7 @@ def texts(figure: Figure) -> list[str]:
 
 
 def assert_texts_are_readable(figure: Figure) -> None:
-    """No text leaves the figure or runs into another one."""
+    """Checks that no text leaves the figure or touches another text."""
     renderer = figure.canvas.get_renderer()
     boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in figure.texts if text.get_text()]
     for text, box in boxes:
@@ -46,7 +46,7 @@ def assert_texts_are_readable(figure: Figure) -> None:
 
 
 def test_columns_are_stacked_without_gaps_to_one_height(record: dict[str, Any]) -> None:
-    """Each block starts where the one below ends, from the array to the same top."""
+    """Each block starts where the block below it ends, and all columns have one height."""
     layout = nest_layout(record_of_row(record))
     for operand in ("O", "W", "I"):
         blocks = column(record, operand)
@@ -57,7 +57,7 @@ def test_columns_are_stacked_without_gaps_to_one_height(record: dict[str, Any]) 
 
 
 def test_a_level_spans_exactly_its_loops(record: dict[str, Any]) -> None:
-    """The same loop stands at one height everywhere, inside the level of each operand that keeps it."""
+    """A loop stands at one height in all columns, and each memory level spans exactly its own loops."""
     loops = record["loop_order"]
     record["temporal_mapping"]["O"] = [loops[:2], loops[2:5], loops[5:]]
     layout = nest_layout(record_of_row(record))
@@ -75,7 +75,7 @@ def test_a_level_spans_exactly_its_loops(record: dict[str, Any]) -> None:
 
 
 def test_levels_without_loops_and_spatial_loops_have_a_place(record: dict[str, Any]) -> None:
-    """An empty level is as high as its texts, a band of spatial loops stands below the memory that it belongs to."""
+    """An empty level is as high as its texts; a band of spatial loops stands below the memory that feeds it."""
     blocks = column(record, "O")
     assert [block.level for block in blocks] == [0, None, 1, 2]
     assert blocks[0].top == ROW_INCHES
@@ -86,7 +86,7 @@ def test_levels_without_loops_and_spatial_loops_have_a_place(record: dict[str, A
 
 @pytest.mark.parametrize("loop_count", [0, 1, 6, 18])
 def test_texts_are_readable(loop_count: int, record: dict[str, Any]) -> None:
-    """No text leaves the figure or runs into another, however many loops there are."""
+    """No text leaves the figure or touches another text, for any number of loops."""
     loops = [["OX", 112], ["OY", 7], ["FX", 3]] * 6
     loops = loops[:loop_count]
     record["loop_order"] = loops
@@ -102,7 +102,7 @@ def test_texts_are_readable(loop_count: int, record: dict[str, Any]) -> None:
 
 
 def test_numbers_are_those_of_the_record(record: dict[str, Any]) -> None:
-    """Tile, filling and energy of a level; the lanes asked for and counted."""
+    """The figure has the record's tile, filling and energy of each level, and the lanes asked for and counted."""
     shown = texts(nest_figure(record_of_row(record)))
     assert "tile 2 B, 100.0% full, 0.08361 µJ" in shown
     assert "tile 2.25 KiB, 0.2% full, 0.2612 µJ" in shown
@@ -112,7 +112,7 @@ def test_numbers_are_those_of_the_record(record: dict[str, Any]) -> None:
 
 
 def test_other_operand_counts_and_names_that_look_like_formulas(record: dict[str, Any]) -> None:
-    """One input operand or three; dollar signs in a name are text."""
+    """Layers with one or three input operands are drawn, and dollar signs in a name stay text."""
     record["layer"]["name"] = "a$b$_{c"
     tables = ("memory_levels", "temporal_mapping", "spatial_levels", "energy_breakdown_pj", "word_accesses")
     tables += ("memory_utilization", "memory_utilization_individual")
@@ -120,7 +120,7 @@ def test_other_operand_counts_and_names_that_look_like_formulas(record: dict[str
         del record[table]["W"]
     figure = nest_figure(record_of_row(record))
     assert_texts_are_readable(figure)
-    assert "a$b$_{c" in texts(figure)
+    assert "Layer a$b$_{c" in texts(figure)
     for table in tables:
         record[table] |= {"A": record[table]["I"], "B": record[table]["I"]}
     assert_texts_are_readable(nest_figure(record_of_row(record)))
@@ -129,7 +129,7 @@ def test_other_operand_counts_and_names_that_look_like_formulas(record: dict[str
 def test_pages_have_the_same_bytes_every_time(
     make_network: Callable[[int], tuple[list[dict[str, Any]], dict[str, Any]]], tmp_path: Path
 ) -> None:
-    """One page for each distinct layer; neither dates nor the user's own settings reach the file."""
+    """Each distinct layer has a page; dates and the user's settings do not reach the file."""
     records, summary = make_network(14)
     data = nest_pages(records, summary)
     with matplotlib.rc_context({"font.size": 20.0, "pdf.fonttype": 42}):
@@ -142,7 +142,7 @@ def test_pages_have_the_same_bytes_every_time(
 def test_layers_are_drawn_by_name(
     make_network: Callable[[int], tuple[list[dict[str, Any]], dict[str, Any]]], tmp_path: Path
 ) -> None:
-    """A layer that shares a record is drawn under its own name; an unknown one is told with the nearest."""
+    """A layer that shares a record is drawn under its own name; an unknown name is reported with the nearest."""
     records, summary = make_network(14)
     name = "/layer13/layer13.0/conv13/Conv"
     paths = write_layer_nests(records, summary, [name], tmp_path)

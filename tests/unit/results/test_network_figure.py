@@ -1,4 +1,4 @@
-"""Places of nodes in rows."""
+"""Places of nodes in rows of a drawn graph."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from tilewright.results.network_figure import layered_layout
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(edges=st.sets(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=30))
 def test_nothing_overlaps_and_edges_run_down(edges: set[tuple[int, int]]) -> None:
-    """Nodes and passages of a row keep apart, edges go down one row at a time from their source to their target."""
+    """Nodes and edges of a row keep apart, and each edge runs down row by row from source to target."""
     graph = nx.DiGraph()
     graph.add_nodes_from(range(15))
     graph.add_edges_from((a, b) for a, b in sorted(edges) if a < b)
@@ -30,7 +30,7 @@ def test_nothing_overlaps_and_edges_run_down(edges: set[tuple[int, int]]) -> Non
 
 
 def test_skip_connection_runs_beside_the_chain() -> None:
-    """The edge past a chain has places of its own, not those of the nodes."""
+    """An edge that skips a chain runs beside the nodes of the chain."""
     graph = nx.DiGraph([(0, 1), (1, 2), (2, 3), (0, 3)])
     layout = layered_layout(graph, 2.0, 0.25)
     bends = layout.paths[list(graph.edges).index((0, 3))][1:-1]
@@ -39,5 +39,5 @@ def test_skip_connection_runs_beside_the_chain() -> None:
 
 
 def test_empty_graph() -> None:
-    """A network without nodes has no width."""
+    """A graph without nodes has a width of 0."""
     assert layered_layout(nx.DiGraph(), 2.0, 0.25).width == 0

@@ -1,4 +1,4 @@
-"""The shipped accelerators of one technology: the same node, parts, clock and size, so that runs can be ranked."""
+"""The shipped accelerators of one technology can be ranked: they share node, parts, clock and size."""
 
 from dataclasses import replace
 from math import prod
@@ -19,7 +19,7 @@ REGISTER_PJ_PER_BIT, REGISTER_UM2_PER_BIT = 0.0112, 7.852
 
 
 def core_of(file: Path) -> Core:
-    """The core, which must give no note."""
+    """The core of a file; reading the file must give no note."""
     notes: list[str] = []
     core = single_core(parse_accelerator(file, notes))
     assert notes == []
@@ -27,7 +27,7 @@ def core_of(file: Path) -> Core:
 
 
 def test_the_default_run_compares_these() -> None:
-    """All of them, each with a mapping file of its name."""
+    """The default run compares all of these accelerators, each with a mapping file of its name."""
     sweeps = yaml.safe_load((CONFIG / "config.yaml").read_text("utf-8"))["sweeps"]
     named = [*sweeps["networks"]["hardware"], sweeps["whole_networks"]["hardware"]]
     assert sorted(named) == [file.stem for file in FILES]
@@ -35,7 +35,7 @@ def test_the_default_run_compares_these() -> None:
 
 
 def test_no_ranking_of_them_has_a_cause_to_mislead() -> None:
-    """Clocks, static power, energies of MACs and of the DRAM, sources and ports are those of one world."""
+    """Clocks, static power, energies of MACs and DRAM, sources and ports give no cause for a misleading ranking."""
     points = []
     for file in FILES:
         point = RunPoint(file.stem, "net", "1", file.stem, "EDP", "corrected", (), 1.0, 1.0, 1.0)
@@ -47,7 +47,9 @@ def test_no_ranking_of_them_has_a_cause_to_mislead() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_each_has_the_parts_of_the_set(file: Path) -> None:
-    """About 1024 multipliers, 512 KiB, 6.4 GB/s at 200 MHz, and every cost from the library or a register's law."""
+    """Each core has about 1024 multipliers, 512 KiB and 6.4 GB/s at 200 MHz, with costs from the library or a
+    register's law.
+    """
     core = core_of(file)
     assert core.clock_frequency_mhz == 200
     assert 1000 <= prod(size for _, size in core.operational_array.dimensions) <= 1024

@@ -1,4 +1,6 @@
-"""What would turn the order of two runs: every named change is applied to the hardware file and the run recomputed."""
+"""Changes that reverse the order of two runs: each named change is made in the hardware file, and the run
+recomputed.
+"""
 
 import copy
 import random
@@ -65,7 +67,7 @@ def memory(operands: list[str], size: str, bits: int, served: list[str], costs: 
 
 
 def hardware(name: str, draw: random.Random, clock: bool) -> dict[str, Any]:
-    """A core with random costs, some of the library and some numbers."""
+    """A core with random costs, some from the library and some given as numbers."""
     sram_bits, dram_bits = draw.choice([64, 128]), draw.choice([32, 64])
     numbers = {"r_cost": draw.uniform(2, 30), "w_cost": draw.uniform(2, 30)}
     sram = draw.choice([{"cost": {"from": "sram", "node_nm": draw.choice([22, 45]), "cells": "lstp"}}, numbers])
@@ -86,7 +88,7 @@ def hardware(name: str, draw: random.Random, clock: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ran:
-    """A run, and the file that it was made from."""
+    """A run, and the hardware file it was made from."""
 
     document: dict[str, Any]
     ledger: RunLedger
@@ -95,7 +97,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
-    """Sixteen cores with a clock, and four without one."""
+    """Sixteen runs on cores with a clock, and four on cores without one."""
     draw, folder = random.Random(11), tmp_path_factory.mktemp("runs")
     found = []
     for number in range(20):
@@ -117,7 +119,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
 
 
 def recomputed(records: list[LayerRecord], core: Core, in_time: bool) -> dict[str, float]:
-    """Energy in pJ, latency, and EDP from the accesses of the records and the numbers of a hardware file."""
+    """Energy in pJ, latency and EDP from the accesses of the records and the costs in a hardware file."""
     costs = {one.name: (one.read_energy_pj, one.write_energy_pj) for one in core.memories}
     energy, cycles = 0.0, 0.0
     for record in records:
@@ -161,7 +163,7 @@ def with_change(document: dict[str, Any], place: int, name: str, factor: float) 
 
 
 def gap(pair: tuple[Ran, Ran], one: OrderTurn, turn: Turn | None, factor: float = 1.0) -> float:
-    """The second minus the first run in the measure, with the number at a factor, from changed hardware files."""
+    """The relative difference of the second run to the first in a measure, after the turn's number is multiplied."""
     in_time = all("clock_frequency" in ran.document for ran in pair)
     values = []
     for place, ran in enumerate(pair):
@@ -175,7 +177,7 @@ def gap(pair: tuple[Ran, Ran], one: OrderTurn, turn: Turn | None, factor: float 
 
 
 def test_the_plain_implementation_gives_the_totals_of_the_runs(runs: list[Ran]) -> None:
-    """Else it would verify nothing."""
+    """The recomputed totals equal those of the runs, so the plain implementation can verify changes."""
     for ran in runs:
         core = parse_accelerator(copy.deepcopy(ran.document)).cores[0]
         found = recomputed(ran.records, core, in_time=bool(core.clock_frequency_mhz))
@@ -190,8 +192,10 @@ def chosen(runs: list[Ran]) -> list[tuple[Ran, Ran]]:
 
 
 def test_named_changes_turn_the_order_and_nine_tenths_of_them_do_not(runs: list[Ran]) -> None:
-    """A hair beyond the factor, and at the factor as it is printed; at least 60 of 100 pairs name one in the EDP, which
-    the runs minimise."""
+    """The order reverses just beyond the named factor and at the printed factor, and not at nine tenths of the change.
+
+    At least 60 of 100 pairs name a change for the EDP, which the runs minimise.
+    """
     named = dict.fromkeys(MEASURES, 0)
     kinds = set()
     for pair in chosen(runs):
@@ -214,7 +218,7 @@ def test_named_changes_turn_the_order_and_nine_tenths_of_them_do_not(runs: list[
 
 
 def test_the_named_change_is_the_smallest(runs: list[Ran]) -> None:
-    """No other number turns the order within a smaller factor, by trying all numbers in the changed files."""
+    """No other number in the files reverses the order within a smaller factor; all are tried."""
     for pair in chosen(runs)[:12]:
         for one in order_turns(pair[0].ledger, pair[1].ledger):
             if one.turn is None:
@@ -227,7 +231,10 @@ def test_the_named_change_is_the_smallest(runs: list[Ran]) -> None:
 
 
 def test_ends_of_ranges_that_do_not_turn_the_order(runs: list[Ran]) -> None:
-    """At both ends of every known range the order stays, and the nearest end leaves what is printed."""
+    """If no range reverses the order, the order is the same at both ends of every range.
+
+    The printed difference is the least difference at all these ends.
+    """
     from tilewright.results.order_turn import uncertain_numbers
 
     count = 0
@@ -249,7 +256,7 @@ def test_ends_of_ranges_that_do_not_turn_the_order(runs: list[Ran]) -> None:
 
 
 def test_without_clocks_the_ratio_of_clocks_is_named_for_the_latency_alone(runs: list[Ran]) -> None:
-    """A clock could bring leakage, so that nothing is said on energy."""
+    """Without clocks, a ratio of clocks is named for latency alone, because a clock could bring leakage energy."""
     for a, b in combinations(runs[16:], 2):
         for one in order_turns(a.ledger, b.ledger):
             if one.turn is not None and "clock" in one.turn.number.name:
@@ -258,7 +265,7 @@ def test_without_clocks_the_ratio_of_clocks_is_named_for_the_latency_alone(runs:
 
 
 def test_sentences(runs: list[Ran]) -> None:
-    """They say the order, the number before and after, and that mappings are held."""
+    """Sentences name both runs and whether the order reverses; the last one says that the mappings are kept."""
     pair = chosen(runs)[0]
     turns = order_turns(pair[0].ledger, pair[1].ledger)
     *lines, held = turn_lines(turns, by_time=True)
@@ -272,7 +279,7 @@ def test_sentences(runs: list[Ran]) -> None:
 
 
 def with_tree(ledger: RunLedger, energy_pj: float, tree_pj: float) -> RunLedger:
-    """The ledger of a run whose hardware file has a number of a plug-in, with the energy of its term."""
+    """The ledger of a run with the energy of a plug-in's term, which its hardware file sets."""
     assert ledger.run.costs is not None
     costs = replace(ledger.run.costs, figures=(("array", (("tree_pj", tree_pj),)),))
     entries = {**ledger.entries, LedgerPlace(ENERGY, "0", "clock_tree"): energy_pj}
@@ -282,8 +289,10 @@ def with_tree(ledger: RunLedger, energy_pj: float, tree_pj: float) -> RunLedger:
 
 
 def test_terms_of_plug_ins_are_numbers(runs: list[Ran]) -> None:
-    """The energy of a term that only one run has reverses the order at the factor that makes both energies equal. A
-    term of both runs is one number if the attributes of their files are equal, and else two.
+    """Terms of plug-ins are numbers that can reverse the order.
+
+    The energy of a term that only one run has reverses the order at the factor that makes both energies equal. A term
+    of both runs is one number if the attributes of their files are equal, else two.
     """
     a, b = sorted((ran.ledger for ran in runs[:2]), key=lambda ledger: ledger.run.energy_pj)
     more = b.run.energy_pj - a.run.energy_pj
@@ -304,7 +313,7 @@ def test_terms_of_plug_ins_are_numbers(runs: list[Ran]) -> None:
 
 
 def test_a_sentence_without_a_change_lists_the_numbers(runs: list[Ran]) -> None:
-    """The numbers that were changed, so that nothing is claimed for others, such as static powers."""
+    """A sentence that no change reverses the order lists the numbers that were changed: it claims nothing of others."""
     ledger = with_tree(runs[0].ledger, 1.0, 0.4)
     large = replace(ledger, run=replace(ledger.run, energy_pj=ledger.run.energy_pj * 1000))
     line = next(line for line in turn_lines(order_turns(ledger, large), by_time=True) if line.startswith("energy:"))
@@ -314,7 +323,7 @@ def test_a_sentence_without_a_change_lists_the_numbers(runs: list[Ran]) -> None:
 
 
 def test_ranges_of_designs_name_memories_although_they_have_no_names(runs: list[Ran]) -> None:
-    """Tables of designs keep the cost parts without the names of the memories."""
+    """Tables of designs keep cost parts without names of memories, and the text then says `memories`."""
     a, b = (replace(ran.ledger, run=replace(ran.ledger.run, cost_parts=nameless(ran))) for ran in chosen(runs)[0])
     names = [one.name for one in uncertain_numbers(a, b) if one.has_range]
     assert names
@@ -322,17 +331,17 @@ def test_ranges_of_designs_name_memories_although_they_have_no_names(runs: list[
 
 
 def nameless(ran: Ran) -> tuple[CostPart, ...]:
-    """Cost parts of a run without the names of their memories."""
+    """The cost parts of a run without the names of their memories."""
     return tuple(part._replace(memory="") for part in ran.ledger.run.cost_parts)
 
 
 def test_runs_that_are_equal_have_no_order(runs: list[Ran]) -> None:
-    """Nothing can turn it."""
+    """Equal runs have no order to reverse."""
     assert order_turns(runs[0].ledger, runs[0].ledger) == ()
 
 
 def test_without_known_costs_only_ranges_and_clocks_are_considered(runs: list[Ran]) -> None:
-    """And the sentence says so."""
+    """Only ranges and clocks are considered if costs are unknown, and the sentence says so."""
     pair = [replace(ran.ledger, run=replace(ran.ledger.run, costs=None)) for ran in chosen(runs)[3]]
     for one in order_turns(pair[0], pair[1]):
         if one.turn is not None:
@@ -344,6 +353,6 @@ def test_without_known_costs_only_ranges_and_clocks_are_considered(runs: list[Ra
     ("value", "factor", "text"), [(0.70149, 0.7, "0.701"), (1.3001, 1.3, "1.31"), (5.6, 0.7, "5.59"), (250.0, 2, "251")]
 )
 def test_bounds_are_rounded_away_from_one(value: float, factor: float, text: str) -> None:
-    """So that what is printed turns the order, too."""
+    """Printed bounds are rounded away from one, so that the printed change reverses the order, too."""
     assert f"{outward(value, factor):.4g}" == text
     assert LARGEST_FACTOR > 1

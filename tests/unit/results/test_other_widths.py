@@ -1,4 +1,4 @@
-"""Files for the other width of a paper: they stay while they show the same numbers; else they go, and this is said."""
+"""Files of a paper's other width stay while they show the same numbers; else they are removed with a notice."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ WIDTHS: tuple[PaperWidth | None, ...] = ("column", "page", None)
 
 
 def save(folder: Path, width: PaperWidth | None, value: float = 2.0, assumed: str = "all of it") -> list[str]:
-    """Save a figure and a table for a width. Returns the names of the files that this removes."""
+    """Save a figure and a table for a width. Returns the names of the files that are removed."""
     figure = NotedFigure(figsize=(3, 2))
     figure.add_subplot().plot([0.0, 1.0], [1.0, value])
     table = pandas.DataFrame({"name": ["a", "b"], "energy_pj": [1.0, value]})
@@ -27,7 +27,7 @@ def save(folder: Path, width: PaperWidth | None, value: float = 2.0, assumed: st
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_same_numbers_stay_at_both_widths(width: PaperWidth | None, tmp_path: Path) -> None:
-    """Files of both widths stay, whatever is written last."""
+    """Files of both widths stay if the numbers are equal, whichever is written last."""
     assert save(tmp_path, "column") == save(tmp_path, "page") == []
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert {f"{name}-{wide}.{end}" for name, end in (("line", "pdf"), ("values", "tex")) for wide in WIDTHS[:2]} <= {
@@ -42,7 +42,7 @@ def test_the_same_numbers_stay_at_both_widths(width: PaperWidth | None, tmp_path
 def test_other_numbers_and_assumptions_remove_what_is_not_written_again(
     width: PaperWidth | None, change: dict[str, float | str], tmp_path: Path
 ) -> None:
-    """Files of other widths alone are removed: files of this width are written again."""
+    """Changed numbers or assumptions remove only the files of other widths; this width is written again."""
     save(tmp_path, "column")
     save(tmp_path, "page")
     others = [wide for wide in WIDTHS if wide not in (width, None)]
@@ -53,7 +53,7 @@ def test_other_numbers_and_assumptions_remove_what_is_not_written_again(
 
 
 def test_the_notice_counts_all_and_names_some(tmp_path: Path) -> None:
-    """No notice without files."""
+    """The notice counts all removed files and names some; without files there is no notice."""
     assert removed_notice([]) == ""
     assert removed_notice([Path("a")]) == "removed 1 file of an earlier command with other numbers: a"
     many = removed_notice([Path(str(number)) for number in range(MOST_NAMED + 2)])

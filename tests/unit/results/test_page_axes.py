@@ -1,4 +1,4 @@
-"""Axes of the charts of the page: at least two labels that are told apart, whatever the range. Run with Node."""
+"""Axes of the charts on the page have at least two distinct labels, whatever the range. The tests run Node."""
 
 import json
 import re
@@ -31,7 +31,7 @@ console.log(JSON.stringify(wrong));
 
 
 def function_of(text: str, name: str) -> str:
-    """The source of a function that begins and ends at the left edge."""
+    """The source of a JavaScript function that begins and ends at the left edge."""
     found = re.search(rf"^function {name}\(.*?^}}$", text, re.MULTILINE | re.DOTALL)
     assert found is not None, name
     return found[0]
@@ -39,7 +39,7 @@ def function_of(text: str, name: str) -> str:
 
 @pytest.mark.skipif(NODE is None, reason="needs Node")
 def test_axes_have_two_labels_that_are_told_apart() -> None:
-    """Linear and logarithmic, from a single number to many decades, on narrow pages and wide ones."""
+    """Linear and logarithmic axes, from a single number to many decades, have two labels on narrow and wide pages."""
     base, charts = ((FOLDER / name).read_text("utf-8") for name in ("base.js", "charts.js"))
     parts = [function_of(base, "numberText")]
     parts += [function_of(charts, name) for name in ("ticks", "tickTexts", "logTicks", "axis")]

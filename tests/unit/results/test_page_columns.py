@@ -7,7 +7,9 @@ RUN = {"run": "a", "energy_pj": 2e9, "latency_cycles": 1e6, "edp_pj_cycles": 2e1
 
 
 def test_the_edp_is_in_seconds_if_all_clocks_are_known() -> None:
-    """Units are those of `compare`, or J cycles without the clock of one run. A run without a result has no EDP."""
+    """The EDP has the unit of `compare`: J s if all runs have a clock, else J cycles. A run without a result
+    has none.
+    """
     unclocked = {key: value for key, value in RUN.items() if key != "latency_s"}
     known, unknown, failed = ({**row, **edp_in_seconds(row)} for row in (RUN, unclocked, {"run": "failed"}))
     for rows, unit, value in (([known, failed], "nJ s", 4e3), ([known, unknown], "J cycles", 2e3)):

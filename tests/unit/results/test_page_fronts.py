@@ -1,4 +1,4 @@
-"""Pareto fronts on the page: what is drawn and said of the front of a run, and of all runs of a group.
+"""Pareto fronts on the page: drawings and words for the front of a run, and for all runs of a group.
 
 The scripts of the page run in Node, on a document that keeps elements, attributes and texts.
 """
@@ -83,12 +83,12 @@ def ran(script: str, rows: list[list[Any]] = ROWS, left_out: tuple[str, ...] = (
 
 
 def told(code: str) -> str:
-    """Script that prints an expression."""
+    """A script that prints an expression."""
     return f"console.log(JSON.stringify({code}));"
 
 
 def test_the_front_of_a_run_has_each_point_and_its_role() -> None:
-    """The knee is a diamond, and the run is filled, also if it is no point of the front."""
+    """Each point is drawn with its role: the knee as a diamond, and the run filled, also if it is not on the front."""
     script = told(
         "frontPoints('b', frontOf('b'), { all: true }).map((one) => [one.x, one.y, one.shape, one.strong, one.name])"
     )
@@ -104,7 +104,9 @@ def test_the_front_of_a_run_has_each_point_and_its_role() -> None:
 
 
 def test_the_page_of_a_run_says_and_lists_its_front() -> None:
-    """Sentences, lower bounds, a chart, and a table of all points; without points the reason; else nothing."""
+    """The page of a run has sentences, lower bounds, a chart and a table of all points; without points it has the
+    reason.
+    """
     text = ran(told("frontSection('a', DATA.details.a).text"))
     for words in ("what a costs", "more of a", "2.8 µJ and 99 cycles", "the 3 points as a table", "knee, this run"):
         assert words in text
@@ -116,7 +118,10 @@ def test_the_page_of_a_run_says_and_lists_its_front() -> None:
 
 
 def test_the_fronts_of_a_group_are_drawn_together() -> None:
-    """Each with its ends, knee and run, linked to the page of the run; by time if all runs have a clock."""
+    """The fronts of a group are drawn together, with ends, knee and run, and links to the runs' pages.
+
+    If all runs have a clock, the axis is time.
+    """
     labels = "all(frontsOfGroup(GROUP)).filter((one) => one.name === 'a').map((one) => one.attributes)"
     found = {one["aria-label"]: one["href"] for one in ran(told(labels))}
     assert found["a, knee, this run: 1.2 s, 3 µJ"] == "#run=a"
@@ -133,7 +138,7 @@ def test_the_fronts_of_a_group_are_drawn_together() -> None:
 
 
 def test_fronts_that_are_not_drawn_are_counted() -> None:
-    """Of runs whose details have no room on the page; a group without fronts has no chart."""
+    """Fronts of runs whose details have no room on the page are counted; a group without fronts has no chart."""
     assert "not drawn here: 1 of 3." in ran(told("frontsOfGroup(GROUP).text"), left_out=("c",))
     assert ran(told("frontsOfGroup(GROUP)"), ROWS[2:]) is None
 
@@ -141,7 +146,7 @@ def test_fronts_that_are_not_drawn_are_counted() -> None:
 @pytest.mark.parametrize("width", [300, 366, 1200])
 @pytest.mark.parametrize("part", ["frontSection('b', DATA.details.b)", "frontsOfGroup(GROUP)"])
 def test_charts_fit_the_width_and_have_no_colours_of_their_own(width: int, part: str) -> None:
-    """Within a telephone of 390 pixels, too; every colour is one of the style, which has a value for dark mode."""
+    """Charts fit a telephone of 390 pixels; every colour is one of the style, which has a value for dark mode."""
     script = f"""
 const nodes = all({part}), root = nodes.find((one) => one.name === "svg");
 const texts = nodes.filter((one) => one.name === "text" && !one.attributes.transform);
@@ -169,7 +174,7 @@ console.log(JSON.stringify([Number(root.attributes.width), ends, [...new Set(col
 
 
 def test_the_page_has_the_front_of_the_summary(tmp_path: Path) -> None:
-    """Energies in µJ, cycles, roles and bounds of a run with a front; nothing for a run without one."""
+    """The page has energies in µJ, cycles, roles and bounds from the summary; a run without a front has none."""
     given = {"hardware": TINY / "hardware/narrow.yaml", "mapping": TINY / "mapping/free.yaml"}
     summary = tilewright.map(**given, workload=TINY / "workload/two_layers.yaml", front=True).summary
     made, points = front_part(summary)["front"], summary["front"]["points"]

@@ -1,4 +1,4 @@
-"""The picture above the table of runs: which runs, in which order, how long the bars are, and what is said of them.
+"""The picture above the table of runs: its runs and their order, lengths of bars, and words.
 
 The scripts of the page run in Node, on a document that only keeps elements, attributes and texts.
 """
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="needs Node")
 
 
 def ran(rows: list[list[Any]], script: str, lines: tuple[str, ...] = ()) -> Any:
-    """What a script with the functions of the page prints as JSON."""
+    """The JSON that a script with the functions of the page prints."""
     columns = [{"key": key, "words": words, "unit": unit, "number": bool(unit)} for key, words, unit in COLUMNS]
     group = {"name": "net", "runs": [row[0] for row in rows], "lines": list(lines)}
     data = {"columns": columns, "rows": rows, "groups": [group], "notes": {"a": "no unit"}}
@@ -51,7 +51,9 @@ def ran(rows: list[list[Any]], script: str, lines: tuple[str, ...] = ()) -> Any:
 
 
 def test_runs_and_quantities_of_a_group() -> None:
-    """By energy times latency; cycles, because not all runs have a clock; runs without a result are left out."""
+    """Runs are ordered by energy times cycles, or by time if all runs have a clock; runs without a result are
+    left out.
+    """
     told = "console.log(JSON.stringify(overviewGroups(NAMES).map((one) => [one.runs, one.columns.map((c) => c.key)])));"
     assert ran(ROWS, told) == [[["b", "a", "c"], ["energy_pj", "latency_cycles", "area_mm2"]]]
     timed = [[*row[:4], 0.25, None] for row in ROWS[:3]]
@@ -59,7 +61,7 @@ def test_runs_and_quantities_of_a_group() -> None:
 
 
 def test_what_is_said() -> None:
-    """The least of each quantity, equal runs, unknown areas, and runs that are not drawn."""
+    """The text names the run with the least of each quantity; equal quantities, unknown areas and undrawn runs too."""
     told = "console.log(JSON.stringify(overviewWords(overviewGroups(NAMES)[0])));"
     assert ran(ROWS, told) == "least energy: b (1 µJ); least latency: a (100 cycles)"
     equal = [[name, None, 2.0, 100, None, None] for name in "ab"]
@@ -77,7 +79,9 @@ def test_what_is_said() -> None:
 
 
 def test_bars_have_the_length_of_their_numbers() -> None:
-    """The longest fills its place; the least is marked by colour and by a word; each bar has its text for a reader."""
+    """The longest bar fills its place, the least is marked by colour and word, and each bar has a text for screen
+    readers.
+    """
     bars = """
 const found = [];
 const walk = (node) => {
@@ -101,7 +105,7 @@ console.log(JSON.stringify(found));
 
 
 def test_the_picture_says_what_limits_each_run_and_what_is_assumed() -> None:
-    """As text of the page; the picture has a name for readers that cannot see it."""
+    """The limit of each run and the assumptions are text on the page; the picture has a name for screen readers."""
     texts = """
 const found = [];
 const walk = (node) => {
@@ -121,7 +125,7 @@ console.log(JSON.stringify(found));
 
 
 def test_the_style_has_no_fixed_colours_and_no_wide_rows() -> None:
-    """Colours are those of the page in light and in dark mode; on a narrow page the name has a line of its own."""
+    """Colours are those of the page in light and dark mode; on a narrow page, the name has its own line."""
     script, style = ((FOLDER / name).read_text("utf-8") for name in ("overview.js", "page.css"))
     assert "#" not in script.replace('"#', "")
     assert "https://" not in script

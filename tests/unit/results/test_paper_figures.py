@@ -1,4 +1,4 @@
-"""Figures for a paper: their width, labels, fonts, page, caption and numbers, for every figure that has panels."""
+"""Figures for a paper: width, labels, fonts, page, caption and numbers of every figure that has panels."""
 
 import json
 import re
@@ -64,7 +64,7 @@ from tests.unit.results.test_two_runs import run_of
 
 Network = Callable[..., Any]
 LEAST_GREY_STEP = 0.04
-"""Least difference of two greys that a reader tells apart, as a share of the step from black to white."""
+"""Least difference of two greys that a reader can tell apart, as a share of the step from black to white."""
 HARDWARE = Path(__file__).resolve().parents[3] / "config" / "hardware"
 
 
@@ -140,7 +140,7 @@ LONG = "_of_the_second_feature_pyramid_branch"
 
 
 def _renamed(view: ScheduleView, ending: str) -> ScheduleView:
-    """Schedule whose layers, memories, links and cores have names with an ending."""
+    """A schedule whose layers, memories, links and cores have names with an ending."""
     names = view.artifact.names
     longer = {
         key: tuple(name + ending for name in getattr(names, key))
@@ -150,7 +150,7 @@ def _renamed(view: ScheduleView, ending: str) -> ScheduleView:
 
 
 def _long_named(make_rows: Network) -> Network:
-    """Maker of networks whose layers and memories have long names, on a core with a long name."""
+    """A function that makes networks with long names of layers and memories, on a core with a long name."""
 
     def make(count: int) -> tuple[list[Any], dict[str, Any]]:
         text = json.dumps(make_rows(count)).replace("/Conv", f"/Conv{LONG}")
@@ -165,7 +165,7 @@ def _long_named(make_rows: Network) -> Network:
 @pytest.mark.slow
 @pytest.mark.parametrize(("paper", "inches"), [("column", COLUMN_INCHES), ("page", PAGE_INCHES)])
 def test_long_names_need_no_smaller_text(paper: PaperWidth, inches: float, make_rows: Network) -> None:
-    """Names of over 40 characters: no text below 6 points or outside of the figure, and panels stay panels."""
+    """Names of over 40 characters leave no text below 6 points or outside of the figure, and panels keep their room."""
     with drawn_for(paper), figure_style():
         make = _long_named(make_rows)
         for name, figure in [*_of_layers(make), *_of_many_runs(LONG), *_of_several_cores(LONG)]:
@@ -183,7 +183,9 @@ def test_long_names_need_no_smaller_text(paper: PaperWidth, inches: float, make_
 
 
 def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None:
-    """Every property of every figure; a figure is drawn once, because drawing takes most of the time."""
+    """Checks every property of every figure in a column; each figure is drawn once, because drawing takes most of the
+    time.
+    """
     with drawn_for("column"):
         for name, figure in [*_of_layers(make_network), *_of_many_runs(), *_of_several_cores()]:
             assert isinstance(figure, NotedFigure), name
@@ -198,7 +200,7 @@ def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None
 
 
 def _check_captions(folder: Path) -> None:
-    """LaTeX prints the captions of all figures of a folder."""
+    """Checks that LaTeX prints the captions of all figures in a folder."""
     names = [path.stem for path in sorted(folder.glob("*-column-caption.tex"))]
     figures = "".join(f"\\begin{{figure}}\\input{{{name}}}\\end{{figure}}\\clearpage\n" for name in names)
     text = f"\\documentclass{{article}}\\usepackage{{textcomp}}\\begin{{document}}\n{figures}\\end{{document}}\n"
@@ -209,7 +211,7 @@ def _check_captions(folder: Path) -> None:
 
 
 def _check_greys(figure: NotedFigure, name: str) -> None:
-    """Any two boxes of a panel's legend differ in a print without colours: in their hatch or in their grey."""
+    """Checks that any two boxes of a panel's legend differ in hatch or grey in a print without colours."""
     boxes = [handle for handle in figure.handles if isinstance(handle, Patch)]
     for panel in {_panel_of_label(box) for box in boxes}:
         looks = [
@@ -222,13 +224,13 @@ def _check_greys(figure: NotedFigure, name: str) -> None:
 
 
 def _panel_of_label(box: Patch) -> str:
-    """Title of the panel before a label of a legend; '' if the figure has one kind of panel."""
+    """Title of the panel, which stands before the label in a legend; '' if the figure has one kind of panel."""
     return str(box.get_label()).rpartition(": ")[0]
 
 
 @pytest.mark.slow
 def test_every_figure_over_a_page(make_network: Network) -> None:
-    """Width, labels and page of every figure; the files are those of a column."""
+    """Every figure over a page has its width, labels and page; the file checks are those of a column."""
     with drawn_for("page"), figure_style():
         for name, figure in [*_of_layers(make_network), *_of_many_runs(), *_of_several_cores()]:
             assert isinstance(figure, NotedFigure), name
@@ -238,7 +240,9 @@ def test_every_figure_over_a_page(make_network: Network) -> None:
 
 
 def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
-    """Of a core, of several cores and of a loop nest: as wide as the page, no text under 6 points or outside."""
+    """Diagrams of a core, of several cores and of a loop nest are as wide as the page, without text below 6 points or
+    outside.
+    """
     with drawn_for("page"):
         records, _ = make_network(1)
         diagrams = [
@@ -259,7 +263,7 @@ def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
 
 
 def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
-    """With the width that it needs, and the option that has it."""
+    """A diagram that is too wide is refused, with the needed width and the option that is wide enough."""
     memory = Memory("m", 64, 1.0, 1.0, ("A", "B", "C", "D"), (Port("p", "read_write", 8, 8, ()),), ())
     core = Core("of four operands", OperationalArray((("D1", 2),), 1.0), (memory,))
     with drawn_for("column"), pytest.raises(InputError, match=r"needs 3\.9 inches.*allowed: page"):
@@ -269,7 +273,7 @@ def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tpu_like", "eyeriss_like"])
 def test_a_core_of_three_operands_fits_a_column(name: str, tmp_path: Path) -> None:
-    """Figures have text of at least 6 points, inside of the boxes of the memories, and a height that fits a page."""
+    """Figures of a core have text of at least 6 points inside the boxes of memories, and fit a page in height."""
     core = parse_accelerator(HARDWARE / "zigzag" / f"{name}.yaml").cores[0]
     with drawn_for("column"):
         figure = hierarchy_figure(core)
@@ -289,7 +293,9 @@ def test_a_core_of_three_operands_fits_a_column(name: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, 3), (4, 2)])
 def test_many_panels_fit_a_page_with_their_caption(rows: int, columns: int) -> None:
-    """The text of a page is 7.6 inches high in the LaTeX class article; a caption of two lines needs 0.5 inches."""
+    """Figures of many panels fit a page of 7.6 inches (LaTeX class article) with a caption of two lines (0.5
+    inches).
+    """
     figure = NotedFigure(figsize=(3 * columns, 2.2 * rows))
     for place in range(rows * columns):
         axes = figure.add_subplot(rows, columns, place + 1)
@@ -303,13 +309,13 @@ def test_many_panels_fit_a_page_with_their_caption(rows: int, columns: int) -> N
 
 
 def test_a_width_that_does_not_exist() -> None:
-    """From Python, too."""
+    """An unknown width raises InputError, also from Python."""
     with pytest.raises(InputError, match="column, page"), drawn_for("colum"):  # type: ignore[arg-type]
         pass
 
 
 def test_the_same_bytes(tmp_path: Path) -> None:
-    """Neither dates nor numbers of objects are in the files."""
+    """Files have the same bytes each time, without dates and object numbers."""
     found = []
     for folder in ("a", "b"):
         with drawn_for("column"):
@@ -319,7 +325,7 @@ def test_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_figures_of_reports_stay(tmp_path: Path) -> None:
-    """Without the option, a figure has its title, and no other files are written."""
+    """A figure without the option has its title, and only SVG and PNG are written."""
     figure = next(_of_many_runs())[1]
     assert [path.suffix for path in save_figure(figure, tmp_path / "c")] == [".svg", ".png"]
     assert isinstance(figure, NotedFigure)
@@ -332,7 +338,7 @@ def _visible(figure: Figure) -> list[Text]:
 
 
 def _check_page(figure: Figure, width: float, name: str) -> None:
-    """Width, no text under 6 points, none outside of the page."""
+    """Checks the width, that no text is below 6 points, and that none is outside of the page."""
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
     assert figure.get_size_inches()[0] == width, name
@@ -350,7 +356,10 @@ def _check_page(figure: Figure, width: float, name: str) -> None:
 
 
 def _check_axes(figure: Figure, name: str) -> None:
-    """A label and two numbers (or all names) for each axis; of panels over each other, the lowest has the times."""
+    """Checks that each axis has a label and at least two numbers, or names.
+
+    Of panels one above the other, only the lowest needs a label for the horizontal axis.
+    """
     for axes in figure.axes:
         shares = [one for one in figure.axes if one is not axes and one.get_position().x0 == axes.get_position().x0]
         is_lowest = all(one.get_position().y0 >= axes.get_position().y0 for one in shares)
@@ -365,7 +374,7 @@ def _check_axes(figure: Figure, name: str) -> None:
 
 
 def _check_files(paths: Sequence[Path], title: str, name: str) -> None:
-    """Fonts of type 42, text in the SVG, the title in the caption only, numbers that can be read."""
+    """Checks for fonts of type 42, text in the SVG, the title only in the caption, and readable numbers."""
     pdf, svg = paths[0].read_bytes(), paths[1].read_text()
     assert b"/CIDFontType2" in pdf or b"/TrueType" in pdf, name
     assert b"/Type3" not in pdf, name
@@ -376,13 +385,15 @@ def _check_files(paths: Sequence[Path], title: str, name: str) -> None:
     assert title not in re.sub(r"<[^>]*>", "", svg), (name, title)
     caption = paths[2].read_text()
     assert caption.startswith(title.rstrip(".")), name
+    first_letters = [line[0] for line in caption.partition("\n\n")[0].splitlines()]
+    assert not any(letter.islower() for letter in first_letters), (name, caption)
     assert len(pandas.read_csv(paths[-1])) >= 1, name
 
 
 @pytest.mark.parametrize("scale", ["log", "linear"])
 @pytest.mark.parametrize("unit", [1.0, 1e3, 1e6])
 def test_large_numbers_keep_the_unit_of_their_axis(scale: str, unit: float) -> None:
-    """Number times power of ten in the label times unit is the value at the place of the number."""
+    """The number, times the power of ten and the unit in the label, is the value at the number's place."""
     digits = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
     with drawn_for("column"):
         figure = NotedFigure(figsize=(4, 3))
@@ -405,16 +416,16 @@ def test_large_numbers_keep_the_unit_of_their_axis(scale: str, unit: float) -> N
 
 
 def test_names_begin_no_line_of_a_caption() -> None:
-    """Newlines and control characters of a title or a line are escapes that are seen."""
+    """Newlines and control characters in names become visible escapes in the caption."""
     figure = NotedFigure()
-    figure.note("run a\nforged", ["core b\x1b\r\nforged", ""])
-    assert figure.caption_title == "run a\\nforged"
-    assert figure.caption_lines == ("core b\\x1b\\r\\nforged",)
+    figure.note("Run a\nforged", ["core b\x1b\r\nforged", ""])
+    assert figure.caption_title == "Run a\\nforged"
+    assert figure.caption_lines == ("Core b\\x1b\\r\\nforged",)
 
 
 @pytest.mark.parametrize("width", [1.6, 2.4, 3.4])
 def test_units_of_axes_are_not_torn(width: float) -> None:
-    """The unit of a label is on one line, however narrow the panel is."""
+    """The unit of a label stays on one line, however narrow the panel is."""
     figure = NotedFigure(figsize=(6.0, 3.0))
     FigureCanvasAgg(figure)
     panel = figure.add_axes((0.2, 0.2, 0.7, 0.7))
@@ -426,8 +437,9 @@ def test_units_of_axes_are_not_torn(width: float) -> None:
 
 
 def test_a_column_names_causes_whole(make_network: Network) -> None:
-    """No cause is cut, and the peak of the array has its unit; the caption says what the discs are, and that a MAC is
-    not two operations as in TOP/s.
+    """No cause is cut in a column, and the peak of the array has its unit.
+
+    The caption explains the discs, and says that a MAC counts once, unlike in TOP/s.
     """
     with drawn_for("column"):
         figure = dict(_of_layers(make_network))["bottlenecks"]
@@ -438,6 +450,6 @@ def test_a_column_names_causes_whole(make_network: Network) -> None:
     assert not any("…" in name for name in names)
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert "peak of the array: 50 MACs a cycle" in texts
-    assert "disc: a layer; the larger the disc, the more cycles" in caption
-    assert "MACs: each counts once (in TOP/s, as two operations)" in caption
+    assert "Disc: a layer; the larger the disc, the more cycles" in caption
+    assert "A MAC counts as one operation (in TOP/s, as two)" in caption
     assert not any("operations" in axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes)

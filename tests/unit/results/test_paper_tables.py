@@ -1,4 +1,4 @@
-"""Tables for a paper: units by the largest value, decimals by column, and names that LaTeX takes for nothing else."""
+"""Tables for a paper: units by the largest value, decimals by column, and names that LaTeX prints as they are."""
 
 import re
 import shutil
@@ -50,7 +50,7 @@ TABLE = pandas.DataFrame(
 
 
 def read_latex(text: str) -> str:
-    """Text that LaTeX prints for what `latex` made; raises ValueError for anything that is not known to be printed."""
+    """The text that LaTeX prints for the result of `latex`; raises ValueError for anything unknown."""
     names = {"textbackslash": "\\", "textasciitilde": "~", "textasciicircum": "^", "textless": "<", "textgreater": ">"}
     names |= {"textbar": "|", "char34": '"', "textasciigrave": "`", "textquotesingle": "'"}
     formulas = {
@@ -76,12 +76,12 @@ def read_latex(text: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_latex_prints_the_name(name: str) -> None:
-    """Each character is printed, and none is a command, a column, a comment or a ligature."""
+    """LaTeX prints each character, and takes none for a command, a column, a comment or a ligature."""
     assert read_latex(latex(name)) == name.replace("\u202e", "\\u202e")
 
 
 def test_random_names_are_printed() -> None:
-    """Over all printable ASCII characters."""
+    """LaTeX prints random names of all printable ASCII characters."""
     rng = np.random.default_rng(11)
     for _ in range(200):
         name = "".join(map(chr, rng.integers(32, 127, 12)))
@@ -89,8 +89,9 @@ def test_random_names_are_printed() -> None:
 
 
 def test_one_unit_for_all_energies() -> None:
-    """All energies of the table have one unit, in which the smallest shows two digits; cycles and counts stay whole,
-    and shares are percentages.
+    """All energies of the table have one unit, in which the smallest shows two digits.
+
+    Cycles and counts stay whole, and shares are percentages.
     """
     shown = PaperTable.of(TABLE)
     assert shown.headings == (
@@ -104,8 +105,9 @@ def test_one_unit_for_all_energies() -> None:
 
 
 def test_small_numbers_stay_readable() -> None:
-    """No number is written as smaller than a limit if another unit shows it and the largest number stays below 10^5;
-    the largest number is never below 1 if a unit allows that. The unit of the terminal comes first.
+    """If possible, a column gets a unit in which the least number is at least 0.01 and the largest is below 10^5.
+
+    Then no number is written as `< limit`. The largest number is at least 1. The unit of the terminal is preferred.
     """
     rng = np.random.default_rng(8)
     for _ in range(200):
@@ -121,7 +123,7 @@ def test_small_numbers_stay_readable() -> None:
 
 
 def test_units_and_names_are_those_of_the_terminal() -> None:
-    """EDP has capital letters, and a latency in seconds is a time; the units of the caller come first."""
+    """EDP has capital letters, a latency in seconds is called time, and units given by the caller are preferred."""
     table = pandas.DataFrame(
         {
             "energy_pj": [4.1e9, 6e7],
@@ -139,7 +141,7 @@ def test_units_and_names_are_those_of_the_terminal() -> None:
 
 
 def test_tables_of_one_report_have_common_units() -> None:
-    """Alone, each table has another unit for its EDP; together, they have one, and small numbers are still shown."""
+    """Tables of one report have one unit for the EDP, and small numbers in this unit are not rounded to 0."""
     large = pandas.DataFrame({"energy_pj": [4.1e9], "edp_pj_cycles": [3e16], "latency_s": [4e-3]})
     small = pandas.DataFrame({"other_energy_pj": [6e4], "edp_pj_cycles": [5e9], "latency_s": [7e-7]})
     alone = [PaperTable.of(table).headings for table in (large, small)]
@@ -155,13 +157,13 @@ def test_tables_of_one_report_have_common_units() -> None:
 
 
 def test_zero_has_no_sign() -> None:
-    """Neither does a zero that a subtraction of equal numbers made negative."""
+    """A zero has no sign, even if a subtraction of equal numbers made it negative."""
     shown = PaperTable.of(pandas.DataFrame({"energy_pj": [-0.0, 0.0, 1.5e6, -1.5e6, -1.0]}))
     assert [cell for (cell,) in shown.rows] == ["0.000", "0.000", "1.500", "-1.500", "> -0.001"]
 
 
 def test_no_powers_of_ten() -> None:
-    """Over sizes of all magnitudes, the cell and the number agree to the decimals of the column."""
+    """Cells have no powers of ten, and equal the numbers up to rounding, for numbers of all magnitudes."""
     rng = np.random.default_rng(5)
     for _ in range(100):
         values = 10 ** rng.uniform(0, 15, 5)
@@ -178,7 +180,7 @@ def test_no_powers_of_ten() -> None:
 
 
 def test_markdown_and_latex_have_the_same_cells() -> None:
-    """Both come from the same texts, in the same order."""
+    """Markdown and LaTeX have the same cells in the same order."""
     shown = PaperTable.of(TABLE)
     lines = shown.latex().splitlines()
     assert lines[1] == r"\begin{tabular}{lrrrrrr}"
@@ -191,7 +193,7 @@ def test_markdown_and_latex_have_the_same_cells() -> None:
 
 
 def test_a_table_of_two_quantities_is_two_tables() -> None:
-    """No column has two units."""
+    """A table of two quantities becomes two tables, so that no column has two units."""
     table = pandas.DataFrame(
         {"quantity": ["energy_pj", "latency_cycles"], "layer": ["a", "b"], "value": [3e6, 7], "share": [0.5, 1.0]}
     )
@@ -202,7 +204,7 @@ def test_a_table_of_two_quantities_is_two_tables() -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    """Only for a paper; the CSV file is the same with and without."""
+    """Markdown and LaTeX files are written for a paper only; the CSV file is the same in both cases."""
     path = tmp_path / "t.csv"
     assert write_table(TABLE, path) == (path,)
     plain = path.read_bytes()
@@ -214,7 +216,10 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_columns_with_one_text_are_told_below() -> None:
-    """Equal texts are in no row of a paper; one column of texts stays, and a single row keeps its columns."""
+    """A column of equal texts is left out of a paper and stated below the table.
+
+    It stays if the table has no other column of texts, or a single row.
+    """
     table = pandas.DataFrame({"network": ["a_b"] * 2, "design": ["x", "y"], "objective": ["EDP"] * 2, "rows": [8, 8]})
     shown = PaperTable.of(table)
     assert (shown.headings, shown.same) == (("design", "rows"), ("network a_b", "objective EDP"))
@@ -226,7 +231,7 @@ def test_columns_with_one_text_are_told_below() -> None:
 
 
 def random_table(seed: int) -> PaperTable:
-    """Table with columns of names and of numbers."""
+    """A table with columns of names and of numbers."""
     rng = np.random.default_rng(seed)
     words = ("memories", "dram", "rw_port_1", "bandwidth_max", "conv1", "least energy", "layer4.0.downsample")
     names = {
@@ -240,7 +245,7 @@ def random_table(seed: int) -> PaperTable:
 
 @pytest.mark.parametrize("inches", [3.4, 7.0])
 def test_layouts_fit_their_width(inches: float) -> None:
-    """Widths of all columns and gaps add up to at most the width; a wider place needs no smaller font."""
+    """Widths of columns and gaps add up to at most the width, and a wider place needs no smaller font."""
     kinds = set()
     for seed in range(60):
         table = random_table(seed)
@@ -267,7 +272,7 @@ def test_layouts_fit_their_width(inches: float) -> None:
 
 
 def wide_table(rows: int, columns: int = 12) -> PaperTable:
-    """Table with a column of long names and many columns of numbers."""
+    """A table with a column of long names and many columns of numbers."""
     names = [f"layer{place}.the_second_feature_pyramid_branch.downsample" for place in range(rows)]
     numbers = {f"long_heading_of_column_{place}": [1.5e6 + place] * rows for place in range(columns)}
     return PaperTable.of(pandas.DataFrame({"name": names, **numbers}), below=["half of the rows."])
@@ -280,7 +285,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def test_a_table_that_is_a_little_too_wide_is_scaled() -> None:
-    """A comment says where it has its full size."""
+    """A table that is a little too wide is scaled; a comment names the environment for its full size."""
     numbers = {f"x_{place}": [1.5e6, 2.0] for place in range(5)}
     text = PaperTable.of(pandas.DataFrame({"name": ["a", "b"], **numbers})).latex(2.9)
     assert "% needs more than 2.9 inches: place it in table*" in text
@@ -289,7 +294,7 @@ def test_a_table_that_is_a_little_too_wide_is_scaled() -> None:
 
 
 def test_columns_without_room_are_in_further_tables() -> None:
-    """Every column is in one table, and every table names its rows; the note is below the last one."""
+    """Columns without room go into further tables, each with the names of rows; the note is below the last table."""
     table = wide_table(2, 8)
     assert table.points(3.4) < LEAST_POINTS
     (text,) = table.latex_files(3.4)
@@ -303,8 +308,23 @@ def test_columns_without_room_are_in_further_tables() -> None:
     assert text.count(r"\multicolumn") == 1
 
 
+def test_all_tabulars_of_a_table_have_one_font() -> None:
+    """All tabulars of a table are in one group with one font, also a tabular with few columns at the end."""
+    for columns in range(3, 12):
+        for text in wide_table(3, columns).latex_files(3.4):
+            lines = [line for line in text.splitlines() if not line.startswith("%")]
+            begins = [line for line in lines if line.startswith(r"\begingroup")]
+            assert len(begins) <= 1
+            if begins:
+                assert (lines[0], lines[-1]) == (begins[0], r"\endgroup")
+    assert any(text.count(r"\begin{tabular}") > 1 for text in wide_table(3, 9).latex_files(3.4))
+
+
 def test_rows_beyond_a_page_are_in_further_files(tmp_path: Path) -> None:
-    """All rows in their order; the command says so, removes files of longer tables, and says if there are too many."""
+    """Rows beyond a page go into further files, in order, with a notice; files of longer tables are removed.
+
+    A further notice says if there are too many rows.
+    """
     frame = pandas.DataFrame({"n": [f"name{place}" for place in range(100)], "energy_pj": np.arange(100.0)})
     with drawn_for("column"), noting() as noted:
         paths = write_table(frame, tmp_path / "t.csv")
@@ -317,13 +337,14 @@ def test_rows_beyond_a_page_are_in_further_files(tmp_path: Path) -> None:
         write_table(frame[:5], tmp_path / "t.csv")
         assert not paths[3].exists()
         write_table(pandas.concat([frame] * 9), tmp_path / "t.csv")
-    assert noted[1:] == ["t-column.tex: 900 rows are taller than 6 pages: leave out rows"]
+    (told,) = noted[1:]
+    assert told.startswith("t-column.tex: 900 rows are taller than 6 pages; no option leaves out rows: delete the rows")
     assert len(rows_of(paths[2].read_text())) == 900
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_long_names_need_no_small_text(tmp_path: Path) -> None:
-    """LaTeX finds each table of long names as wide as a column and as high as a page at most, without scaling."""
+    """Tables of long names fit into a column's width and a page's height without scaling, as LaTeX confirms."""
     word = "secondfeaturepyramidbranchofthenetwork"
     tables = [wide_table(rows, columns) for rows in (2, 30, 70) for columns in (1, 4, 9)]
     texts = {place: [f"{word}_{place}_{row}" for row in range(40)] for place in "abcd"}
@@ -344,7 +365,10 @@ def test_long_names_need_no_small_text(tmp_path: Path) -> None:
 
 
 def test_the_text_of_a_scaled_table_is_as_large_as_possible() -> None:
-    """Of all widths up to that of a page, one gives the largest text, which is larger than that of a page."""
+    """A table is laid out at the width that gives the largest text after scaling.
+
+    The text is over 1.3 times as large as in a table that is laid out as wide as a page.
+    """
     roles = ["choice", "runner-up; least energy; less energy, area", "least latency"]
     numbers = {name: [1885.1, 1757.2, 12930.5] for name in ("energy_pj", "latency_cycles", "edp_pj_cycles")}
     texts = {"role": roles, "design": [f"space-{place:03}" for place in range(3)], "sram": ["256 KiB"] * 2 + ["1 MiB"]}
@@ -363,7 +387,7 @@ def test_the_text_of_a_scaled_table_is_as_large_as_possible() -> None:
 
 
 def test_a_front_has_a_line_for_each_design() -> None:
-    """Names of designs are not broken in a column for a few tenths of a point, and no row has two lines."""
+    """A front has one line for each design, as names of designs are not broken for a few tenths of a point."""
     texts = {"design": [f"space-{place:03}" for place in range(9)], "sram": ["384 KiB", "192 KiB", "1536 KiB"] * 3}
     axes = {"rows": [32] * 9, "columns": [16, 24, 8] * 3, "dram": ["34 GB/s", "17 GB/s", "8.5 GB/s"] * 3}
     numbers = {"energy_pj": [2.6e9, 6e7, 9e8] * 3, "latency_s": [4.8e-3, 1.6e-4, 3e-3] * 3}
@@ -377,7 +401,7 @@ def test_a_front_has_a_line_for_each_design() -> None:
 
 
 def decision_table(designs: int) -> PaperTable:
-    """Table of a decision with many axes."""
+    """A table of a decision with many axes."""
     roles = ["choice; least energy", "runner-up; less area", "least latency; less latency", "least area", "less energy"]
     texts = {"role": roles, "design": [f"space-{place:03}" for place in range(5)], "sram": ["512 KiB"] * 4 + ["1 MiB"]}
     axes = {"rows": [32] * 4 + [8], "columns": [32] * 4 + [8], "cells": ["lstp"] * 4 + ["hp"], "port_bits": [512] * 5}
@@ -391,7 +415,9 @@ def decision_table(designs: int) -> PaperTable:
 
 @pytest.mark.parametrize("designs", [1, 2, 3, 4])
 def test_a_decision_has_readable_text_in_a_column(designs: int) -> None:
-    """Text of at least 7 points without scaling, when rows and columns are exchanged; no cell is lost or broken."""
+    """A decision table with exchanged rows and columns has text of at least 7 points without scaling, and no cell is
+    broken.
+    """
     table = decision_table(designs)
     turned = table.turned()
     assert turned.points(3.4) >= 7.0
@@ -404,7 +430,7 @@ def test_a_decision_has_readable_text_in_a_column(designs: int) -> None:
 
 
 def test_the_comment_has_the_size_of_scaled_text() -> None:
-    """The size that LaTeX makes of the size of the font."""
+    """The comment gives the font size after LaTeX has scaled the table."""
     numbers = {f"x_{place}": [1.5e6, 2.0] for place in range(5)}
     table = PaperTable.of(pandas.DataFrame({"name": ["a", "b"], **numbers}))
     size = float(re.findall(r"its text then has ([\d.]+) points", table.latex(2.9))[0])
@@ -414,7 +440,7 @@ def test_the_comment_has_the_size_of_scaled_text() -> None:
 
 
 def test_files_have_the_larger_text(tmp_path: Path) -> None:
-    """Rows and columns are exchanged in LaTeX only, and only if asked."""
+    """Rows and columns are exchanged only in LaTeX, and only if asked."""
     frame = pandas.DataFrame({f"name_{place}": ["a long text", "b"] for place in range(20)})
     with drawn_for("column"):
         for may_turn, columns in ((False, 7), (True, 3)):
@@ -430,7 +456,7 @@ def test_files_have_the_larger_text(tmp_path: Path) -> None:
 
 
 def test_words_and_quantities_are_not_broken() -> None:
-    """Lines end between words; within a name only if the table does not fit otherwise."""
+    """Lines end between words, and within a name only if the table does not fit otherwise."""
     assert pieces("runner-up; less area", break_names=False) == ["runner-up; ", "less ", "area"]
     assert pieces("rw_port_1", break_names=True) == ["rw_", "port_", "1"]
     assert pieces("512 KiB", break_names=True) == ["512 KiB"]
@@ -441,7 +467,7 @@ def test_words_and_quantities_are_not_broken() -> None:
 @given(st.lists(st.one_of(st.from_regex(r"[a-z_]{1,8}[0-9]?\.[0-9]\.[a-z]{1,4}", fullmatch=True),
                           st.from_regex(r"-?[0-9]{1,3}\.[0-9]%", fullmatch=True)), min_size=1, max_size=6))  # fmt: skip
 def test_numbers_are_never_broken(words: list[str]) -> None:
-    """The pieces of a text are the text, and each number with its sign and its percent sign is within one piece."""
+    """The pieces of a text make up the text, and each number is in one piece with its sign and percent sign."""
     text = " ".join(words)
     parts = pieces(text)
     assert "".join(parts) == text
@@ -450,7 +476,7 @@ def test_numbers_are_never_broken(words: list[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_latex_fits_the_column(tmp_path: Path) -> None:
-    """LaTeX itself finds no table that is wider than its place."""
+    """LaTeX reports no table that is wider than its place."""
     tables = "\n\n".join(random_table(seed).latex(3.4) for seed in range(60))
     head = "\\documentclass{article}\\usepackage{booktabs,graphicx,textcomp}\\begin{document}\n"
     box = "\\setlength{\\textwidth}{3.4in}\\setlength{\\linewidth}{3.4in}\\hsize=3.4in\\parindent=0pt\n"
@@ -462,7 +488,7 @@ def test_latex_fits_the_column(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_latex_compiles(tmp_path: Path) -> None:
-    """In a document with the packages that the table names."""
+    """A table compiles in a document with the packages that its comment names."""
     table = PaperTable.of(pandas.DataFrame({"layer": NAMES, "energy_pj": [1.0] * len(NAMES)}))
     head = "\\documentclass{article}\\usepackage{booktabs,textcomp}\\begin{document}\n"
     (tmp_path / "t.tex").write_text(f"{head}{table.latex()}\\end{{document}}\n")
@@ -471,6 +497,6 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 
 def test_the_use_of_the_array_has_words() -> None:
-    """A heading is no name of a column of the CSV file."""
+    """Headings are words, not names of CSV columns."""
     found = PaperTable.of(pandas.DataFrame({"layer": ["a", "b"], "mac_utilization_with_offloading": [0.5, 0.25]}))
     assert found.headings == ("layer", "use of the array [%]")

@@ -1,4 +1,4 @@
-"""The groups of runs that are compared, their table and figure."""
+"""Groups of comparable runs, their table and their figure."""
 
 import copy
 import json
@@ -49,7 +49,7 @@ def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float | No
 
 
 def test_ties_stay_and_area_decides() -> None:
-    """Equal runs are both in the set; a run that is worse in energy and latency stays if it is smaller."""
+    """Equal runs are both on the front; a run with more energy and latency stays there if its area is smaller."""
     (group,) = compare([run("a", 1, 1, 2), run("b", 1, 1, 2), run("small", 2, 2, 1), run("worse", 2, 2, 2)])
     assert [group.on_front(index) for index in range(4)] == [True, True, True, False]
     assert group.dominators[3] == (0, 1, 2)
@@ -57,7 +57,7 @@ def test_ties_stay_and_area_decides() -> None:
 
 
 def test_without_an_area_only_energy_and_latency_are_compared() -> None:
-    """An area that is not given is no area of 0: it is said, and no run wins or loses by it."""
+    """If an area is missing, a note says so, and only energy and latency are compared."""
     runs = [run("a", 1, 1, 5), run("small", 2, 2, 1), run("unknown", 3, 0.5, None, area_note="none")]
     runs.append(run("part", 4, 4, None, area_note="some"))
     (group,) = compare(runs)
@@ -70,7 +70,7 @@ def test_without_an_area_only_energy_and_latency_are_compared() -> None:
 
 
 def test_areas_without_a_unit_are_named_and_not_compared() -> None:
-    """As those that are not given, but the reason is another one."""
+    """Areas without a unit are not compared, and are named with this reason."""
     bare = "area without a unit (311.2): not in mm2"
     runs = [run("a", 1, 1, 5), run("eyeriss", 2, 2, None, area_note=bare), run("unknown", 3, 0.5, None)]
     (group,) = compare(runs)
@@ -82,7 +82,7 @@ def test_areas_without_a_unit_are_named_and_not_compared() -> None:
 
 
 def test_static_power_of_some_runs_alone_is_told() -> None:
-    """Those without look better for it; where all have it, or none, nothing is said."""
+    """A note names the runs with static power if others have none; if all or none have it, there is no note."""
     leaky, other = replace(run("a", 9, 5, 1), static_power_w=0.01), replace(run("b", 9, 5, 1), static_power_w=0.02)
     bare, none = replace(run("c", 1, 5, 1), static_power_w=0.0), run("d", 1, 5, 1)
     (mixed,) = compare([leaky, other, bare, none])
@@ -93,7 +93,7 @@ def test_static_power_of_some_runs_alone_is_told() -> None:
 
 
 def test_where_clocks_differ_time_is_compared_and_told() -> None:
-    """Fewer cycles of a slower clock may take longer; without a clock cycles are compared. The table has seconds."""
+    """If clocks differ, time in seconds is compared. If a clock is missing, cycles are compared."""
     slow = replace(run("s", 1, 50, 1), clock_frequency_mhz=100)
     fast = replace(run("f", 1, 90, 1), clock_frequency_mhz=200)
     (group,) = compare([slow, fast])
@@ -114,7 +114,7 @@ def test_where_clocks_differ_time_is_compared_and_told() -> None:
 
 
 def test_only_like_is_compared_with_like() -> None:
-    """Another network, option or model is another group, named by what differs; another objective is not."""
+    """Another network, option or model makes another group, named by the difference; another objective does not."""
     groups = compare(
         [
             run("a", 1, 1, 1),
@@ -128,8 +128,11 @@ def test_only_like_is_compared_with_like() -> None:
 
 
 def test_groups_of_one_network_are_named_by_what_differs() -> None:
-    """By bits alone where only these differ; by a digest with its reason where more differs, or where it is not known;
-    networks that two models read in two ways are told by the models."""
+    """Groups of one network are named by their difference: bits, a digest with its reason, or the model.
+
+    Bits are named if only they differ. A digest is named if more differs or the difference is unknown. Networks that
+    two models read differently are named by the model.
+    """
     wide = {"workload_digest": "b" * 32, "bits": "W 8, I 16"}
     plain = replace(run("a", 1, 1, 1), workload_digest="a" * 32, bits="W 8, I 8", structure_digest="s")
 
@@ -151,8 +154,10 @@ def test_groups_of_one_network_are_named_by_what_differs() -> None:
 
 
 def test_where_data_are_between_layers_is_said_and_not_mixed() -> None:
-    """Every row names the setting; by option or by the mapping file, another setting is another group; and a group that
-    leaves out what memories are for says so."""
+    """Groups differ by where data stay between layers, by option or by mapping file, and every row names the setting.
+
+    A group that does not use its memories for such data has a warning.
+    """
     groups = compare(
         [
             run("a", 1, 1, 1, exploit_data_locality=True, locality=(True, 18)),
@@ -177,7 +182,7 @@ def test_where_data_are_between_layers_is_said_and_not_mixed() -> None:
 
 
 def test_a_pipeline_of_the_users_is_an_option_too() -> None:
-    """Runs of another pipeline are another group; what is long is named by its digest."""
+    """Runs of another pipeline are another group; a long pipeline is named by its digest."""
     pipeline = [{"stage": f"a_stage_with_a_long_name_{i}"} for i in range(5)]
     groups = compare([run("a", 1, 1, 1), run("b", 2, 2, 2, pipeline=pipeline), run("c", 3, 3, 3, pipeline=pipeline)])
     assert [len(group.candidates) for group in groups] == [1, 2]
@@ -186,7 +191,7 @@ def test_a_pipeline_of_the_users_is_an_option_too() -> None:
 
 
 def test_table_and_text(tmp_path: Path) -> None:
-    """Columns for programs, with true and false, and names of the runs that dominate."""
+    """The table says true or false for each run and names the runs that dominate it; the text names them, too."""
     groups = compare([run("a", 1, 1, 2), run("b", 2, 2, 3), run("c", 1, 1, 1)])
     table = pareto_table(groups)
     assert table["pareto"].tolist() == ["false", "false", "true"]
@@ -198,7 +203,7 @@ def test_table_and_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 6, 40])
 def test_figure_has_every_run_and_no_text_outside(count: int) -> None:
-    """All runs are drawn and listed; nothing leaves the figure."""
+    """All runs are drawn and listed, and no text leaves the figure."""
     runs = [run(f"core_{i}", 1e6 + (i * 37 % 11) * 1e6, 1e3 * 1.3**i, 1 + i % 5) for i in range(count)]
     runs += [run("twin", runs[0].energy_pj, runs[0].latency_cycles, 3)]
     (group,) = compare(runs)
@@ -227,7 +232,7 @@ def test_figure_has_every_run_and_no_text_outside(count: int) -> None:
     ],
 )
 def test_axes_fit_their_values(values: list[float], limits: tuple[float, float] | None) -> None:
-    """Not from 0 where that is far away; logarithmic where values are far apart."""
+    """An axis does not begin at 0 if the values are far from it, and is logarithmic if they are far apart."""
     axes = Figure().add_subplot()
     scale_axes(axes, np.array(values), np.array(values))
     assert axes.get_xscale() == axes.get_yscale() == ("linear" if limits else "log")
@@ -238,7 +243,7 @@ def test_axes_fit_their_values(values: list[float], limits: tuple[float, float] 
 
 
 def test_figures_of_networks_and_groups(tmp_path: Path) -> None:
-    """A file for each network, its groups below each other, with stable bytes; no cost at all is no error."""
+    """Each network has one file with stable bytes and a panel for each group; runs without any cost raise no error."""
     groups = compare([run("a", 1, 1, 1), run("b", 2, 2, 2, lpf_limit=8), run("c", 0, 0, 0, workload="other")])
     first = write_pareto_figures(groups, tmp_path / "one")
     second = write_pareto_figures(groups, tmp_path / "two")
@@ -248,7 +253,7 @@ def test_figures_of_networks_and_groups(tmp_path: Path) -> None:
 
 
 def write_summary(folder: Path, hardware: str, area_mm2: float, change: Callable[[dict[str, Any]], None]) -> None:
-    """A run's folder with nothing but its summary."""
+    """Write the folder of a run with only a summary."""
     summary = copy.deepcopy(network(2)[1]) | {"hardware": hardware, "area_mm2": area_mm2, "area_note": ""}
     change(summary)
     made_by = {"options": {"objective": "latency"}, "inputs": {"workload": "w", "hardware": hardware}}
@@ -256,7 +261,7 @@ def write_summary(folder: Path, hardware: str, area_mm2: float, change: Callable
 
 
 def test_verb_reads_runs_and_writes_table_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """From folders of runs to a CSV, figures and a text table; --json gives the rows."""
+    """The verb writes a CSV file, figures and a text table from folders of runs; --json gives the rows."""
     write_summary(tmp_path / "runs" / "one", "one", 1.0, lambda summary: None)
     write_summary(tmp_path / "runs" / "two", "two", 2.0, lambda summary: summary.update(energy_pj=1e12))
     outputs = ["--csv", str(tmp_path / "pareto.csv"), "--figures", str(tmp_path / "figures")]
@@ -274,8 +279,10 @@ def test_verb_reads_runs_and_writes_table_and_figures(tmp_path: Path, capsys: py
 
 
 def test_summary_and_comparison_tell_the_same_area(tmp_path: Path) -> None:
-    """An area that counts the units but not the memories is no area: not in the records, not in the summary, not in
-    the table of runs, not in the comparison; what lacks one is named there and nowhere a number stands for it."""
+    """An area without the memories is no area in records, summary, table of runs and comparison.
+
+    The comparison names the missing part, and no number stands for the area.
+    """
     tiny = Path(__file__).parents[2] / "workflow" / "tiny"
     hardware = tmp_path / "narrow.yaml"
     text = (tiny / "hardware" / "narrow.yaml").read_text()
@@ -313,7 +320,7 @@ def test_summary_and_comparison_tell_the_same_area(tmp_path: Path) -> None:
 
 
 def test_unfinished_runs_are_named(tmp_path: Path) -> None:
-    """A run without a result is not compared, and stands beside the runs of its network, which it might dominate."""
+    """A run without a result is not compared, and is named beside the runs of its network."""
     runs = [run("a", 1, 1, 1), run("b", 1, 1, 1, workload="other")]
     groups = compare(runs, [{"run": "net-x", "workload": "net", "state": "stale"}])
     assert [group.not_compared for group in groups] == [("net-x",), ()]
@@ -332,6 +339,6 @@ def test_unfinished_runs_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_work_without_costs_may_be_unknown(rows: list[tuple[int | None, int | None]], text: str) -> None:
-    """The reference profile does not know how much work there is in operators without layers."""
+    """The work of operators without layers is unknown under the profile of the reference."""
     listed = [{"mac_count": macs, "operation_count": operations} for macs, operations in rows]
     assert _free_work({"coverage": {"not_costed": listed}}) == text

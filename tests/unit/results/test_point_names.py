@@ -1,4 +1,4 @@
-"""Names beside points: over random points, no name covers a point, a line, a text or another name."""
+"""Names beside points: for random points, no name covers a point, a line, a text or another name."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from tilewright.results.point_names import place_names
 
 
 def plot(width: float = 3.4) -> Axes:
-    """Logarithmic plot with a roof and a text above it."""
+    """A logarithmic plot with a roof and a text above it."""
     figure = Figure(figsize=(width, 2.4))
     FigureCanvasAgg(figure)
     panel = figure.add_axes((0.2, 0.2, 0.75, 0.75))
@@ -27,7 +27,7 @@ def plot(width: float = 3.4) -> Axes:
 
 
 def disc(panel: Axes, place: tuple[float, float], area: float) -> tuple[np.ndarray, float]:
-    """Pair (centre, radius) of a marker, in pixels."""
+    """(centre, radius) of a marker, in pixels."""
     return panel.transData.transform(place), np.sqrt(area) / 2 * panel.figure.dpi / 72
 
 
@@ -39,7 +39,7 @@ def distance(box: Bbox, centre: np.ndarray) -> float:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_names_cover_nothing(seed: int) -> None:
-    """Each name is inside the panel and beside its own point; the first point always has room in an empty plot."""
+    """Each name is inside the panel and beside its point, and the first point always has room in an empty plot."""
     rng = np.random.default_rng(seed)
     count, panel = int(rng.integers(1, 25)), plot((3.4, 7.0)[seed % 2])
     places = [(float(10 ** rng.uniform(0, 2.5)), float(10 ** rng.uniform(0.2, 2.4))) for _ in range(count)]
@@ -69,7 +69,7 @@ def test_names_cover_nothing(seed: int) -> None:
 
 
 def test_of_equal_points_one_is_named() -> None:
-    """Which name belongs to which of several equal points could not be seen."""
+    """Only one of several equal points is named, because a reader could not see whose name is whose."""
     panel = plot()
     assert place_names(panel, [(50.0, 50.0)] * 3, [20.0] * 3, ["a", "b", "c"], 12, "black") == ["a"]
     assert place_names(plot(), [], [], [], 12, "black") == []

@@ -1,4 +1,4 @@
-"""Best and second of a ranking, and the sentences on what would turn their order."""
+"""Best and second of a ranking, and the sentences on changes that would reverse their order."""
 
 import re
 from dataclasses import replace
@@ -36,7 +36,7 @@ def point(name: str, energy_pj: float, cycles: float, clock_mhz: float | None = 
 
 
 def ledger(run: RunPoint) -> RunLedger:
-    """Half of the energy is of MACs, half of the DRAM."""
+    """A ledger with half of the energy for MACs and half for the DRAM."""
     places = (
         LedgerPlace(ENERGY, "l", MAC),
         LedgerPlace(ENERGY, "l", ACCESSES, "dram", "W"),
@@ -52,7 +52,9 @@ def told(*points: RunPoint) -> ComparableRuns:
 
 
 def test_best_and_second_of_each_measure() -> None:
-    """Each by its own order, not by the order given; the change is the root of the two energies."""
+    """Each measure has its own best and second; with MACs as half of the energy, the named change makes both values
+    equal.
+    """
     group = told(point("worst", 300.0, 300.0), point("a", 100.0, 200.0), point("bb", 120.0, 100.0))
     energy, latency, edp, covers = group.order_lines
     assert energy.startswith("best (A: a) and second (B: bb): energy: B is 20.0% above A; B would be first with ")
@@ -64,7 +66,7 @@ def test_best_and_second_of_each_measure() -> None:
 
 
 def test_sentences_name_options_that_compare_has() -> None:
-    """Sentences on what a ranking leaves out name options of one command, which has them."""
+    """The sentences on what a ranking leaves out name only options that exist in `compare`."""
     options = {one for parameter in command_of("tilewright.cli.compare").params for one in parameter.opts}
     for text in (COVERS, HELD):
         named = set(re.findall(r"--[a-z-]+", text))
@@ -72,7 +74,7 @@ def test_sentences_name_options_that_compare_has() -> None:
 
 
 def test_ranking_by_time_if_clocks_differ() -> None:
-    """The run with more cycles is first."""
+    """If clocks differ, runs are ranked by time, so the run with more cycles can be first."""
     group = told(point("slow", 100.0, 100.0, 100.0), point("fast", 100.5, 150.0, 400.0))
     assert best_two(group, "latency")[0].run == "fast"
     latency = next(line for line in group.order_lines if "latency" in line)
@@ -80,7 +82,10 @@ def test_ranking_by_time_if_clocks_differ() -> None:
 
 
 def test_clocks_of_some_runs_make_no_false_order() -> None:
-    """Cycles are ranked, so that nothing is said on two runs whose seconds have the other order."""
+    """If some runs have no clock, all runs are ranked by cycles.
+
+    The best two by cycles get no sentence on their order if their order by time is the other one.
+    """
     group = told(point("slow", 100.0, 100.0, 100.0), point("fast", 90.0, 150.0, 400.0), point("none", 200.0, 200.0))
     assert [run.run for run in best_two(group, "latency")] == ["slow", "fast"]
     assert not any("latency" in line for line in group.order_lines)
@@ -88,7 +93,7 @@ def test_clocks_of_some_runs_make_no_false_order() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_fewer_than_two_runs_have_no_order(count: int) -> None:
-    """Equal runs do not either."""
+    """Fewer than two runs, or equal runs, have no order."""
     groups = with_order_lines(compare([point("a", 1.0, 1.0)][:count]), ledger)
     assert all(group.order_lines == () for group in groups)
     a = point("a", 1.0, 1.0)
@@ -97,6 +102,6 @@ def test_fewer_than_two_runs_have_no_order(count: int) -> None:
 
 
 def test_records_that_cannot_be_read() -> None:
-    """It is said in each measure."""
+    """If records cannot be read, the sentence of each measure says so."""
     (group,) = with_order_lines(compare([point("a", 1.0, 1.0), point("b", 2.0, 2.0)]), lambda _: None)
     assert sum("the records cannot be read" in line for line in group.order_lines) == 3

@@ -1,4 +1,4 @@
-"""Mappings of a run on other cores: less work for the same latency, and figures of the corrected model."""
+"""Mappings of a run on other cores: the faster latency function agrees, and so do the corrected figures."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ MODELS = ("corrected", "zigzag-3.9.1", "zigzag-3.9.1+exact_window_sizes")
 
 
 def mappings(model: str) -> tuple[Core, tuple[RecordedMapping, ...]]:
-    """Core and mappings of a run of a small network."""
+    """The core and the mappings of a run of a small network."""
     given = files()
     run = tilewright.map(
         given["workload"], given["accelerator"], given["mapping"], preset="zigzag", lpf_limit=3, model=model
@@ -29,7 +29,10 @@ def mappings(model: str) -> tuple[Core, tuple[RecordedMapping, ...]]:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_latency_alone_is_that_of_the_record(model: str) -> None:
-    """Latencies agree on the core of the run, with a wider port, and on a core on which the mapping does not fit."""
+    """The faster latency function agrees with a full evaluation on the run's core and with a wider port.
+
+    On a core with too small memories, both raise the same error.
+    """
     core, found = mappings(model)
     smaller = replace(core, memories=tuple(replace(memory, size_bits=8) for memory in core.memories))
     wider = [with_wider_ports(core, (port,)) for port in port_names(core)]
@@ -49,7 +52,7 @@ def test_the_latency_alone_is_that_of_the_record(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_corrected_figures_of_a_record(model: str) -> None:
-    """Figures are those of the mapping under the corrected model, whether or not that is the model of the run."""
+    """Corrected figures are those of the mapping under the corrected model, whichever model the run has."""
     core, found = mappings(model)
     for mapping in found:
         record = mapping.record

@@ -1,4 +1,4 @@
-"""Layers that stand for several: totals, tables, checks and advice are those of the network written out."""
+"""Layers that stand for several equal ones: totals, tables, checks and advice equal those of the full network."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ OPTIONS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with layers that stand for three."""
+    """The folder of a run with layers that each stand for three."""
     folder = tmp_path_factory.mktemp("folded")
     (folder / "step.yaml").write_text(yaml.safe_dump(STEP, sort_keys=False))
     tilewright.map(workload=folder / "step.yaml", output=folder, **OPTIONS)
@@ -47,12 +47,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def written() -> Any:
-    """The same network with every block."""
+    """A run of the network with every block written out."""
     return tilewright.map(workload=STEP | {"written_out": True}, **OPTIONS)
 
 
 def test_totals_are_those_of_the_network_written_out(folder: Path, written: Any) -> None:
-    """Energy and its terms, latency and its terms, work, numbers of layers."""
+    """Energy and latency with their terms, work and numbers of layers equal those of the full network."""
     folded = tilewright.load(folder).summary
     assert folded["latency_cycles"] == written.summary["latency_cycles"]
     assert folded["energy_pj"] == pytest.approx(written.summary["energy_pj"], rel=1e-12)
@@ -66,7 +66,7 @@ def test_totals_are_those_of_the_network_written_out(folder: Path, written: Any)
 
 
 def test_rows_of_tables_are_of_all_layers_that_a_layer_stands_for(folder: Path, written: Any) -> None:
-    """So that they add up to the totals; the table says for how many."""
+    """Each row counts all layers that its layer stands for, and shows their number; rows add up to the totals."""
     run = tilewright.load(folder)
     table = run.layers.set_index("layer")
     assert table["latency_cycles"].sum() == run.summary["latency_cycles"]
@@ -79,7 +79,7 @@ def test_rows_of_tables_are_of_all_layers_that_a_layer_stands_for(folder: Path, 
 
 
 def test_physical_checks_hold(folder: Path) -> None:
-    """On the artifacts, and they fail for a wrong number of layers."""
+    """The physical checks pass on the artifacts. The cycles of a layer are its repeats times those of one repeat."""
     assert all(one.passed for one in tilewright.check(folder))
     placed = layers_in_order(tilewright.load(folder).records, tilewright.load(folder).summary)
     assert {one.repeats for one in placed} == {1, 3}
@@ -87,7 +87,7 @@ def test_physical_checks_hold(folder: Path) -> None:
 
 
 def test_ports_and_limits_add_up_to_the_network(folder: Path) -> None:
-    """What the network takes with a wider port is that of all its layers."""
+    """Cycles with a wider port, and the limits of layers, add up to those of the network."""
     found = tilewright.explain(folder, hardware=HARDWARE, workload=folder / "step.yaml")
     summary = tilewright.load(folder).summary
     assert found.network_limit is not None
@@ -96,7 +96,7 @@ def test_ports_and_limits_add_up_to_the_network(folder: Path) -> None:
 
 
 def test_a_design_of_a_space_costs_what_the_run_does(folder: Path) -> None:
-    """As the totals of the summary."""
+    """A design of a space costs as much as the summary says."""
     network = parse_workload(STEP, model="corrected")
     options = SearchOptions(model="corrected", lpf_limit=3)
     cost = NetworkEvaluator(network, MAPPING, options).cost(parse_accelerator(load_yaml(HARDWARE).data))
@@ -105,7 +105,7 @@ def test_a_design_of_a_space_costs_what_the_run_does(folder: Path) -> None:
 
 
 def test_advice_begins_with_the_costs_of_the_run(folder: Path) -> None:
-    """And tells of no difference to them."""
+    """Advice begins with the run's costs and reports no difference to them."""
     given = {"hardware": HARDWARE, "workload": folder / "step.yaml", "mapping": MAPPING}
     found = tilewright.advise(folder, search=False, **given)
     summary = tilewright.load(folder).summary
@@ -114,7 +114,7 @@ def test_advice_begins_with_the_costs_of_the_run(folder: Path) -> None:
 
 
 def test_data_between_layers_needs_each_layer(folder: Path) -> None:
-    """What follows data from layer to layer refuses layers that stand for several, and says what to do."""
+    """Verbs that follow data from layer to layer refuse repeated layers, and say to write them out."""
     with pytest.raises(InputError, match="written_out: true"):
         tilewright.map(workload=STEP, exploit_data_locality=True, **OPTIONS)
     tilewright.map(workload=STEP | {"written_out": True}, exploit_data_locality=True, **OPTIONS)

@@ -1,4 +1,4 @@
-"""Files of reports: each row names a function that is there, its content, and a file that the steps know."""
+"""Files of reports: each row names an existing function, its content, and a file that the steps declare."""
 
 import re
 from importlib import import_module
@@ -25,7 +25,7 @@ ROWS = (*ONE_CORE_FILES, *SEVERAL_CORES_FILES)
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.made_by or row.name)
 def test_a_row_is_complete(row: ReportFile) -> None:
-    """Function, part and content."""
+    """A row has an existing function, a part and a content."""
     assert row.part in (TABLES, FIGURES)
     assert row.content[:1].islower() or row.content[:1] == "["
     assert not row.content.endswith(".")
@@ -44,12 +44,12 @@ def test_a_row_is_complete(row: ReportFile) -> None:
     ],
 )
 def test_steps_write_the_files_of_the_rows(step: str, files: tuple[ReportFile, ...], part: str) -> None:
-    """All of them, in order."""
+    """The steps write all files of the rows, in order."""
     assert STEPS[step].writes == tuple(f"{REPORT}/{name}" for name in names_of(files, part))
 
 
 def drawn(run: str) -> Figure | None:
-    """Figure with the name of the run; None for a run without a name."""
+    """A figure with the name of the run; None for a run without a name."""
     if not run:
         return None
     figure = Figure(figsize=(2, 1))
@@ -58,22 +58,22 @@ def drawn(run: str) -> Figure | None:
 
 
 def text(run: str) -> str:
-    """Name of the run."""
+    """The name of the run."""
     return run
 
 
 def large(_: str) -> pandas.DataFrame:
-    """Table with large numbers."""
+    """A table with large numbers."""
     return pandas.DataFrame({"layer": ["a"], "edp_pj_cycles": [3e16]})
 
 
 def small(_: str) -> pandas.DataFrame:
-    """Table with small numbers."""
+    """A table with small numbers."""
     return pandas.DataFrame({"layer": ["a"], "edp_pj_cycles": [5e9]})
 
 
 def test_tables_of_a_report_have_the_same_units(tmp_path: Path) -> None:
-    """Both LaTeX and Markdown files say the unit in the heading; the CSV file has it in the name of the column."""
+    """Tables of one report have the same units: in the headings of LaTeX and Markdown, in the names of CSV columns."""
     rows = [ReportFile(f"{name}.csv", TABLES, f"{__name__}:{name}") for name in ("large", "small")]
     with drawn_for("column"):
         assert len(write_report(rows, "", tmp_path)) == 6
@@ -86,7 +86,10 @@ def test_tables_of_a_report_have_the_same_units(tmp_path: Path) -> None:
 
 
 def test_a_further_file_is_a_row_and_its_function(tmp_path: Path) -> None:
-    """A figure has two files, at its resolution; one that a run lacks has none; another verb's is left alone."""
+    """A row for a figure gives two files, drawn at its resolution, or none if the run lacks the figure.
+
+    Rows whose functions belong to another verb are skipped.
+    """
     rows = [
         ReportFile("new.svg", FIGURES, f"{__name__}:drawn", dots_per_inch=50),
         ReportFile("new.txt", TABLES, f"{__name__}:text"),

@@ -1,4 +1,4 @@
-"""Columns of runs: one declaration for tables of both flows and the page; one of someone else among them."""
+"""Columns of runs: one declaration serves the tables of both flows and the page, plug-ins included."""
 
 from collections.abc import Iterator
 
@@ -29,14 +29,14 @@ ENTRIES = {ENTERED.owner: {"cycles": f"{__name__}:CYCLES_A_LAYER", "buses": f"{_
 
 @pytest.fixture
 def entered() -> Iterator[None]:
-    """Both columns while a test runs."""
+    """Registers both columns while a test runs."""
     enter(ENTRIES)
     yield
     withdraw(ENTRIES)
 
 
 def test_every_name_stands_once() -> None:
-    """Also those of which a run has several; each has a sentence that ends."""
+    """Every column has a unique name, also in groups, and a sentence with a full stop."""
     keys = [key for one in run_columns() for key in (one.key if isinstance(one, Column) else one.keys).split(", ")]
     assert len(keys) == len(set(keys))
     assert all(one.sentence.endswith(".") for one in run_columns())
@@ -46,7 +46,7 @@ def test_every_name_stands_once() -> None:
 
 @pytest.mark.parametrize("summary", [single_summary(), multi_summary()], ids=flow_of)
 def test_a_row_has_the_columns_of_its_flow_in_their_order(summary: dict[str, object]) -> None:
-    """And none of the other flow."""
+    """A row has the columns of its flow, in their order, and none of the other flow."""
     row = run_row("a", summary)
     order = [key for one in run_columns() for key in ([one.key] if isinstance(one, Column) else one.keys.split(", "))]
     known = [key for key in row if key in order]
@@ -66,7 +66,7 @@ BARE = Column("bare", "Function without an argument.", lambda: 1.0)  # type: ign
 
 @pytest.mark.parametrize("name", ["WRONG", "GROUP"])
 def test_values_of_added_columns_are_checked(name: str) -> None:
-    """An array, a number that is not finite and another object are refused with the name of the plug-in."""
+    """An array, a number that is not finite, and another object are refused with the name of the plug-in."""
     entries = {ENTERED.owner: {"mine": f"{__name__}:{name}"}}
     enter(entries)
     try:
@@ -80,7 +80,9 @@ def test_values_of_added_columns_are_checked(name: str) -> None:
 
 
 def test_a_column_whose_function_takes_no_run_is_refused() -> None:
-    """The message names the arguments, before a value is asked for."""
+    """A column whose function takes no run is refused before a value is computed, and the message names the
+    arguments.
+    """
     entries = {ENTERED.owner: {"bare": f"{__name__}:BARE"}}
     enter(entries)
     try:
@@ -91,7 +93,7 @@ def test_a_column_whose_function_takes_no_run_is_refused() -> None:
 
 
 def test_a_column_of_someone_else(entered: None) -> None:
-    """It stands last in the tables of both flows and on the page, in its unit; where it does not apply it is absent."""
+    """A plug-in's column stands last in the tables of both flows and on the page, with its unit, where it applies."""
     single, multi = single_summary(), multi_summary()
     table = runs_table({"s": single}, {"m": multi})
     assert list(table["cycles_a_layer"]) == [one["latency_cycles"] / one["layers"] for one in (single, multi)]

@@ -1,4 +1,4 @@
-"""The table of all runs, of one core and of several."""
+"""The table of all runs, on one core and on several."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ CAUSES = {"off_chip_fetch": {"link_pj": 1.0, "memory_pj": 2.0}, "core_to_core": 
 
 
 def multi_summary(**changes: Any) -> dict[str, Any]:
-    """A summary of a run of several cores with the fields that tables show."""
+    """The summary of a run on several cores, with the fields that tables show."""
     baseline = {"energy_pj": 4e6, "latency_cycles": 3000, "edp_pj_cycles": 12e9, "gap": 0.25}
     baseline |= {"speedup": 3.0, "energy_ratio": 2.0}
     return {
@@ -46,7 +46,7 @@ def multi_summary(**changes: Any) -> dict[str, Any]:
 
 
 def single_summary() -> dict[str, Any]:
-    """A summary of a run on one core with the fields that tables show."""
+    """The summary of a run on one core, with the fields that tables show."""
     return {
         **{"workload": "net", "hardware": "wide", "objective": "energy", "model": "zigzag-3.9.1", "layers": 2},
         **{"distinct_layers": 1, "mac_count": 7, "energy_pj": 5.5, "latency_cycles": 20.0, "edp_pj_cycles": 110.0},
@@ -58,7 +58,7 @@ def single_summary() -> dict[str, Any]:
 
 
 def test_a_row_of_several_cores() -> None:
-    """Energy is split into cores and moved data; baselines have columns of their own."""
+    """Energy is split into cores and moved data, and baselines have columns of their own."""
     row = run_row("a", multi_summary())
     assert (row["run"], row["flow"], row["hardware"], row["model"], row["schedule_model"]) == (
         *("a", "multi", "duo", "corrected", "causal"),
@@ -71,7 +71,7 @@ def test_a_row_of_several_cores() -> None:
 
 
 def test_without_bound_and_baselines() -> None:
-    """What is not there is empty, not wrong."""
+    """The cells are empty if there is no bound and no baseline."""
     summary = multi_summary(lower_bound=None, gap_latency=None, gap_energy=None, baselines=[])
     row = run_row("a", summary)
     assert row["lower_bound_latency_cycles"] is None
@@ -80,7 +80,7 @@ def test_without_bound_and_baselines() -> None:
 
 
 def test_a_run_that_is_worse_than_its_baselines_is_told_below_the_table() -> None:
-    """With its name, which of several it is; what is better or unknown is not told of."""
+    """A run that is worse than a baseline is named below the table with the ratio; other runs are not named."""
     one, layer_by_layer, this_run = multi_summary()["baselines"]
     slow = [{**one, "speedup": 3.0, "energy_ratio": None}, {**layer_by_layer, "speedup": 0.31, "energy_ratio": 0.8}]
     text = multi_text({"good": multi_summary(), "bad": multi_summary(baselines=[*slow, this_run])})
@@ -92,7 +92,7 @@ def test_a_run_that_is_worse_than_its_baselines_is_told_below_the_table() -> Non
 
 
 def test_both_flows_in_one_table(tmp_path: Path) -> None:
-    """Counts stay whole numbers beside empty cells, in both files; rows keep their order."""
+    """Both flows share a table: counts stay whole numbers beside empty cells, and rows keep their order."""
     table = runs_table({"s": single_summary()}, {"m": multi_summary()})
     assert list(table["run"]) == ["s", "m"]
     assert list(table["flow"]) == ["single", "multi"]
@@ -109,14 +109,14 @@ def test_both_flows_in_one_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flow", ["single", "multi"])
 def test_one_flow_alone(flow: str) -> None:
-    """Runs of one flow have the columns of that flow only."""
+    """A table of one flow has only the columns of that flow."""
     table = runs_table({"s": single_summary()}, {}) if flow == "single" else runs_table({}, {"m": multi_summary()})
     assert ("cn_count" in table.columns) == (flow == "multi")
     assert ("mac_energy_pj" in table.columns) == (flow == "single")
 
 
 def test_both_flows_tell_areas_and_states() -> None:
-    """The columns of both say whether there is a result, and its area or what that lacks."""
+    """Rows of both flows have a state, and an area or a note on parts without an area."""
     table = runs_table({"s": single_summary()}, {"m": multi_summary()})
     assert list(table["state"]) == ["done", "done"]
     assert table["area_mm2"].tolist()[0] == 2.5
@@ -125,7 +125,7 @@ def test_both_flows_tell_areas_and_states() -> None:
 
 
 def test_unfinished_runs_have_a_row_without_figures(tmp_path: Path) -> None:
-    """A run that failed is named, and nothing that looks like a result of it is there; counts stay whole numbers."""
+    """A failed run has a row with its name and state, but no figures; counts stay whole numbers."""
     lost = {"run": "x", "flow": "single", "state": "stale", "workload": "net", "hardware": "wide"}
     table = runs_table({"s": single_summary()}, {}, [lost])
     assert list(table["run"]) == ["s", "x"]
@@ -138,7 +138,7 @@ def test_unfinished_runs_have_a_row_without_figures(tmp_path: Path) -> None:
 
 
 def test_the_legend_explains_what_is_there() -> None:
-    """Every heading that is no plain word is explained, and `?` only where it is shown."""
+    """The legend explains every heading that is no plain word, and `?` only if it is shown."""
     single, multi = run_row("s", single_summary()), run_row("m", multi_summary())
     assert "corrected energy" not in runs_legend([single | {"model": "corrected"}], [])
     known = single | {"costed_mac_share": 1.0, "costed_operation_share": 1.0}
@@ -156,7 +156,7 @@ def test_the_legend_explains_what_is_there() -> None:
 
 
 def test_macs_and_operations_are_two_columns() -> None:
-    """A network that has both is not told as a sum of them."""
+    """MACs and other operations are two columns, not one sum."""
     text = summary_text({"s": single_summary() | {"mac_count": 7_000_000, "operation_count": 3_000_000}})
     assert text.splitlines()[1].split()[:4] == ["run", "layers", "[10⁶]", "[10⁶]"]
     row = next(line for line in text.splitlines() if line.split()[0] == "s")
@@ -164,7 +164,10 @@ def test_macs_and_operations_are_two_columns() -> None:
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:
-    """Changes under the corrected model stand only beside runs of another model; seconds only where clocks differ."""
+    """A column is left out if it says nothing.
+
+    Figures under the corrected model are shown only if a run has another model, and seconds only if clocks differ.
+    """
     one = single_summary()
     fixed = one | {"model": "corrected"}
     assert "corrected" in summary_text({"a": one, "b": one})
@@ -182,7 +185,7 @@ def test_columns_that_say_nothing_are_left_out() -> None:
 
 
 def test_text() -> None:
-    """Totals with the gap, and below them what the run is compared with."""
+    """The text has the totals with the gap, and below them the baselines."""
     lines = multi_text({"fused": multi_summary()}).splitlines()
     run = next(line for line in lines if line.strip().startswith("fused"))
     for part in (" 18 ", " 2 ", " 1,000 ", " 0.002 ", " 10.0% ", " 100%, ?"):
@@ -193,7 +196,7 @@ def test_text() -> None:
 
 
 def test_ends_of_energy_and_area_are_columns_where_costs_have_ranges() -> None:
-    """Of both flows; without an area, and without ranges, there are none."""
+    """Both flows have columns for the ends of energy and area, if there are ranges and an area."""
     ranges = {"energy_pj": [4.0, 7.0], "area_mm2": [2.0, 3.0], "parts": []}
     single = run_row("s", single_summary() | {"cost_ranges": ranges})
     assert (single["energy_low_pj"], single["energy_high_pj"]) == (4.0, 7.0)

@@ -1,4 +1,4 @@
-"""Factor at which new searches turn an order, found for functions whose turning point is known."""
+"""The factor at which new searches reverse an order, found for functions with a known turning point."""
 
 import math
 import random
@@ -27,31 +27,34 @@ STILL = ChangedRun(LinearFigure(1.0), LinearFigure(1.0))
 
 
 def number(low: float = 0.1, high: float = 10.0, has_range: bool = False, **changed: object) -> UncertainNumber:
-    """The energy of a memory of the first run."""
+    """A number that can change: the energy of a memory of the first run."""
     given = {"kind": MEMORY_ENERGY, "values": (8.0,), "unit": "pJ/b", "parts": (("dram",), ())} | changed
     return UncertainNumber("energy of dram in A", runs=(STILL, STILL), low=low, high=high, has_range=has_range, **given)  # type: ignore[arg-type]
 
 
 def order(turn: Turn) -> OrderTurn:
-    """The second run is behind, and `turn` is said to turn the order."""
+    """An order in which the second run is behind, and `turn` is expected to reverse it."""
     return OrderTurn("EDP", 0, 0.2, turn, None)
 
 
 class Counted:
-    """A difference of two runs with the factors at which it was asked for."""
+    """A difference of two runs that records the factors at which it is computed."""
 
     def __init__(self, function: Callable[[float], float]) -> None:
         self.function, self.tried = function, list[float]()
 
     def __call__(self, factor: float) -> float:
-        """Difference at a factor."""
+        """The difference at a factor."""
         self.tried.append(factor)
         return self.function(factor)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_factor_turns_the_order_and_nine_tenths_of_the_change_do_not(seed: int) -> None:
-    """For concave, convex and bent differences that fall with the change, from a start that is off by up to 40 %."""
+    """The found factor reverses the order, and nine tenths of the change do not.
+
+    The differences are concave, convex or bent, fall with the change, and start up to 40 % off.
+    """
     draw = random.Random(seed)
     sign, size = draw.choice([1, -1]), math.exp(draw.uniform(math.log(0.01), math.log(1.9)))
     power, bend = draw.choice([0.5, 1.0, 2.0]), draw.uniform(0, 0.5)
@@ -73,7 +76,7 @@ def test_the_factor_turns_the_order_and_nine_tenths_of_the_change_do_not(seed: i
 
 
 def test_an_order_that_no_factor_turns() -> None:
-    """The last factor is the end of the range, and the sentence says what is left there."""
+    """If no factor of the range reverses the order, the sentence gives the difference at the end of the range."""
     start = Turn(number(0.8, 1.25, has_range=True), 0.9)
     found = searched_turn(order(start), start, Counted(lambda factor: 0.1 + factor / 10))
     assert (found.factor, found.is_turned, found.not_turned) == (0.8, False, 0.8)
@@ -85,7 +88,9 @@ def test_an_order_that_no_factor_turns() -> None:
 
 
 def test_a_difference_without_end_is_given_up() -> None:
-    """After a fixed number of searches; a difference that jumps is turned at the factor named, in every case."""
+    """The search is given up after a fixed number of trials; for a difference that jumps, the factor is beyond the
+    jump.
+    """
     start = Turn(number(), 1.5)
     jumping = Counted(lambda factor: -1.0 if factor > 2.2345 else 1.0)
     found = searched_turn(order(start), start, jumping)
@@ -95,7 +100,7 @@ def test_a_difference_without_end_is_given_up() -> None:
 
 
 def test_an_order_that_new_searches_turn_without_a_change() -> None:
-    """Runs of another version; nothing can be said of the number."""
+    """If new searches reverse the order without a change, the sentence says so and names no factor."""
     start = Turn(number(), 1.5)
     found = searched_turn(order(start), start, lambda _: -0.05)
     assert "without any change, B is already 5.0% below A" in searched_lines((found,))[0]
@@ -103,7 +108,7 @@ def test_an_order_that_new_searches_turn_without_a_change() -> None:
 
 
 def test_sentences() -> None:
-    """Each sentence has the factor, the value that it makes, and the factor that does not turn the order."""
+    """Each sentence has the factor, the changed value, and the factor that does not reverse the order."""
     found = SearchedTurn("energy", 1, number(), 0.744, -0.001, 0.75)
     line, covers = searched_lines((found,))
     assert line == (
@@ -115,7 +120,7 @@ def test_sentences() -> None:
 
 
 def test_a_ratio_of_clocks_is_not_searched() -> None:
-    """It changes no mapping."""
+    """A ratio of clocks is not searched, because it changes no mapping."""
     ratio = Turn(number(kind=CLOCK, values=()), 1.5)
     assert searchable(order(ratio)) == ()
     assert len(searchable(order(Turn(number(kind=CLOCK), 1.5)))) == 1

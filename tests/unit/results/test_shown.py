@@ -1,4 +1,4 @@
-"""Totals of a run: every sentence and every table for people has the same text."""
+"""Totals of a run have the same text in every sentence and table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ MakeNetwork = Callable[[int], tuple[list[LayerRecord], dict[str, Any]]]
     ],
 )
 def test_numbers_have_four_digits_or_all_before_the_point(value: float, text: str) -> None:
-    """Texts have no exponent where a number is rounded up to a power of ten."""
+    """Numbers have four digits, or all digits before the point, and no exponent after rounding up."""
     assert number_text(value) == text
     assert microjoules_text(value * 1e6) == text
     assert energy_text(value * 1e6) == f"{text} µJ"
@@ -44,7 +44,7 @@ def test_numbers_have_four_digits_or_all_before_the_point(value: float, text: st
 
 @pytest.mark.parametrize("count", [1, 14, 60])
 def test_an_energy_has_one_text_everywhere(count: int, make_network: MakeNetwork) -> None:
-    """Summary, comparison, Pareto table, bottlenecks, designs and the line of a notebook."""
+    """An energy has one text in summary, comparison, Pareto table, bottlenecks, designs and a notebook's line."""
     records, summary = make_network(count)
     energy, cycles = energy_text(summary["energy_pj"]), f"{summary['latency_cycles']:,} cycles"
     number = energy.removesuffix(" µJ")

@@ -1,4 +1,4 @@
-"""Two runs told apart: differences add up, what cannot be compared is refused, what differs besides is named."""
+"""Comparison of two runs: differences add up, other networks are refused, and other differences are named."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,8 +66,11 @@ ENTRIES = st.dictionaries(PLACES, WHOLE, max_size=20)
 
 @given(ENTRIES, ENTRIES)
 def test_differences_add_up_to_that_of_the_totals(a: Entries, b: Entries) -> None:
-    """To the last unit, in every view: numbers, terms, layers, what is shown with the others as one row; the shares
-    are of the whole. In the other direction everything has the other sign."""
+    """Differences by number, term and layer add up to the difference of the totals, to the last unit.
+
+    This includes the row that stands for rows not shown. Shares are of the whole. With the runs exchanged, all signs
+    change.
+    """
     compared, back = compare_two(run_of(a), run_of(b, "b")), compare_two(run_of(b, "b"), run_of(a))
     table = comparison_table(compared)
     for quantity in QUANTITIES:
@@ -87,7 +90,9 @@ def test_differences_add_up_to_that_of_the_totals(a: Entries, b: Entries) -> Non
 
 
 def test_rounding_errors_are_no_differences() -> None:
-    """Terms that differ by their last bits count as equal in texts and in tables for a paper; files keep them."""
+    """Terms that differ only in their last bits are equal in texts and tables for a paper; files keep the
+    difference.
+    """
     values = {"mac": (5.0, 9.0), "sram": (3.0, 3.0 * (1 + 4e-16)), "dram": (7.0, 7.0 * (1 - 3e-16)), "rf": (2.0, 2.0)}
     a, b = ({LedgerPlace(ENERGY, "conv", term): pair[k] for term, pair in values.items()} for k in (0, 1))
     found = compare_two(run_of(a), run_of(b, "b"))
@@ -105,14 +110,14 @@ def test_rounding_errors_are_no_differences() -> None:
 
 
 def test_a_total_without_its_terms_is_told_apart_too() -> None:
-    """What a total has beyond its terms is a term of its own, so that differences still add up."""
+    """The part of a total beyond its terms becomes a term, so that differences still add up."""
     entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0}
     ledger = run_of(entries, energy_pj=7.0)
     assert ledger.entries == entries | {LedgerPlace(ENERGY, "", NO_TERM): 2.0}
 
 
 def test_the_ledger_of_records_is_whole(make_network: MakeNetwork) -> None:
-    """Energies and cycles of every layer, equal ones each time; with and without the summary."""
+    """The ledger has the energy and cycles of all 20 layers, even of equal layers, with and without the summary."""
     records, summary = make_network(20)
     made_by = {"inputs": {"workload": "1"}, "options": {"lpf_limit": 6}}
     for known in (summary, None):
@@ -126,7 +131,7 @@ def test_the_ledger_of_records_is_whole(make_network: MakeNetwork) -> None:
 
 
 def compared(changed: dict[str, Any], **options: str) -> RunComparison:
-    """A run and another one that is changed."""
+    """The comparison of a run with a changed copy."""
     entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0, LedgerPlace(LATENCY, "conv", "ideal"): 7.0}
     other = run_of({place: 2 * value for place, value in entries.items()}, "b", **changed)
     chosen = tuple({"seed": "0", **options}.items())
@@ -143,13 +148,16 @@ def compared(changed: dict[str, Any], **options: str) -> RunComparison:
     ],
 )
 def test_other_networks_are_refused(changed: dict[str, Any], reason: str) -> None:
-    """By name, or by digest where both were read alike."""
+    """Runs of different networks are refused: networks differ in name, or in digest if one model read both."""
     with pytest.raises(InputError, match=reason):
         compared(changed)
 
 
 def test_plug_ins_that_differ_are_named() -> None:
-    """Sentence on a package of one run only, or with other code, replaces the one that all inputs are equal."""
+    """A sentence names each plug-in package that only one run has, or whose code differs.
+
+    Without such packages, it says that hardware, mapping, workload, options and plug-ins are the same.
+    """
     a = replace(
         run_of({LedgerPlace(ENERGY, "conv", "mac"): 5.0}),
         made_of={"workload": "1", "hardware": "h", "mapping": "m"},
@@ -166,7 +174,7 @@ def test_plug_ins_that_differ_are_named() -> None:
 
 
 def test_other_bits_are_compared_and_named() -> None:
-    """In the heading, in place of the network, and in a note; another structure is refused with what differs."""
+    """Different bits are named in the heading and in a note; a different structure is refused with the difference."""
     entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0, LedgerPlace(LATENCY, "conv", "ideal"): 7.0}
     a = replace(run_of(entries, bits="W 8"), made_of={"workload": "1", "hardware": "h", "mapping": "m"})
     b = replace(run_of(entries, "b", bits="W 4", workload_digest="2"), made_of={**a.made_of, "workload": "2"})
@@ -184,7 +192,7 @@ def test_other_bits_are_compared_and_named() -> None:
 
 
 def test_the_product_of_the_totals_has_a_row() -> None:
-    """EDP: in seconds with clocks, which can turn the order in cycles; in cycles where a clock is not known."""
+    """The EDP has a row, in J s with clocks and in J cycles without. Clocks can reverse the order of the runs."""
     entries = {LedgerPlace(ENERGY, "one", "mac"): 4e6, LedgerPlace(LATENCY, "one", "ideal"): 100}
     slow, fast = (run_of(entries, name, clock_frequency_mhz=mhz) for name, mhz in (("a", 50.0), ("b", 200.0)))
     rows = [line.split() for line in comparison_text(compare_two(slow, fast)).splitlines()]
@@ -194,7 +202,9 @@ def test_the_product_of_the_totals_has_a_row() -> None:
 
 
 def test_a_clock_that_changes_an_energy_has_its_reason() -> None:
-    """Static energy, and the direction; the latency needs none."""
+    """If a clock reverses the order of energies, the line names static energy and the direction; latency needs no
+    reason.
+    """
     still, static = LedgerPlace(ENERGY, "one", "mac"), LedgerPlace(ENERGY, "one", "leakage")
     cycles = LedgerPlace(LATENCY, "one", "ideal")
     a = run_of({still: 5e6, static: 5e6, cycles: 100}, clock_frequency_mhz=100.0)
@@ -207,7 +217,9 @@ def test_a_clock_that_changes_an_energy_has_its_reason() -> None:
 
 
 def test_designs_of_one_space_share_one_line_of_assumptions() -> None:
-    """The terminal names the file that has them; the table has them in full, as has the text of a design and a run."""
+    """The terminal names the file with the assumptions of designs; tables, and a design beside a run, have them in
+    full.
+    """
     one, other = (run_of({}, name, assumes="many words", assumes_file="space/front.csv") for name in "ab")
     text = comparison_text(compare_two(one, other))
     assert "(column `assumes` of space/front.csv)" in text
@@ -217,7 +229,7 @@ def test_designs_of_one_space_share_one_line_of_assumptions() -> None:
 
 
 def test_a_ranged_number_beside_a_fixed_one_gives_no_probability() -> None:
-    """A share of samples in which only one of two memories varies says nothing; the note names both numbers."""
+    """If only one of two memories has a range, no probability is given, and a note names both numbers."""
     dram = MemoryPart("dram", 2**33, 512.0, 512.0, 64, 64, 1, "dram lpddr4", 1.0, 1.75, is_on_chip=False)
     part = CostPart("dram", "dram lpddr4", 50.0, 0.0, 1.0, 1.75)
     place = LedgerPlace(ENERGY, "one", "memory", "dram")
@@ -231,7 +243,7 @@ def test_a_ranged_number_beside_a_fixed_one_gives_no_probability() -> None:
 
 
 def test_a_network_may_have_another_name() -> None:
-    """Where the digest is the same."""
+    """Networks with different names are compared if their digests are equal."""
     (order,) = compared({"workload": "copy"}).notices
     assert order.endswith("the search of B gives no lower bound")
 
@@ -254,7 +266,7 @@ def test_a_network_may_have_another_name() -> None:
     ],
 )
 def test_what_differs_besides_is_named(changed: dict[str, Any], options: dict[str, str], notice: str) -> None:
-    """On every output."""
+    """Text, file and figure name each difference besides the costs."""
     comparison = compared(changed, **options)
     assert any(notice in line for line in comparison.notices)
     assert notice in comparison_text(comparison)
@@ -265,7 +277,7 @@ def test_what_differs_besides_is_named(changed: dict[str, Any], options: dict[st
 
 
 def test_more_memory_that_takes_more_cycles_is_told() -> None:
-    """Where no memory is smaller, one is larger, and the cycles are more; whichever run stands first."""
+    """A note says if a run with more memory, and no smaller memory, takes more cycles, in either order of the runs."""
 
     def run(name: str, cycles: int, **sizes: int) -> RunLedger:
         place = LedgerPlace(LATENCY, "conv", "ideal")
@@ -287,7 +299,7 @@ def test_more_memory_that_takes_more_cycles_is_told() -> None:
 
 
 def test_where_clocks_differ_time_stands_beside_cycles() -> None:
-    """More cycles of a faster clock may be faster; cycles of one length need no seconds."""
+    """If clocks differ, time stands beside cycles, as a faster clock may win; with one clock there are no seconds."""
     entries = {LedgerPlace(LATENCY, "one", "ideal"): 100}
     slow, fast = (run_of(entries, name, clock_frequency_mhz=mhz) for name, mhz in (("a", 50.0), ("b", 200.0)))
     text = comparison_text(compare_two(slow, fast))
@@ -301,7 +313,9 @@ def test_where_clocks_differ_time_stands_beside_cycles() -> None:
 
 
 def test_the_largest_difference_comes_first_with_its_share() -> None:
-    """In the text, with totals at the end; nothing differs, and there are no tables of differences."""
+    """The text has the largest difference first with its share, and the total last; equal runs have no tables of
+    differences.
+    """
     a = run_of({LedgerPlace(ENERGY, "one", "mac"): 1e6, LedgerPlace(ENERGY, "two", "memory", "sram"): 4e6})
     b = run_of({LedgerPlace(ENERGY, "one", "mac"): 2e6, LedgerPlace(ENERGY, "two", "memory", "sram"): 1e6}, "b")
     text = comparison_text(compare_two(a, b))
@@ -322,16 +336,16 @@ def test_the_largest_difference_comes_first_with_its_share() -> None:
     ],
 )
 def test_runs_of_one_name_have_the_names_of_their_folders(places: tuple[str, str], names: tuple[str, str]) -> None:
-    """Names begin at the last folder in which they differ: the designs of one base have one name of hardware."""
+    """Runs of one name get names that begin at the last folder in which their paths differ."""
     compared = compare_two(*with_own_names(run_of({}, "net", core="a"), run_of({}, "net", core="a"), places))
     assert tuple(run.run for run in compared.runs) == names
     caption = comparison_figure(compared).caption_lines
-    assert caption[0].startswith(f"net on a, {names[0]} → {names[1]}: energy")
+    assert caption[0].startswith(f"Totals of net on a, {names[0]} → {names[1]}: energy")
 
 
 @given(ENTRIES, ENTRIES)
 def test_a_paper_has_the_large_differences(a: Entries, b: Entries) -> None:
-    """Rows and what the notes say of the others add up to the whole; the largest row is there."""
+    """A table for a paper shows the largest row; its rows and the sums in its notes add up to the whole difference."""
     table = comparison_table(compare_two(run_of(a), run_of(b, "b")))
     shown, notes = large_differences(table)
     for quantity in QUANTITIES:
@@ -348,7 +362,7 @@ def test_a_paper_has_the_large_differences(a: Entries, b: Entries) -> None:
 
 
 def test_table_and_figure_without_differences(tmp_path: Path) -> None:
-    """An empty table with its columns, and a figure that says so."""
+    """The table of equal runs has its columns but no rows, and the figure says that there is no difference."""
     a = run_of({})
     same = compare_two(*with_own_names(a, a, ("x/a", "y/a")))
     assert [run.run for run in same.runs] == ["x/a", "y/a"]

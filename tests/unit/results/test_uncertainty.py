@@ -1,4 +1,4 @@
-"""Probabilities with which orders of runs survive the ranges of their costs."""
+"""Probabilities that orders of runs hold within the ranges of their costs."""
 
 from typing import Any
 
@@ -20,19 +20,19 @@ from tilewright.results.uncertainty import (
 
 
 def run(energy: float, latency: float, area: float | None, *parts: CostPart) -> UncertainRun:
-    """A run."""
+    """A run with these costs and ranges."""
     return UncertainRun(energy, latency, area, parts)
 
 
 def test_one_law_moves_all_its_users_together() -> None:
-    """Half as many accesses of the same DRAM are less energy, whatever a bit costs."""
+    """A run with half as many accesses of one DRAM needs less energy in every sample, as both have the same factor."""
     much, little = CostPart("dram", "dram x", 90.0, 0.0, 0.5, 2.0), CostPart("dram", "dram x", 45.0, 0.0, 0.5, 2.0)
     assert less_energy_counts(run(50, 1, None, little), run(100, 1, None, much)) == (SAMPLES, 0)
     assert less_energy_counts(run(50, 1, None, little), run(50, 1, None, little)) == (0, SAMPLES)
 
 
 def test_two_laws_are_independent() -> None:
-    """Factors are uniform in their logarithm: against a fixed 40, of 0.5 to 2 times 40 half are less."""
+    """Factors are uniform in their logarithm: half of the samples of 40 times a factor from 0.5 to 2 are below 40."""
     part = CostPart("m", "law", 40.0, 0.0, 0.5, 2.0)
     assert _less_share(run(40, 1, None, part), run(40, 1, None)) == pytest.approx(0.5, abs=0.01)
     # 30 f < 40 for f below 4/3: log(4/3 / 0.5) / log(4)
@@ -56,13 +56,13 @@ def _less_share(a: UncertainRun, b: UncertainRun) -> float:
     ],
 )
 def test_the_sentence_says_whether_two_runs_tie(factor: float, said: str) -> None:
-    """A run never needs less energy than an equal run."""
+    """The sentence reports two equal runs as equal in all samples, and unequal runs with a share of the samples."""
     part, other = (CostPart("dram", "dram x", energy, 0.0, 0.5, 2.0) for energy in (40.0, 40.0 * factor))
     assert said in less_energy_text(run(40, 1, None, part), run(40 * factor, 1, None, other))
 
 
 def test_a_rounded_share_is_never_all_samples() -> None:
-    """Only every sample is 100.0 %, and only no sample is 0.0 %."""
+    """A share is written as 100.0 % only if it covers all samples, and as 0.0 % only if it covers none."""
     part = CostPart("m", "law", 40.0, 0.0, 0.5, 2.0)
     texts = [less_energy_text(run(40, 1, None, part), run(energy, 1, None)) for energy in (20.002, 30, 79.99)]
     assert "less than 0.1% of" in texts[0]
@@ -72,7 +72,7 @@ def test_a_rounded_share_is_never_all_samples() -> None:
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=5))
 def test_without_ranges_a_front_is_certain(points: list[tuple[int, int, int]]) -> None:
-    """1 on the front, 0 off it."""
+    """The probability without ranges is 1 for runs on the front and 0 for others."""
     runs = [run(*point) for point in points]
     on_front = [
         not any(all(a <= b for a, b in zip(other, own, strict=True)) and other != own for other in points)
@@ -82,20 +82,20 @@ def test_without_ranges_a_front_is_certain(points: list[tuple[int, int, int]]) -
 
 
 def test_the_ends_are_those_of_the_parts() -> None:
-    """Linear in each cost; what has no range stays."""
+    """The ends are linear in each cost, and costs without a range stay."""
     parts = (CostPart("a", "x", 10.0, 0.0, 0.5, 2.0), CostPart("b", "y", 20.0, 0.0, 1.0, 1.5))
     assert energy_range_pj(100.0, parts) == (95.0, 120.0)
     assert energy_range_pj(100.0, ()) == (100.0, 100.0)
 
 
 def candidate(name: str, energy: float, latency: float, **changes: Any) -> RunPoint:
-    """A run as a point."""
+    """A run as a point of a comparison."""
     given = {"run": name, "workload": "w", "workload_digest": "d", "core": name, "objective": "energy", "model": "m"}
     return RunPoint(**given, options=(), energy_pj=energy, latency_cycles=latency, area_mm2=1.0, **changes)
 
 
 def test_the_comparison_of_runs_tells_ranges_only_where_there_are_some() -> None:
-    """Columns and a note; without ranges the table is as ever."""
+    """The comparison has columns for ranges and a note on ranges only if a run has ranges."""
     summary = {
         "cost_ranges": {
             "energy_pj": [0, 0],
@@ -120,7 +120,7 @@ def test_the_comparison_of_runs_tells_ranges_only_where_there_are_some() -> None
 
 
 def test_a_front_by_time_is_sampled_by_time() -> None:
-    """Half the cycles at a quarter of the clock take longer."""
+    """If clocks differ, samples are compared by time: half the cycles at a quarter of the clock take longer."""
     part = CostPart("m", "x", 40e6, 0.0, 0.5, 2.0)
     slow = candidate("slow", 40e6, 50, cost_parts=(part,), clock_frequency_mhz=100.0)
     (group,) = compare([slow, candidate("fast", 40e6, 100, cost_parts=(part,), clock_frequency_mhz=400.0)])

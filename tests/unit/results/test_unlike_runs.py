@@ -1,4 +1,4 @@
-"""Causes for which a ranking can mislead: each is told exactly where its numbers differ, with names and numbers."""
+"""Causes for a misleading ranking: each is reported exactly if its numbers differ, with names and numbers."""
 
 from dataclasses import replace
 
@@ -40,13 +40,13 @@ BY_HAND = replace(DRAM, law="", low=1.0, high=1.0)
 
 
 def test_runs_of_one_world_have_no_cause() -> None:
-    """Nor has a single run."""
+    """Runs with equal costs have no cause, and neither has a single run."""
     assert unlike_causes((A, B)) == ()
     assert unlike_causes((A,)) == ()
 
 
 def test_runs_of_several_models_are_ranked_apart() -> None:
-    """A table names the models, and warns only of what differs among the runs of one model."""
+    """Runs of different models are named with their models; other differences are named only within one model."""
     other = replace(A, run="net-c", model="zigzag-3.9.1", costs=replace(COSTS, unit_energy_pj=0.04))
     models = "models differ, so rank only runs of the same model: a, b: model corrected; c: model zigzag-3.9.1"
     assert causes_by_network((A, B)) == ()
@@ -57,11 +57,11 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
 
 
 def test_static_power_of_some_parts_alone_is_told() -> None:
-    """A part counts for one run and is free for the other; parts that no run counts are told by each run."""
+    """A part whose static power only one run counts is reported for each run; equal parts are not."""
     both = {"static_power_w": 0.02}
     a = replace(A, **both, static_parts=StaticParts(("sram",), ("array", "dram")))
     b = replace(B, **both, static_parts=StaticParts(("array", "sram"), ("dram",)))
-    told = "static power is given for these parts in some runs only; none, or 0, for array in a"
+    told = "the static power of these parts is given in other runs, but is missing or 0 here: array in a"
     assert [(cause.kind, cause.text) for cause in unlike_causes((a, b))] == [(STATIC_POWER, told)]
     assert unlike_causes((a, replace(b, static_parts=a.static_parts))) == ()
 
@@ -128,7 +128,7 @@ def test_static_power_of_some_parts_alone_is_told() -> None:
     ],
 )
 def test_each_cause(kind: str, text: str, changes: dict[str, object]) -> None:
-    """It is told in `pareto` too, under the table and in its file."""
+    """Each cause is also in `pareto`, below the table and in its file."""
     runs = (A, replace(B, **changes))  # type: ignore[arg-type]
     assert (kind, text) in unlike_causes(runs)
     (group,) = compare(runs)
@@ -137,7 +137,7 @@ def test_each_cause(kind: str, text: str, changes: dict[str, object]) -> None:
 
 
 def test_energies_that_differ_in_part_are_told_apart_from_bits() -> None:
-    """Equal energies of a MAC never stand below the words that they differ; one cause has the bits."""
+    """Equal energies of a MAC are not reported as different; a separate cause names the bits."""
     wide, third = replace(B, bits="W 16"), replace(B, run="net-c", core="c", costs=replace(COSTS, unit_energy_pj=0.5))
     told = dict(unlike_causes((A, wide, third)))
     assert told[MAC_ENERGY] == "the energy of a MAC differs: a, b: 0.3 pJ; c: 0.5 pJ"
@@ -145,7 +145,10 @@ def test_energies_that_differ_in_part_are_told_apart_from_bits() -> None:
 
 
 def test_other_nodes_are_a_warning_above_all_else() -> None:
-    """First in each list, above the table of `pareto`, and marked; also where only the laws with a range are known."""
+    """Different process nodes are a warning, first in each list and above the table of `pareto`.
+
+    This holds, too, if only the laws with a range are known.
+    """
     part = CostPart("sram", "sram 45 nm hp", 5.0, 0.1, 0.7, 1.3)
     for other in (
         replace(B, costs=replace(COSTS, memories=(replace(SRAM, law="sram 45 nm hp"), DRAM))),
@@ -159,7 +162,7 @@ def test_other_nodes_are_a_warning_above_all_else() -> None:
 
 @pytest.mark.parametrize("node_nm", [7, 12.5, 22, 45, 130])
 def test_the_node_of_a_law_is_read_back(node_nm: float) -> None:
-    """From each kind of law that has one; a DRAM has none."""
+    """The process node is read from the names of SRAM and register file laws; the name of a DRAM law has no node."""
     for kind in ("sram {:g} nm hp", "sram {:g} nm lstp", "register_file {:g} nm"):
         assert node_nm_of(kind.format(node_nm)) == node_nm
     assert node_nm_of("dram lpddr4") is None
@@ -167,7 +170,9 @@ def test_the_node_of_a_law_is_read_back(node_nm: float) -> None:
 
 
 def test_ranges_of_some_runs_only_are_named() -> None:
-    """A memory of one name, or the off-chip memory: with its numbers; not where all have a range or none has one."""
+    """A range of a memory in only one run is named with its numbers; memories are matched by name, or as off-chip
+    memory.
+    """
     fixed = replace(B, costs=replace(COSTS, memories=(SRAM, replace(BY_HAND, name="lpddr"))))
     assert one_sided_ranges((A, B)) == ""
     assert one_sided_ranges((fixed, fixed)) == ""
@@ -178,7 +183,9 @@ def test_ranges_of_some_runs_only_are_named() -> None:
 
 
 def test_no_probability_is_made_from_ranges_of_some_runs() -> None:
-    """The energies keep their ranges; the front has no probabilities, and the text says why."""
+    """If only some runs have ranges, energies keep their ranges, but the front has no probabilities, and a text says
+    why.
+    """
     part = CostPart("dram", "dram lpddr4", 50.0, 0.0, 1.0, 1.75)
     ranged = replace(A, cost_parts=(part,))
     (both,) = compare((ranged, replace(ranged, run="net-b", core="b")))
@@ -194,13 +201,13 @@ def test_no_probability_is_made_from_ranges_of_some_runs() -> None:
 
 
 def test_clocks_that_differ_change_the_measure() -> None:
-    """Seconds, with the unit."""
+    """If clocks differ, the cause says to compare by time, in seconds."""
     runs = (replace(A, clock_frequency_mhz=1000.0), replace(B, clock_frequency_mhz=250.0))
     text = "clocks differ: compare by time, not by cycles: a 1e-08 s, b 4e-08 s"
     assert unlike_causes(runs) == ((CLOCKS, text),)
 
 
 def test_words_of_another_width_are_the_same_part() -> None:
-    """A bit takes the same energy, so that nothing differs."""
+    """Memories with words of another width are equal if a bit takes the same energy."""
     wide = replace(DRAM, read_energy_pj=1024.0, write_energy_pj=1024.0, read_bits=128, write_bits=128)
     assert unlike_causes((A, replace(B, costs=replace(COSTS, memories=(SRAM, wide))))) == ()

@@ -1,4 +1,4 @@
-"""Verdicts: the winner is the largest, ties and runner-up are said, sets are the smallest that help."""
+"""Verdicts: they name the largest item, its ties and the next item, or the smallest set of items that helps."""
 
 import itertools
 import random
@@ -10,7 +10,7 @@ from tests.plain.verdicts import try_verdicts
 
 
 def test_the_winner_has_its_number_and_its_rivals() -> None:
-    """In words and as data; equal ones keep the order in which they were given."""
+    """A verdict gives its winner, the winner's value and the rivals, in words and as data."""
     found = Verdict.of("cycles", "cycles", 100, {"a": 30, "b": 50, "c": 20})
     assert found.winner == Rival("b", 50)
     assert found.text == "b 50.0%"
@@ -23,12 +23,12 @@ def test_the_winner_has_its_number_and_its_rivals() -> None:
     ("second", "text"), [(500, "a and b 50.0% each"), (499.9, "a and b 50.0% each"), (490, "a 50.0%")]
 )
 def test_what_cannot_be_told_apart_is_said_together(second: float, text: str) -> None:
-    """By the number that is shown."""
+    """Values that are equal as shown are named together."""
     assert Verdict.of("cycles", "cycles", 1000, [("a", 500), ("b", second)]).text == text
 
 
 def test_nothing_wins_where_nothing_is_above_0() -> None:
-    """Nor is anything said."""
+    """If no value is above 0, there is no winner and no text."""
     found = Verdict.of("cycles", "cycles", 100, {"a": 0, "b": -3})
     assert (found.winner, found.alike, found.next, found.text) == (None, (), None, "")
 
@@ -36,9 +36,9 @@ def test_nothing_wins_where_nothing_is_above_0() -> None:
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("most", [600, 3])
 def test_the_smallest_set_is_the_smallest(seed: int, most: int) -> None:
-    """Beside all sets of random parts that hinder one another: what is left over is the slowest of them.
+    """The found set is the smallest that helps, compared with all sets of random parts that hinder one another.
 
-    With few sets to look at it may be another one of its size, never a larger one.
+    The slowest part that is left decides. If few sets may be looked at, another set of this size may be found.
     """
     rng = random.Random(seed)
     parts = tuple("abcdefg"[: rng.randrange(2, 8)])
@@ -63,5 +63,7 @@ def test_the_smallest_set_is_the_smallest(seed: int, most: int) -> None:
 
 @pytest.mark.parametrize("seed", range(15))
 def test_no_verdict_is_false_or_contradicted(seed: int) -> None:
-    """Of random layers, mappings and cores, by the plain model; `benchmarks/verdicts.py` tries 500."""
+    """No verdict on random layers, mappings and cores is false by the plain model; `benchmarks/verdicts.py`
+    tries 500.
+    """
     assert try_verdicts(seed).wrong == []

@@ -20,7 +20,7 @@ from tilewright.workload.onnx.coverage import OperatorCoverage, build_coverage
 
 @pytest.fixture
 def network() -> Workload:
-    """A matrix product, an activation function, a change of shape."""
+    """A network of a matrix product, an activation function and a change of shape."""
     product = Layer(
         "fc/MatMul",
         "MatMul",
@@ -55,7 +55,7 @@ def network() -> Workload:
 
 
 def test_rows_say_work_and_tensors(network: Workload) -> None:
-    """One row a layer: work by unit, and elements and bits of weights, inputs and outputs."""
+    """Each layer has a row with work by unit, and elements and bits of weights, inputs and outputs."""
     rows = workload_table(network).set_index("layer")
     assert list(rows.index) == ["fc/MatMul", "relu"]
     assert (rows.mac_count["fc/MatMul"], rows.operation_count["fc/MatMul"]) == (24, 0)
@@ -67,7 +67,7 @@ def test_rows_say_work_and_tensors(network: Workload) -> None:
 
 
 def test_text_has_totals(network: Workload) -> None:
-    """The heading sums the work up."""
+    """The heading has the sums of the work."""
     assert workload_text(network).startswith("net: 2 layers, 24 MACs, 6 other operations")
 
 
@@ -80,7 +80,7 @@ def test_network_of_layers_alone() -> None:
 
 
 def test_coverage_rows_and_shares() -> None:
-    """Work that is not costed is in the table, unknown work is called so, long notices are cut."""
+    """Work without costs is in the table, unknown work is called unknown, and long notices are shortened."""
     coverage = build_coverage(
         [
             OperatorCoverage("Conv", "modelled", 1, 75, 0, 800),
@@ -103,7 +103,7 @@ def test_coverage_rows_and_shares() -> None:
 
 
 def test_drawing_names_every_node(network: Workload, tmp_path: Path) -> None:
-    """The SVG has a box with name and shape for each node, and is the same every time."""
+    """The SVG has a box with name and shape for each node, and the same bytes each time."""
     first, second = tmp_path / "a.svg", tmp_path / "b" / "b.svg"
     write_network_figure(network, first)
     write_network_figure(network, second)
@@ -114,7 +114,7 @@ def test_drawing_names_every_node(network: Workload, tmp_path: Path) -> None:
 
 
 def test_drawing_of_names_that_cannot_be_drawn(tmp_path: Path) -> None:
-    """Control characters of names, which XML has no form for, are replaced: the drawing is valid."""
+    """Control characters in names, which XML cannot express, are replaced, so that the drawing is valid."""
     name = "conv\x01\x0b\x1b[31m\ufffe<&>\"'"
     relu = onnx.helper.make_node("Relu", ["x\x02"], ["y\x03"], name=name)
     shapes = [onnx.helper.make_tensor_value_info(text, onnx.TensorProto.FLOAT, [1, 3]) for text in ("x\x02", "y\x03")]
@@ -124,11 +124,11 @@ def test_drawing_of_names_that_cannot_be_drawn(tmp_path: Path) -> None:
     write_network_figure(read_onnx(model, CORRECTED).workload, path)
     texts = [text.text or "" for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
     assert "conv\ufffd\ufffd\ufffd[31m\ufffd<&>\"'" in texts
-    assert any(text.startswith("graph\ufffd: 1 nodes") for text in texts)
+    assert any(text.startswith("Network graph\ufffd: 1 nodes") for text in texts)
 
 
 def test_figures_of_runs_are_valid_too(tmp_path: Path) -> None:
-    """The same for figures whose letters are outlines, which keep the text as a comment."""
+    """A figure whose letters are outlines is valid SVG even if its text has a control character."""
     figure = Figure()
     figure.text(0.1, 0.1, "a\x01b")
     svg, _ = save_figure(figure, tmp_path / "figure")

@@ -1,4 +1,4 @@
-"""Fronts of small layers, searched on one prepared problem."""
+"""Fronts of small layers, searched in one prepared problem."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Batches of loop orders: what LOMA hands over, what they cost, explicit level boundaries, and which order is best."""
+"""Batches of loop orders from LOMA: their orders, their costs, explicit level boundaries, and the best order."""
 
 import math
 from dataclasses import replace
@@ -53,7 +53,7 @@ OBJECTIVES = ("latency", "energy", "EDP")
 
 
 def problem(layer: Any = LAYER, core: Any = CORE, unrolling: Any = (("D1", (("K", 4),)),), **options: Any) -> Any:
-    """A small problem."""
+    """A prepared small problem."""
     return prepare(layer, core, LINKS, unrolling, SearchOptions(**options))
 
 
@@ -61,13 +61,13 @@ def problem(layer: Any = LAYER, core: Any = CORE, unrolling: Any = (("D1", (("K"
 
 
 def enumerated(prepared: PreparedProblem, limit: int | None, ordering: Any = ()) -> list[Order]:
-    """All orders that LOMA hands over."""
+    """All orders in LOMA's batches."""
     return [batch.loop_order(i) for batch in loma_batches(prepared, ordering, limit) for i in range(len(batch.orders))]
 
 
 @pytest.mark.parametrize("limit", [1, 4, 6, None])
 def test_loma_hands_over_every_order_once(limit: int | None) -> None:
-    """Each distinct order of the factors comes once, in arrays of whole numbers."""
+    """Each distinct order of the factors comes once, in arrays of integers."""
     prepared = problem()
     multiset = loop_multiset(prepared.spatial.temporal_sizes, limit)
     found = enumerated(prepared, limit)
@@ -79,7 +79,7 @@ def test_loma_hands_over_every_order_once(limit: int | None) -> None:
 
 @pytest.mark.parametrize("rows", [1, 7, BATCH_ORDERS])
 def test_batches_are_cut_anywhere(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    """How many orders a batch has changes neither the orders nor their sequence, nor how many were visited."""
+    """The size of batches changes neither the orders, nor their sequence, nor the number visited."""
     prepared = problem()
     whole = enumerated(prepared, 5)
     monkeypatch.setattr(loma, "BATCH_ORDERS", rows)
@@ -90,7 +90,7 @@ def test_batches_are_cut_anywhere(monkeypatch: pytest.MonkeyPatch, rows: int) ->
 
 
 def test_orders_that_do_not_match_are_visited_but_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an ordering, batches hold only what matches; what was looked at adds up to all orders."""
+    """Batches hold only orders that match the ordering; the visited orders add up to all orders."""
     monkeypatch.setattr(loma, "BATCH_ORDERS", 5)
     monkeypatch.setattr(loma, "VISITS_PER_ROW", 2)
     prepared = problem()
@@ -113,7 +113,7 @@ def test_empty_batch_says_that_nothing_matches() -> None:
 
 
 def test_no_loops_is_one_empty_order() -> None:
-    """Where nothing is left to iterate there is one order, without loops, and it has a cost."""
+    """If nothing is left to iterate, there is one order without loops, and it has a cost."""
     prepared = problem(gemm(C=1, D=1, K=1), register_core(), (("D1", ()),))
     (batch,) = loma_batches(prepared, (), 6)
     assert batch.orders.shape == (1, 0)
@@ -121,7 +121,7 @@ def test_no_loops_is_one_empty_order() -> None:
 
 
 def test_complete_ordering_is_one_order() -> None:
-    """A complete ordering is handed over as it is, with a loop that comes twice."""
+    """A complete ordering is handed over unchanged, also with a loop that comes twice."""
     prepared = problem(gemm(C=4, D=2, K=1), register_core(), (("D1", ()),))
     ordering = constraints((), [["C", 2], ["D", 2], ["C", 2]]).temporal_ordering
     (batch,) = loma_batches(prepared, ordering, 6)
@@ -135,7 +135,10 @@ def test_complete_ordering_is_one_order() -> None:
 @settings(max_examples=members(100, 40), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_batch_costs_equal_single_evaluations(case: Case) -> None:
-    """Rows cost what their orders cost alone, or fit neither here nor there; the reason is one of theirs."""
+    """An order has the same costs in a batch as alone, or fits in neither case.
+
+    If no order of a batch fits, the stated reason is that of one of its orders.
+    """
     options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
     prepared = prepare(case.layer, case.core, case.links, case.unrolling, options)
     batch = next(loma_batches(prepared, (), 4))
@@ -158,8 +161,11 @@ def test_batch_costs_equal_single_evaluations(case: Case) -> None:
 
 
 def test_closest_failure_missed_by_least() -> None:
-    """Of orders that do not fit, the one with the smallest ratio of need to room is told, with this ratio: I, W and
-    final outputs of 16 x 8 bits, where no C is left to iterate; other orders keep partial sums of 16 bits on top."""
+    """If no order fits, the reported order is the one with the smallest ratio of need to room.
+
+    In this order, I, W and the final outputs have 16 elements of 8 bits each: 384 bits. Other orders keep partial sums
+    of 16 bits in the top memory.
+    """
     core = register_core(buffer_bits=64, top_bits=300)
     prepared = problem(gemm(C=4, D=4, K=4), core, (("D1", ()),))
     costed = cost_orders(next(loma_batches(prepared, (), 6)))
@@ -185,7 +191,7 @@ def given_case(data: st.DataObject) -> tuple[Case, PreparedProblem, PlainModel, 
 @settings(max_examples=members(300, 120), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_given_boundaries_equal_plain_model(data: st.DataObject) -> None:
-    """With any level boundaries, the kernel finds the costs of the plain model, or that they do not fit."""
+    """The kernel finds the costs of the plain model for any level boundaries, or that the mapping does not fit."""
     case, prepared, model, order = given_case(data)
     # Mostly large boundaries at low levels hardly ever fit; small ones often do.
     bound = st.one_of(st.integers(0, len(order)), st.integers(0, min(2, len(order))))
@@ -214,7 +220,7 @@ def test_given_boundaries_equal_plain_model(data: st.DataObject) -> None:
 @settings(max_examples=members(100, 40), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_boundaries_of_the_allocator_are_accepted(data: st.DataObject) -> None:
-    """What the allocator chose, given as boundaries, fits and costs the same."""
+    """The allocator's boundaries, given explicitly, fit and cost the same."""
     _, prepared, _, order = given_case(data)
     try:
         expected = evaluate_prepared(prepared, order)
@@ -236,7 +242,7 @@ def test_boundaries_of_the_allocator_are_accepted(data: st.DataObject) -> None:
 
 
 def test_corrected_figures_keep_the_boundaries() -> None:
-    """The figures under `corrected` are those of the same boundaries under that profile, not of its own allocation."""
+    """The figures under `corrected` are for the given boundaries; its own allocation would give other figures."""
     order, boundaries = (("D", 4), ("C", 4), ("K", 4)), [[1, 3], [1, 3], [1, 3]]
     layer, core = gemm(C=4, D=4, K=4), register_core()
     record = evaluate_prepared(problem(layer, core, (("D1", ()),), model="corrected"), order, boundaries)
@@ -250,7 +256,7 @@ def test_corrected_figures_keep_the_boundaries() -> None:
     [
         ([[0, 3], [0, 3], [0, 2]], "at the topmost memory, it must be the number of loops"),
         ([[4, 3], [0, 3], [0, 3]], "at most the number of loops"),
-        ([[-1, 3], [0, 3], [0, 3]], "must be at least that of the next inner level"),
+        ([[-1, 3], [0, 3], [0, 3]], "must be at least the boundary of the next inner level"),
         ([[0, 3], [0, 3]], "level boundaries are needed for operands O, I, W, but 2 lists given"),
         ([[0, 3], [3], [0, 3]], r"operand I has 2 memory levels, but its level boundaries are \[3\]"),
         ([[0, 3], [0.5, 3], [0, 3]], "operand I has 2 memory levels"),
@@ -258,8 +264,10 @@ def test_corrected_figures_keep_the_boundaries() -> None:
     ],
 )
 def test_wrong_boundaries_have_a_reason(boundaries: Any, reason: str) -> None:
-    """Boundaries that are not nested, not complete, of the wrong number or too large are told. The last: two loops of
-    4 keep 4 x 4 elements of O at 8 bits, with 8 bits each of I and W: 144."""
+    """Boundaries that are not nested, not complete, of the wrong number or too large are refused with a reason.
+
+    The last case: two loops of 4 keep 4 x 4 elements of O at 8 bits, with 8 bits each of I and W: 144 bits.
+    """
     prepared = problem(gemm(C=1, D=4, K=8), register_core(buffer_bits=100), (("D1", ()),))
     order = (("D", 4), ("K", 4), ("K", 2))
     with pytest.raises(MappingError, match=reason):
@@ -267,7 +275,7 @@ def test_wrong_boundaries_have_a_reason(boundaries: Any, reason: str) -> None:
 
 
 def test_uneven_boundaries_are_refused_where_even_is_asked_for() -> None:
-    """Loops that one operand keeps and another does not are fine uneven and an error even."""
+    """Loops that one operand keeps and another does not are allowed as uneven and refused as even."""
     order, boundaries = (("D", 4), ("K", 4)), [[1, 2], [0, 2], [0, 2]]
     layer, core = gemm(C=1, D=4, K=4), register_core()
     evaluate_prepared(problem(layer, core, (("D1", ()),)), order, boundaries)
@@ -283,7 +291,12 @@ def test_uneven_boundaries_are_refused_where_even_is_asked_for() -> None:
 @settings(max_examples=members(300, 120), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.booleans()), max_size=12))
 def test_best_row_is_the_first_of_the_best(rows: list[tuple[int, int, bool]]) -> None:
-    """Smaller objective, then (not for EDP) smaller other metric, then first; the rule for two candidates agrees."""
+    """The best row has the least objective; of equal rows, the one with the least other metric (not for EDP) wins.
+
+    Of rows that are still equal, the first one wins.
+
+    The rule for two candidates agrees.
+    """
     fits = np.array([fit for _, _, fit in rows], np.bool_)
     energy = np.array([e if fit else math.inf for e, _, fit in rows], np.float64)
     latency = np.array([t if fit else math.inf for _, t, fit in rows], np.float64)
@@ -301,13 +314,13 @@ def test_best_row_is_the_first_of_the_best(rows: list[tuple[int, int, bool]]) ->
 
 
 def test_batches_made_by_hand_are_checked() -> None:
-    """Arrays and names that do not belong together are an error, not a wrong number."""
+    """Arrays and names that do not fit together raise an error."""
     prepared = problem(gemm(C=2, D=2, K=2), register_core(), (("D1", ()),))
     loops = (("C", 2), ("D", 2), ("K", 2))
     one = np.array([[0, 1, 2]])
     assert boundary_shape(prepared) == (3, 2)
     for message, arguments in (
-        ("axes order and position", (loops, np.array([0, 1, 2]))),
+        (r"an array \[order, position\]", (loops, np.array([0, 1, 2]))),
         ("at most 16384 orders", (loops, np.zeros((BATCH_ORDERS + 1, 3), np.int64))),
         ("outside the 3 loops of the batch", (loops, np.array([[0, 1, 3]]))),
         ("outside the 3 loops of the batch", (loops, np.array([[0, -1, 2]]))),
@@ -321,7 +334,7 @@ def test_batches_made_by_hand_are_checked() -> None:
 
 
 def test_orders_by_name_are_checked() -> None:
-    """Orders that do not cover the layer, or have different numbers of loops, are told."""
+    """Orders that do not cover the layer, or have different numbers of loops, are refused."""
     prepared = problem(gemm(C=4, D=2, K=2), register_core(), (("D1", ()),))
     whole = (("C", 4), ("D", 2), ("K", 2))
     for message, given_orders in (
@@ -359,7 +372,7 @@ def test_orders_by_name_are_checked() -> None:
     ],
 )
 def test_options_that_cannot_be(name: str, value: Any) -> None:
-    """One problem, with the name of the option and what was given."""
+    """An impossible option is one problem, with its name and the given value."""
     with pytest.raises(InputError) as caught:
         SearchOptions(**{name: value})
     (found,) = caught.value.problems
@@ -367,7 +380,7 @@ def test_options_that_cannot_be(name: str, value: Any) -> None:
 
 
 def test_wrong_options_are_told_together() -> None:
-    """All wrong options at once, with the nearest name; free allocation needs the exact engine."""
+    """One error reports all wrong options with the nearest names; free allocation needs the exact engine."""
     with pytest.raises(InputError) as caught:
         SearchOptions(objective="enrgy", temporal_mapping_search_engine="salsa", allocation="free", seed=-1)
     assert {entry.path for entry in caught.value.problems} == {"objective", "allocation", "seed"}

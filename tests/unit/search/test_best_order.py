@@ -1,4 +1,4 @@
-"""The best of all orders by bounds: what costing all of them finds, to the last bit."""
+"""The best of all orders, found with bounds: equal to costing all orders, to the last bit."""
 
 from itertools import islice
 
@@ -23,13 +23,13 @@ MODELS = (REFERENCE.name, "corrected", *(f"corrected-{switch}" for switch in SWI
 
 
 def batch_of(problem: PreparedProblem) -> OrderBatch | None:
-    """All orders of few loops, if they can be tabulated."""
+    """The batch of all orders of few loops; None if they cannot be tabulated."""
     batches = list(islice(loma_batches(problem, (), 6), 2))
     return batches[0] if len(batches) == 1 and can_be_tabulated(batches[0]) else None
 
 
 def expected(costs: list[CostedBatch], objective: str) -> tuple[int, int] | None:
-    """Batch and row of the first of the best."""
+    """Batch and row of the first of the best orders."""
     best: tuple[int, int] | None = None
     rank: tuple[float, ...] = ()
     for place, costed in enumerate(costs):
@@ -42,7 +42,7 @@ def expected(costs: list[CostedBatch], objective: str) -> tuple[int, int] | None
 
 
 def check(batches: tuple[OrderBatch, ...], objective: str) -> None:
-    """Search one set of orders both ways, twice: the second time it is known where the allocator puts loops."""
+    """Checks that both searches of a set of orders agree; the second run knows where the allocator puts loops."""
     costs = [cost_orders(batch) for batch in batches]
     best = expected(costs, objective)
     orders = OrderSet(batches, objective)
@@ -68,7 +68,7 @@ def check(batches: tuple[OrderBatch, ...], objective: str) -> None:
 @settings(max_examples=members(300, 100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases(), st.sampled_from(("energy", "latency", "EDP")), st.sampled_from(MODELS))
 def test_it_is_what_costing_all_orders_finds(case: Case, objective: str, model: str) -> None:
-    """Under every objective and profile, whatever fits; bounds are bounds."""
+    """The result equals costing all orders, under every objective and profile; bounds are lower bounds."""
     options = SearchOptions(model=model, temporal_mapping_type="even" if case.even else "uneven")
     batches = []
     for unrolling in (case.unrolling, ()):
@@ -85,7 +85,7 @@ def test_it_is_what_costing_all_orders_finds(case: Case, objective: str, model: 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "EDP"])
 def test_figures_may_change_between_searches(objective: str) -> None:
-    """Sizes, energies and widths that are written into the problems count, whatever was searched before."""
+    """A kept set of orders gives the right result after sizes, energies and widths have changed."""
     layer, options = convolution("one", K=8, C=6, OX=6, FX=3), SearchOptions(model="corrected")
     unrolling = (("D1", (("K", 4),)),)
     kept: OrderSet | None = None
@@ -107,7 +107,7 @@ def test_figures_may_change_between_searches(objective: str) -> None:
 
 
 def test_many_orders_are_not_tabulated() -> None:
-    """Nor loops beyond what states have room for."""
+    """Too many orders are not tabulated."""
     layer = convolution("one", K=30, C=30, OX=30, FX=3)
     problem = prepare(layer, small_core(), LINKS, (), SearchOptions(model="corrected"))
     batch = next(loma_batches(problem, (), 8))

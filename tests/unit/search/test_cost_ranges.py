@@ -1,4 +1,4 @@
-"""Ranges of energy and area by those of costs: the ends are what the costs at their ends give."""
+"""Ranges of energy and area from ranges of costs: each end equals the results with the costs at that end."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ LOW, HIGH = 0.7, 1.3
 
 
 def with_factor(core: Core, name: str, factor: float, source: CostSource | None = None) -> Core:
-    """A core in which a memory costs so many times as much."""
+    """A core whose memory has its costs multiplied by a factor."""
     memories = tuple(
         replace(
             memory,
@@ -34,7 +34,10 @@ def with_factor(core: Core, name: str, factor: float, source: CostSource | None 
 
 
 def test_the_ends_are_what_costs_at_their_ends_give() -> None:
-    """For each memory in turn: the same mapping, costed again."""
+    """If one memory's costs have a range, the ends of the total equal the totals with the memory's costs at each end.
+
+    Each memory has the range in turn. The mapping stays the same.
+    """
     plain = register_core()
     array = replace(plain.operational_array, unit_area_mm2=0.01)
     plain = replace(plain, operational_array=array, memories=tuple(replace(m, area_mm2=0.5) for m in plain.memories))
@@ -51,7 +54,7 @@ def test_the_ends_are_what_costs_at_their_ends_give() -> None:
 
 
 def test_numbers_of_a_file_have_no_range() -> None:
-    """Nothing is said of them."""
+    """Numbers from a file have no range, and neither has a law without one."""
     core = register_core()
     record = evaluate(LAYER, core, LINKS, UNROLLING, ORDER)
     assert cost_ranges(core, [record], record.energy_pj, None) == {}

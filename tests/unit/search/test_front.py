@@ -1,4 +1,4 @@
-"""Pareto fronts: no mapping below a line, none farther from the points than said, sums of networks like brute force."""
+"""Pareto fronts: bounding lines and the stated miss hold for all mappings; fronts of networks equal brute force."""
 
 import itertools
 import random
@@ -27,7 +27,7 @@ ROUNDED = 1e-8
 
 
 def check_front(front: BoundedFront, energy: np.ndarray, latency: np.ndarray, where: object) -> None:
-    """No mapping is below a bound, and each is matched by a point within the stated miss."""
+    """Checks that no mapping is below a bound, and that a point matches each mapping within the stated miss."""
     own_energy, own_latency = columns(front.points)
     assert (np.diff(own_latency) > 0).all(), where
     assert (np.diff(own_energy) < 0).all(), where
@@ -40,8 +40,7 @@ def check_front(front: BoundedFront, energy: np.ndarray, latency: np.ndarray, wh
 
 @pytest.mark.parametrize(("allocation", "effort"), [("greedy", None), ("greedy", 2000), ("free", None)])
 def test_fronts_of_layers_hold_against_brute_force(allocation: str, effort: int | None) -> None:
-    """Every point is a mapping of the space, the bounds hold for all mappings, and the front is complete if no effort
-    ends it."""
+    """Every point is a mapping, the bounds hold for all mappings, and the front is complete if no effort ends it."""
     several = 0
     for where, _, prepared in problems(range(5000, 5012 if effort is None else 5006)):
         spaces = space_of(prepared, allocation)
@@ -68,7 +67,7 @@ def test_fronts_of_layers_hold_against_brute_force(allocation: str, effort: int 
 
 
 def hull(points: Points) -> BoundedFront:
-    """Front of known points with its exact lines: those through neighbouring points below which no point lies."""
+    """Front of known points with its exact lines: those through neighbouring points with no point below."""
     energy, latency = np.array(points).T
     kept = on_staircase(energy, latency)
     weights = {0.0}
@@ -81,7 +80,10 @@ def hull(points: Points) -> BoundedFront:
 
 
 def test_fronts_of_networks_are_those_of_brute_force() -> None:
-    """Each sum of small networks lies above the lines and is matched by a point within the miss; points are sums."""
+    """Each sum of mappings of a small network is above the lines, and a point matches it within the miss.
+
+    Each point is such a sum.
+    """
     rng = random.Random(7)
     for case in range(60):
         layers = []
@@ -110,7 +112,7 @@ def test_fronts_of_networks_are_those_of_brute_force() -> None:
 
 
 def test_a_network_is_matched_within_the_largest_miss_of_its_layers() -> None:
-    """Layers whose sweeps prove more than their lines: sums of their mappings escape by at most the stated miss."""
+    """The miss that sweeps prove for a network is at most the largest miss of its layers."""
     rng = random.Random(19)
     for case in range(20):
         layers, mappings = [], []
@@ -132,8 +134,11 @@ def test_a_network_is_matched_within_the_largest_miss_of_its_layers() -> None:
 
 
 def test_a_small_layer_adds_little_to_the_miss_of_a_network() -> None:
-    """A layer with 1 % of the energy and latency misses 50 %, and the other layer nothing: the network misses less than
-    1 %. Without bounds of the other layer, nothing less than 50 % follows."""
+    """A layer with 1 % of the energy and latency adds little to the miss of a network.
+
+    This layer misses 50 % and the other layer nothing, so the network misses less than 1 %. Without bounds of the other
+    layer, nothing below 50 % follows.
+    """
     exact = replace(hull([(100.0, 2000.0), (200.0, 1000.0)]), swept_miss=0.0)
     points = (FrontPoint(1.5, 15.0),)
     small = BoundedFront(points, (SupportingLine(0.0, 1.0),), 10.0, 0.5)
@@ -145,8 +150,7 @@ def test_a_small_layer_adds_little_to_the_miss_of_a_network() -> None:
 
 
 def test_the_knee_remains_when_points_are_dropped() -> None:
-    """The knee of the kept points is that of all sums, and a kept point matches each sum within 0.1 % where few points
-    suffice."""
+    """The knee of the kept points is that of all sums, and kept points match each sum within 0.1 %."""
     rng = random.Random(31)
     for case in range(10):
         layers = [(hull([(rng.uniform(1, 1.05), rng.uniform(1, 1.1)) for _ in range(30)]), 1) for _ in range(4)]
@@ -167,7 +171,7 @@ NAMES = ("energy_pj", "latency_cycles")
 
 
 def test_many_sums_are_thinned_to_few_points() -> None:
-    """At most MOST_POINTS points with both ends; the lines of the sum are the sums of the lines."""
+    """A network's front has at most MOST_POINTS points, its two ends among them; its lines add up the layers' lines."""
     rng = random.Random(3)
     layers = [(hull([(rng.uniform(1, 9), float(rng.randint(10, 10**6))) for _ in range(40)]), 1) for _ in range(12)]
     front = network_front(layers)
@@ -181,14 +185,14 @@ def test_many_sums_are_thinned_to_few_points() -> None:
 
 
 def test_nothing_is_claimed_without_bounds() -> None:
-    """The miss is infinite where a bound is 0, and 0 where both the energy and its bound are 0."""
+    """The miss is infinite if a bound is 0, and 0 if the energy and its bound are 0."""
     points = (FrontPoint(5.0, 10.0), FrontPoint(4.0, 20.0))
     assert BoundedFront(points, (SupportingLine(0.0, 0.0),), 10.0).largest_miss == np.inf
     assert BoundedFront((FrontPoint(0.0, 10.0),), (SupportingLine(0.0, 0.0),), 10.0).largest_miss == 0.0
 
 
 def test_the_knee_lies_farthest_below_the_ends() -> None:
-    """The corner of three points is the knee; its price is that of the two ends."""
+    """The knee is the corner of three points, farthest below the line of the two ends."""
     front = hull([(100.0, 10.0), (20.0, 11.0), (19.0, 40.0)])
     assert front.points[front.knee] == FrontPoint(20.0, 11.0)
     assert (front.ends.latency.latency_cycles, front.ends.energy.energy_pj) == (10.0, 19.0)

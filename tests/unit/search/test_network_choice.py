@@ -37,7 +37,7 @@ def least_of_network(layers: list[tuple[Points, int]]) -> float:
 
 
 def chosen_for(layers: list[tuple[Points, int]], draw: random.Random) -> tuple[NetworkChoice[object], float, int]:
-    """Triple (choice after its searches, EDP before them, number of searches).
+    """(choice after its searches, EDP before, number of searches).
 
     The bounds of a layer and the mappings of the searches miss the optimum by up to 1 %.
     """
@@ -69,7 +69,7 @@ def chosen_for(layers: list[tuple[Points, int]], draw: random.Random) -> tuple[N
 
 
 def test_the_choice_is_never_worse_and_its_bound_is_true() -> None:
-    """EDP at most that of the best mappings of each layer; gap and lines below every choice of mappings."""
+    """The EDP is at most that of each layer's best mappings. The bounds from the gap and the layers hold."""
     better = close = 0
     for seed in range(members(1500, 200)):
         draw = random.Random(seed)
@@ -87,7 +87,7 @@ def test_the_choice_is_never_worse_and_its_bound_is_true() -> None:
 
 
 def test_sums_are_bounded_without_bounds_of_the_ends() -> None:
-    """Only by the curve of equal EDP, and by lines."""
+    """Sums are bounded by the curve of equal EDP and by lines if there are no bounds of the ends."""
     slopes = np.array([1.0, 4.0])
     assert least_weighted_sums(LayerBounds(0.0, 0.0, 9.0), slopes).tolist() == [6.0, 12.0]
     assert least_weighted_sums(LayerBounds(0.0, 0.0, 9.0, 1, (Line(1.0, 8.0),)), slopes).tolist() == [8.0, 12.0]
@@ -95,13 +95,13 @@ def test_sums_are_bounded_without_bounds_of_the_ends() -> None:
 
 
 def test_nothing_is_searched_below_the_accepted_gap() -> None:
-    """A network whose gap is at most the accepted gap keeps its mappings."""
+    """A network whose gap is at most the accepted gap keeps its mappings, without a search."""
     layer = NetworkLayer[object](LayerBounds(1.0, 1.0, 1.0), [Found(1.0, 1.004, None)])
     NetworkChoice([layer, layer], GAP).run(lambda places, weight: pytest.fail("a search"))
 
 
 def test_a_worse_mapping_of_a_layer_can_be_better_for_the_network() -> None:
-    """Two layers of different shapes: the mapping of larger EDP of the first layer gives less EDP of both."""
+    """A mapping of a layer with larger EDP can give less EDP of two layers together."""
     first, second = [(1.0, 10.0), (3.0, 4.0)], [(100.0, 1.0)]
     layers = [(first, 1), (second, 1)]
     choice, before, _ = chosen_for(layers, random.Random(0))

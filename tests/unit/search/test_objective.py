@@ -1,4 +1,4 @@
-"""Objective of a plug-in: every search minimises it, certificates of the exact one hold."""
+"""A plug-in's objective: every search minimises it, and certificates of the exact search hold."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ FAULTS = {
     ("TEXT", "A_TEXT"): "is no objective",
     ("eDP", "ED2P"): "the name must be a Python identifier, and MinimalEDP must not be the name of a stage",
 }
-"""(name, object of this module) -> part of the message."""
+"""(name, object of this module) -> part of the error message."""
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def ed2p(energy_pj: Any, latency_cycles: Any) -> Any:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_the_exact_search_proves_the_optimum(allocation: Any) -> None:
-    """Of every mapping by brute force, under both model profiles."""
+    """The proven value is the least of every mapping by brute force, under both model profiles."""
     count = 0
     for where, _, prepared in problems(range(500, 520)):
         if allocation == "free" and free_mapping_count(prepared) > LARGEST_FREE_SPACE:
@@ -73,7 +73,7 @@ def test_the_exact_search_proves_the_optimum(allocation: Any) -> None:
 
 
 def test_loma_and_salsa_minimise_it() -> None:
-    """The best row of a batch is the one of the least value; a chain never ends above where it begins."""
+    """The best row of a batch has the least value, and a chain never ends above its start."""
     for where, _, prepared in problems(range(540, 550)):
         found = []
         for batch in loma_batches(prepared, (), 4):
@@ -98,14 +98,17 @@ def test_loma_and_salsa_minimise_it() -> None:
 
 
 def test_the_chosen_allocation_is_the_best() -> None:
-    """With ties as under any objective; what leaves no metric out has no other rank."""
+    """The chosen allocation has the least value. Ties are decided as under any other objective."""
     points = [Evaluation((2,), 10, 4.0), Evaluation((1,), 10, 4.0), Evaluation((0,), 8, 6.3), Evaluation((3,), 20, 1.0)]
     assert choose(points, NAME).genome == (1,)
     assert ranking(NAME, 3.0, 5.0) == (75.0,)
 
 
 def test_what_is_declared_is_what_can_be_chosen() -> None:
-    """The choices of the option, and a stage for each that keeps the best; those of plug-ins are made."""
+    """Each declared objective is a choice of the option and has a stage that keeps the mapping with its least value.
+
+    This includes the objective of a plug-in.
+    """
     (parameter,) = parameters_of(Goal)
     assert tuple(OBJECTIVES) == parameter.choices == (*BUILT_IN, NAME)
     assert set(BUILT_IN) <= set(re.findall(r"\w+", parameter.sentence))
@@ -121,7 +124,7 @@ def test_what_is_declared_is_what_can_be_chosen() -> None:
 
 @pytest.mark.parametrize(("named", "message"), FAULTS.items(), ids=[name for name, _ in FAULTS])
 def test_a_plug_in_at_fault_is_refused(named: tuple[str, str], message: str) -> None:
-    """Its name is taken or makes no stage, or it is no product of powers."""
+    """A plug-in is refused if its name is taken or makes no stage, or if it is no product of powers."""
     entries = {objectives.__name__: {named[0]: f"{__name__}:{named[1]}"}}
     enter(entries)
     try:

@@ -1,4 +1,4 @@
-"""Presets of the options of `map`: what is not given has their values, what is given overrules them."""
+"""Presets of the options of `map` set options that are not given; given options overrule them."""
 
 import random
 from dataclasses import replace
@@ -32,7 +32,7 @@ OTHER_VALUES = {
 
 
 def test_the_default_is_to_decide_by() -> None:
-    """Model, objective, search and data between layers."""
+    """By default, `map` has the model, objective, engine and data locality of the preset `best`."""
     options = MapOptions()
     found = options.model, options.objective, options.temporal_mapping_search_engine, options.exploit_data_locality
     assert found == ("corrected", "EDP", "best", True)
@@ -41,8 +41,10 @@ def test_the_default_is_to_decide_by() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_given_overrules_what_the_preset_implies(seed: int) -> None:
-    """Random options, given to the class, by a command line, by name in Python, and over an object: each has the value
-    that is given, or that of zigzag-dse; also where the given one is the default of the class."""
+    """Each option has the given value, or that of the preset, also if the given value is the class's default.
+
+    Random options are given to the class, on a command line, by name in Python, and over an object.
+    """
     draw = random.Random(seed)
     given = {name: draw.choice(values) for name, values in OTHER_VALUES.items() if draw.random() < 0.5}
     expected = SearchOptions(**given)
@@ -59,7 +61,7 @@ def test_what_is_given_overrules_what_the_preset_implies(seed: int) -> None:
 
 
 def test_a_wrong_preset_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """With what is allowed, beside what else is wrong."""
+    """A wrong preset is reported with the allowed ones, together with other errors."""
     assert main(["map", *FILES, "--preset", "zigzga", "--objective", "speed"]) == 2
     said = capsys.readouterr().err
     assert "preset: unknown value, got 'zigzga'" in said
@@ -70,7 +72,7 @@ def test_a_wrong_preset_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_run_of_the_preset_is_that_of_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Byte for byte: artifacts have the values of options, and not the word."""
+    """A run of the preset has the same bytes as a run with its options: artifacts do not name the preset."""
     written_out = ["--model", "zigzag-3.9.1", "--objective", "latency", "--temporal-mapping-search-engine", "loma"]
     written_out += ["--no-exploit-data-locality", "--no-bounds", "--lpf-limit", "6"]
     for name, options in (("preset", ["--preset", "zigzag"]), ("options", written_out)):
@@ -83,8 +85,7 @@ def test_a_run_of_the_preset_is_that_of_its_options(tmp_path: Path, capsys: pyte
 
 
 def test_options_of_another_search_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """An option of loma has no effect by default, and one of `best` none with the preset; what the preset itself brings
-    is not told."""
+    """Options of another search are reported as without effect; options that the preset itself sets are not."""
     assert main(["map", *FILES, "--lpf-limit", "4", "--no-store"]) == 0
     told = "lpf_limit: has no effect with temporal_mapping_search_engine best, got 4"
     assert told in capsys.readouterr().err
@@ -94,7 +95,9 @@ def test_options_of_another_search_are_told(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_pipeline_has_the_values_of_zigzag() -> None:
-    """Unless the other preset, or an option, is given: edits name its stages."""
+    """A pipeline has the values of the preset `zigzag`, unless another preset or an option is given; edits name its
+    stages.
+    """
     edits = [{"set": "Loma", "parameters": {"lpf_limit": 3}}]
     found = map_workload(*DESCRIBED, pipeline=edits)
     assert found == map_workload(*DESCRIBED, preset="zigzag", lpf_limit=3)
@@ -107,8 +110,10 @@ def test_a_pipeline_has_the_values_of_zigzag() -> None:
 
 
 def test_presets_of_a_configuration(tmp_path: Path) -> None:
-    """The preset of a run overrules options at the top; a preset at the top does not overrule them; a run with a
-    pipeline has that of zigzag."""
+    """The preset of a run overrules options at the top; a preset at the top does not overrule these options.
+
+    A run with a pipeline has the preset `zigzag`.
+    """
     file = tmp_path / "config.yaml"
     run = f"workload: {DESCRIBED[0]}, hardware: {DESCRIBED[1]}, mapping: {DESCRIBED[2]}"
     edit = "pipeline: [{set: Loma, parameters: {lpf_limit: 3}}]"
@@ -134,7 +139,7 @@ def test_presets_of_a_configuration(tmp_path: Path) -> None:
 
 
 def test_the_text_says_what_was_searched(capsys: pytest.CaptureFixture[str]) -> None:
-    """Mappings that were costed, or partial loop orders, of which a search with bounds costs only the best."""
+    """The text says how many mappings were costed, or how many partial loop orders a search with bounds looked at."""
     words = ["--objective", "latency", "--no-store"]
     assert main(["map", *FILES, "--preset", "zigzag", *words]) == 0
     assert "mappings evaluated)" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Progress: the time that is left is that of the work, not that of what comes before its first part."""
+"""Progress: the estimate of the remaining time ignores the time spent before the work began."""
 
 import contextlib
 import importlib
@@ -12,7 +12,9 @@ from tilewright.search.progress import TimeLeft, search_progress
 
 
 def test_the_first_part_says_nothing_of_the_others() -> None:
-    """It takes 14 seconds, for all is read and compiled in it; each of the 13 others takes 0.5 seconds."""
+    """The first of 14 parts takes 14 seconds, for reading and compiling; the remaining time counts 0.5 seconds
+    a part.
+    """
     left = TimeLeft(56)
     assert left.seconds is None
     left.advance(4, 14.0)
@@ -25,7 +27,7 @@ def test_the_first_part_says_nothing_of_the_others() -> None:
 
 
 def test_nothing_is_told_of_little() -> None:
-    """Not before a tenth is done."""
+    """No remaining time is given before a tenth is done."""
     left = TimeLeft(100)
     for part in range(1, 10):
         left.advance(1, float(part))
@@ -36,7 +38,7 @@ def test_nothing_is_told_of_little() -> None:
 
 @pytest.mark.parametrize("bar", ["tilewright.search.progress", "tilewright.multicore.allocation.progress"])
 def test_names_in_a_bar_are_text(bar: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What looks like markup or controls a terminal is shown as it is written."""
+    """Markup and control characters in a bar's title are shown as text."""
     said = io.StringIO()
     monkeypatch.setattr("sys.stderr", said)
     started = importlib.import_module(bar)._started_bar
@@ -49,7 +51,7 @@ def test_names_in_a_bar_are_text(bar: str, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_search_with_bounds_shows_its_layers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The number of its orders is not known before; layers are, and so is how many of them are done."""
+    """A search with bounds shows how many layers are done, because the number of orders is not known before."""
     monkeypatch.setattr("tilewright.search.progress.LOG_INTERVAL_S", 0.0)
     tiny = Path("tests/workflow/tiny").resolve()
     files = ["--workload", str(tiny / "workload/two_layers.yaml"), "--hardware", str(tiny / "hardware/narrow.yaml")]
@@ -64,7 +66,7 @@ def test_a_search_with_bounds_shows_its_layers(
 def test_a_first_run_says_that_it_compiles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before any kernel is kept, also for a short search; not if nothing is shown, and not in later runs."""
+    """A first run says that it compiles, also for a short search; later runs and runs without progress do not."""
     folder = tmp_path / "kernels"
     monkeypatch.setattr(progress, "cache_directory", lambda: folder)
     with search_progress(1, "net", shown=False):

@@ -47,7 +47,7 @@ LAYERS = (
 
 
 def problem(layer: Any, core: Any = CORE, unrolling: Any = (("D1", (("K", 4),)),), **options: Any) -> PreparedProblem:
-    """A small problem."""
+    """A prepared small problem."""
     return prepare(layer, core, LINKS, unrolling, SearchOptions(**options))
 
 
@@ -57,26 +57,26 @@ def ordering(pairs: list[list[Any]]) -> Any:
 
 
 def best_cost(batch: OrderBatch, objective: str) -> tuple[float, ...] | None:
-    """What the best order of a batch is compared by, or None if nothing fits."""
+    """The rank of the best order of a batch; None if no order fits."""
     costed = cost_orders(batch)
     row = best_row(costed, objective)
     return None if row is None else rank(objective, costed.energy_pj[row], costed.latency_cycles[row])
 
 
 def optimum(prepared: PreparedProblem, objective: str, entries: Any = ()) -> tuple[float, ...] | None:
-    """The least cost of all orders of the prime factors."""
+    """The least rank of all orders of the prime factors."""
     costs = [best_cost(batch, objective) for batch in loma_batches(prepared, entries, None)]
     return min((cost for cost in costs if cost is not None), default=None)
 
 
 def annealed(prepared: PreparedProblem, objective: str, entries: Any = (), **options: Any) -> OrderBatch:
-    """The only batch."""
+    """The only batch of an annealing."""
     (batch,) = salsa_batches(prepared, entries, SalsaParameters(objective, **options))
     return batch
 
 
 def note(batch: OrderBatch, name: str) -> Any:
-    """One of the things that the search says of itself."""
+    """One of the search's notes on itself."""
     return dict(batch.search)[name]
 
 
@@ -86,7 +86,9 @@ def note(batch: OrderBatch, name: str) -> Any:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_long_chains_find_the_optimum(layer: Any, objective: str) -> None:
-    """Where all orders of the prime factors can be enumerated, some chains of 3000 iterations find the best cost."""
+    """Some chain of 3000 iterations finds the least cost of all orders of the prime factors, where these can be
+    enumerated.
+    """
     prepared = problem(layer)
     batch = annealed(prepared, objective, salsa_iteration_number=3000, salsa_restarts=5)
     assert best_cost(batch, objective) == optimum(prepared, objective)
@@ -96,9 +98,10 @@ def test_long_chains_find_the_optimum(layer: Any, objective: str) -> None:
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases(), st.sampled_from(OBJECTIVES), st.integers(0, 3))
 def test_never_worse_than_the_start_nor_better_than_the_optimum(case: Case, objective: str, seed: int) -> None:
-    """On random problems the result is at least as good as the start and cannot beat the optimum of its prime factors.
+    """The result of random problems is no worse than the start and no better than the optimum of the prime factors.
 
-    Where none of their orders fits, one of merged loops may: a level that takes no part of a loop leaves it to others.
+    If no order of the prime factors fits, one of merged loops may fit: a level that takes no part of a loop leaves it
+    to other levels.
     """
     options = SearchOptions(temporal_mapping_type="even" if case.even else "uneven")
     prepared = prepare(case.layer, case.core, case.links, case.unrolling, options)
@@ -121,7 +124,7 @@ def test_never_worse_than_the_start_nor_better_than_the_optimum(case: Case, obje
 
 
 def test_orders_are_of_all_prime_factors() -> None:
-    """Nothing is merged: each order has every prime factor of what is left to iterate, as often as it is there."""
+    """Each order has every prime factor that is left to iterate, as often as it occurs."""
     prepared = problem(gemm(C=12, D=30, K=64))
     batch = annealed(prepared, "energy", salsa_iteration_number=50, salsa_restarts=3)
     expected = Counter((d, p) for d, size in prepared.spatial.temporal_sizes for p in prime_factors(size))
@@ -130,8 +133,11 @@ def test_orders_are_of_all_prime_factors() -> None:
 
 
 def test_neighbours_that_do_not_fit_are_rejected() -> None:
-    """In a problem where few orders fit, chains go on and end in the best of these. The top memory has room for final
-    outputs (32 x 8 bits, with I and W 640), not for partial sums (896): all C has to be done in the buffer."""
+    """Chains end in the best of the few orders that fit.
+
+    The top memory has room for final outputs (32 x 8 bits, with I and W 640), not for partial sums (896). So all C has
+    to be done in the buffer.
+    """
     core = register_core(buffer_bits=120, top_bits=700)
     prepared = problem(gemm(C=4, D=4, K=8), core, (("D1", ()),))
     space = OrderSpace.of(prepared, ())
@@ -157,13 +163,13 @@ def results(seed: int = 3) -> list[Any]:
 
 
 def test_the_seed_decides() -> None:
-    """The same seed gives the same orders; another one goes other ways."""
+    """Equal seeds give equal orders, and another seed gives other results."""
     assert results() == results()
     assert results() != results(seed=4)
 
 
 def test_threads_and_processes_do_not_change_the_answer() -> None:
-    """Four threads at once and another process, whose hashes of names are random, give the same orders."""
+    """Four threads at once, and another process with random hashes of names, give the same orders."""
     expected = results()
     with ThreadPoolExecutor(4) as pool:
         assert all(found == expected for found in pool.map(lambda _: results(), range(4)))
@@ -174,7 +180,7 @@ def test_threads_and_processes_do_not_change_the_answer() -> None:
 
 
 def test_chains_do_not_depend_on_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chain number 2 of 3 is the same as of 5, and the same whether it runs in one go or in small blocks."""
+    """The first 3 of 5 chains equal 3 chains alone, also if they run in small blocks."""
     prepared = problem(LAYERS[1])
     three = annealed(prepared, "energy", salsa_iteration_number=500, salsa_restarts=3)
     monkeypatch.setattr(salsa, "BLOCK_ITERATIONS", 7)
@@ -183,8 +189,10 @@ def test_chains_do_not_depend_on_how_many_there_are(monkeypatch: pytest.MonkeyPa
 
 
 def test_random_numbers() -> None:
-    """The generator is SplitMix64 (first numbers for state 1234567 as its authors' program gives them); numbers below
-    a count and fractions are spread evenly."""
+    """The generator is SplitMix64, with the first numbers of its authors' program for state 1234567.
+
+    Numbers below a count, and fractions, are spread evenly.
+    """
     chain = new_record(CHAIN_DTYPE)
     chain.random_state = 1234567
     bits = [int(random_bits(chain)) for _ in range(5)]
@@ -204,7 +212,9 @@ def test_random_numbers() -> None:
 
 
 def test_long_chains_cool_to_the_same_temperature() -> None:
-    """Up to 1000 iterations the temperature falls by 0.5 % each, as in the reference; longer ones end equally cold."""
+    """Each of up to 1000 iterations lowers the temperature by 0.5 %, as in the reference; longer chains end equally
+    cold.
+    """
     space = OrderSpace.of(problem(LAYERS[1]), ())
     start, _ = random_start(space, Random(0))
     assert start is not None
@@ -228,7 +238,7 @@ def test_long_chains_cool_to_the_same_temperature() -> None:
     ],
 )
 def test_orderings_are_respected(pairs: list[list[Any]], holds: Any) -> None:
-    """Every chain ends in an order that matches, and the best is the best of those that match."""
+    """Every chain ends in an order that matches the ordering, and the best is the best of those."""
     prepared = problem(gemm(C=4, D=6, K=8), register_core(buffer_bits=500), (("D1", ()),))
     batch = annealed(prepared, "latency", ordering(pairs), salsa_iteration_number=3000, salsa_restarts=4)
     assert all(holds(batch.loop_order(row)) for row in range(4))
@@ -255,8 +265,9 @@ def test_complete_ordering_is_just_that_order() -> None:
 
 
 def test_ordering_that_nothing_meets() -> None:
-    """More loops of a dimension than there are match nothing, and that is the reason; a size that does not divide is an
-    error."""
+    """An ordering with more loops of a dimension than there are matches nothing; a size that does not divide is an
+    error.
+    """
     prepared = problem(gemm(C=2, D=2, K=2), register_core(), (("D1", ()),))
     batch = annealed(prepared, "energy", ordering([["C", "*"], ["C", "*"]]))
     assert cost_orders(batch).closest_failure == NOTHING_MATCHES
@@ -266,7 +277,7 @@ def test_ordering_that_nothing_meets() -> None:
 
 @pytest.mark.parametrize(("sizes", "length"), [({}, 0), ({"K": 7}, 1), ({"K": 8}, 3)])
 def test_layers_with_one_order(sizes: dict[str, int], length: int) -> None:
-    """No loops at all, one loop, or equal loops: one order, without iterations."""
+    """No loops, one loop, or equal loops: there is one order, evaluated without iterations."""
     batch = annealed(problem(gemm(**sizes), register_core(), (("D1", ()),)), "latency")
     assert batch.orders.shape == (1, length)
     assert cost_orders(batch).fits.all()
@@ -277,7 +288,10 @@ def test_layers_with_one_order(sizes: dict[str, int], length: int) -> None:
 
 
 def test_nothing_fits() -> None:
-    """Where no order fits, the batch holds orders that say why, after all random starts and all orders of few loops."""
+    """If no order fits, the orders in the batch give the reason.
+
+    Before that, the search tries all random starts and all orders of few loops.
+    """
     core = register_core(buffer_bits=64, top_bits=300)
     prepared = problem(gemm(C=4, D=4, K=4), core, (("D1", ()),))
     batch = annealed(prepared, "energy")
@@ -287,7 +301,7 @@ def test_nothing_fits() -> None:
 
 
 def test_start_in_the_best_order_of_few_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no random order fits, a chain starts in the best of all orders of merged loops, split into primes."""
+    """If no random order fits, a chain starts in the best of all orders of merged loops, split into primes."""
     monkeypatch.setattr(salsa, "START_DRAWS", ())
     prepared = problem(gemm(C=12, D=10, K=16), register_core(buffer_bits=800), (("D1", ()),))
     few, visited = salsa.fallback_order(OrderSpace.of(prepared, ()), "energy")
@@ -303,7 +317,7 @@ def test_start_in_the_best_order_of_few_loops(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_order_of_few_loops_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it does not match any more when split, it is the answer: [C, *], [D, *] then asks for two single loops."""
+    """If the best order of merged loops does not match the ordering once split, the merged order is the answer."""
     monkeypatch.setattr(salsa, "START_DRAWS", ())
     prepared = problem(gemm(C=12, D=10, K=16), register_core(buffer_bits=800), (("D1", ()),))
     entries = ordering([["K", "*"], ["D", "*"], ["*", "*"]])
@@ -319,7 +333,10 @@ def test_order_of_few_loops_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_the_search_says_of_itself() -> None:
-    """Engine, seed, chains, iterations of each, and all evaluations: one start a chain where it fits at once."""
+    """The notes of a search name the engine, the seed, its options, and the number of evaluations.
+
+    Evaluations include the start of each chain.
+    """
     prepared = problem(LAYERS[1])
     batch = annealed(prepared, "energy", salsa_iteration_number=100, salsa_restarts=2, seed=9)
     assert dict(batch.search) == {
@@ -335,7 +352,7 @@ def test_what_the_search_says_of_itself() -> None:
 
 
 def test_progress_and_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress is told after each block; a stop ends the search before the next one."""
+    """Progress is reported after each block, and a stop ends the search before the next one."""
     monkeypatch.setattr(salsa, "BLOCK_ITERATIONS", 30)
     prepared = problem(LAYERS[1])
     told: list[int] = []

@@ -56,7 +56,7 @@ LAYERS = (
 
 
 def all_orders(sizes: dict[str, int], limit: int) -> list[Order]:
-    """Every order, in the order of enumeration."""
+    """Every order, in the sequence of the enumeration."""
     multiset = loop_multiset(tuple(sizes.items()), limit)
     symbols = tuple(i for i, (_, repeats) in reversed(list(enumerate(multiset.loops))) for _ in range(repeats))
     orders = cool_lex(symbols, order_count(list(symbols)))
@@ -66,8 +66,10 @@ def all_orders(sizes: dict[str, int], limit: int) -> list[Order]:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_best_order_equals_brute_force(layer: Layer, objective: str) -> None:
-    """The search finds the order that the plain model, over all orders in turn, finds best: smaller objective, then
-    (not for EDP) smaller other metric, then first enumerated."""
+    """The search finds the best order of the plain model over all orders.
+
+    The best order has the smallest objective. Ties go to the smaller other metric (not for EDP), then to the first.
+    """
     unrolling = (("D1", (("K", 4),)), ("D2", (("C", 3),) if layer.size_of["C"] > 1 else ()))
     model = PlainModel(layer, CORE, LINKS, unrolling)
     best, best_rank, fitting = None, None, 0
@@ -89,7 +91,7 @@ def test_best_order_equals_brute_force(layer: Layer, objective: str) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_best_candidate_wins(objective: str) -> None:
-    """Of several spatial candidates the best by the same rule wins; each has a row with its own best figures."""
+    """The best of several spatial candidates wins by the same rule, and each has a row with its own best figures."""
     record = map_layer(LAYERS[1], CORE, OPEN, SearchOptions(objective=objective, nb_spatial_mappings_generated=6))
     rows = [row for row in record.candidates if row.feasible]
     assert len(record.candidates) == 6
@@ -103,7 +105,7 @@ def test_best_candidate_wins(objective: str) -> None:
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 @pytest.mark.parametrize("kind", ["uneven", "even"])
 def test_record_equals_evaluation_of_its_own_mapping(layer: Layer, kind: str) -> None:
-    """Evaluating the spatial mapping and the loop order of a record gives the record again."""
+    """Evaluating a record's spatial mapping and loop order gives the record again."""
     options = SearchOptions(temporal_mapping_type=kind)
     record = map_layer(layer, CORE, OPEN, options)
     unrolling = tuple((name, tuple(factors.items())) for name, factors in record.spatial_mapping.items())
@@ -116,7 +118,9 @@ def test_record_equals_evaluation_of_its_own_mapping(layer: Layer, kind: str) ->
 
 
 def test_nothing_fits_says_what_was_needed() -> None:
-    """24-bit sums in a register of 16 bits: layer, core, spatial mapping, memory, operand, need and limit are named."""
+    """24-bit sums in a register of 16 bits: the error names layer, core, spatial mapping, memory, operand, need and
+    limit.
+    """
     layer = gemm("wide", C=4, D=4, K=4, bits=(("W", 8), ("I", 8), ("O", 24), ("O_final", 24)))
     with pytest.raises(MappingError) as caught:
         map_layer(layer, CORE, constraints((("D1", (("K", 4),)), ("D2", ()))))
@@ -126,8 +130,11 @@ def test_nothing_fits_says_what_was_needed() -> None:
 
 
 def test_candidate_that_does_not_fit_is_a_row() -> None:
-    """A candidate for which nothing fits has a row with the reason, and the others decide. C over D2 leaves a sum of
-    all of C in the register (8 bits); other candidates keep partial sums of 24 bits there, which do not fit."""
+    """A candidate for which nothing fits has a row with the reason, and the others decide.
+
+    C over D2 leaves a sum of all of C in the register (8 bits). Other candidates keep partial sums of 24 bits there,
+    which do not fit.
+    """
     layer = gemm("mixed", C=4, D=4, K=1, bits=(("W", 8), ("I", 8), ("O", 24), ("O_final", 8)))
     record = map_layer(layer, CORE, OPEN, SearchOptions(nb_spatial_mappings_generated=0))
     assert {bool(row.feasible) for row in record.candidates} == {True, False}
@@ -138,7 +145,7 @@ def test_candidate_that_does_not_fit_is_a_row() -> None:
 
 
 def test_missing_memory_for_operand() -> None:
-    """A core without a memory for an operand is a reason, not a crash."""
+    """A core without a memory for an operand raises MappingError with this reason."""
     core = small_core()
     memories = tuple(m for m in core.memories if m.name in ("sums", "buffer"))
     with pytest.raises(MappingError, match=r"no memory for operand W \(I2\)"):
@@ -149,7 +156,7 @@ def test_missing_memory_for_operand() -> None:
 
 
 def renamed(layer: Layer, name: str) -> Layer:
-    """The same layer under another name."""
+    """The layer with another name."""
     values = {field: getattr(layer, field) for field in layer.__dataclass_fields__}
     return Layer(**(values | {"name": name}))
 
@@ -158,12 +165,14 @@ NETWORK = network([*LAYERS, renamed(LAYERS[0], "four"), renamed(LAYERS[1], "five
 
 
 def mapped(store: Store | None = None, **other: Any) -> MappedWorkload:
-    """The network mapped with few orders."""
+    """The result of mapping the network with few orders."""
     return map_workload(NETWORK, CORE, MAPPING, SearchOptions(lpf_limit=4), store=store, **other)
 
 
 def test_identical_layers_are_mapped_once() -> None:
-    """Five layers, three problems: records in order of first use, with the names of their layers; sums count all."""
+    """Five layers are three problems: records come in order of first use, with the names of their layers; sums count
+    all.
+    """
     seen: list[LayerRecord] = []
     result = mapped(on_record=seen.append)
     assert [record.layer_names for record in result.records] == [("one", "four"), ("two", "five"), ("three",)]
@@ -198,12 +207,12 @@ def test_names_do_not_count_but_values_do() -> None:
 
 
 def test_threads_do_not_change_records() -> None:
-    """One thread and two give the same records, in the same order."""
+    """One thread and two give equal records, in the same order."""
     assert mapped(threads=2) == mapped(threads=1)
 
 
 def test_all_layers_that_do_not_fit_are_named() -> None:
-    """One error for the whole network names every layer for which nothing fits, whatever the number of threads."""
+    """One error names every layer of the network for which nothing fits, for any number of threads."""
     wide = (("W", 8), ("I", 8), ("O", 24), ("O_final", 24))
     workload = network([gemm("a", C=4, bits=wide), LAYERS[1], gemm("b", C=4, D=3, bits=wide)])
     texts = []
@@ -219,7 +228,7 @@ def test_all_layers_that_do_not_fit_are_named() -> None:
 
 
 def test_store_round_trip(tmp_path: Path) -> None:
-    """Records from the store are those that were put in; nothing is mapped a second time, nor without the store."""
+    """Records from the store equal those put in and those of a run without a store; nothing is mapped twice."""
     store = Store(tmp_path)
     first = mapped(store)
     assert len(store.entries()) == 3
@@ -231,7 +240,7 @@ def test_store_round_trip(tmp_path: Path) -> None:
 
 
 def test_stored_records_serve_other_names(tmp_path: Path) -> None:
-    """A record stored for one network serves another with other names, and carries those."""
+    """A record stored for one network serves another network, with the names of the latter."""
     store = Store(tmp_path)
     mapped(store)
     workload = network([renamed(LAYERS[2], "x"), renamed(LAYERS[0], "y")], "other")
@@ -247,7 +256,7 @@ def test_stored_records_serve_other_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"key": 1}', "changed"])
 def test_damaged_entry_is_ignored_and_mended(tmp_path: Path, damage: str) -> None:
-    """An entry that is cut off, not JSON, or not what was stored counts as absent and is written anew."""
+    """An entry that is cut off, not JSON, or changed counts as absent and is written again."""
     store = Store(tmp_path)
     first = mapped(store)
     entry = store.entries()[1]
@@ -262,7 +271,7 @@ def test_damaged_entry_is_ignored_and_mended(tmp_path: Path, damage: str) -> Non
 
 
 def test_put_leaves_an_intact_entry_alone(tmp_path: Path) -> None:
-    """Storing twice does not write twice."""
+    """Storing a record twice writes it once."""
     store = Store(tmp_path)
     record = mapped().records[0]
     store.put("abc", [record])
@@ -294,7 +303,7 @@ def test_interruption_keeps_finished_layers(tmp_path: Path, threads: int) -> Non
 
 
 def test_interruption_between_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while progress is told ends the search of a layer at once."""
+    """Ctrl-C during a report of progress ends the search of a layer at once."""
     monkeypatch.setattr(loma, "BATCH_ORDERS", 5)
     blocks: list[int] = []
 
@@ -323,7 +332,7 @@ def test_stop_event_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_records_are_not_shared() -> None:
-    """Changing a returned record does not change what a later search returns."""
+    """Changing a returned record does not change the result of a later search."""
     record = map_layer(LAYERS[0], CORE, OPEN)
     kept = copy.deepcopy(record)
     record.layer.loop_sizes["K"] = 0
@@ -334,7 +343,7 @@ def test_records_are_not_shared() -> None:
 @settings(max_examples=members(120, 50), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases(), st.booleans(), st.sampled_from([1, 3]), st.sampled_from([REFERENCE.name, "corrected"]))
 def test_search_ends_in_a_record_or_a_reason(case: Case, mixed: bool, count: int, model: str) -> None:
-    """Whatever layer, core and given part of a mapping: a record that its own mapping reproduces, or a MappingError."""
+    """Any layer, core and partly given mapping end in a record that its own mapping reproduces, or in MappingError."""
     options = SearchOptions(
         model=model, lpf_limit=3, nb_spatial_mappings_generated=count, enable_mix_spatial_mapping=mixed
     )

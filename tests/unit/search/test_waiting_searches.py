@@ -1,4 +1,4 @@
-"""Searches on a core with calls, commands and requests: every engine counts the waiting, and proves nothing of it."""
+"""Searches on a core with calls, commands and requests: every engine counts waiting, and proofs do not cover it."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 
 
 def core(*, waits: bool = True) -> Core:
-    """A core of the examples, with or without keys of all kinds."""
+    """A core of the examples, with all kinds of keys for waiting or with none."""
     data: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
     if waits:
         data |= {"call_cycles": 500, "calls_in_flight": 2}
@@ -38,14 +38,14 @@ def core(*, waits: bool = True) -> Core:
 
 
 def mapped(options: SearchOptions, *, waits: bool = True) -> MappedWorkload:
-    """A matrix product whose spatial mapping is given, mapped with these options."""
+    """A matrix product with a given spatial mapping, mapped with these options."""
     given = MappingConstraints("default", (("D1", (("K", 32),)), ("D2", (("C", 32),))), (), LINKS)
     return map_workload(network([gemm(C=64, D=24, K=96)]), core(waits=waits), Mapping((given,)), options)
 
 
 @pytest.mark.parametrize("engine", ["loma", "salsa", "exact", "best"])
 def test_every_engine_counts_the_waiting(engine: str) -> None:
-    """The latency of the found mapping is that of its evaluation, with waiting; and all checks of the run hold."""
+    """The latency equals an evaluation of the found mapping, with waiting, and all checks of the run hold."""
     options = SearchOptions(temporal_mapping_search_engine=engine, model="corrected", objective="latency")  # type: ignore[arg-type]
     found = mapped(options)
     (record,) = found.records
@@ -64,7 +64,10 @@ def test_every_engine_counts_the_waiting(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["exact", "best"])
 def test_engines_with_proofs_say_that_they_prove_nothing(engine: str) -> None:
-    """Engines give the best order of loma, with the keys as the reason; without the keys there is a proof or a gap."""
+    """On a core with keys of waiting, engines with proofs give loma's best order, without a proof.
+
+    The record names the keys as the reason. Without the keys, no such reason is given.
+    """
     options = SearchOptions(temporal_mapping_search_engine=engine, model="corrected", objective="latency")  # type: ignore[arg-type]
     (record,) = mapped(options).records
     (reason,) = mapped(options).summary["without_proof"]
@@ -79,7 +82,7 @@ def test_engines_with_proofs_say_that_they_prove_nothing(engine: str) -> None:
 
 @pytest.mark.parametrize("objective", ["latency", "EDP"])
 def test_printed_lower_bounds_hold(objective: str) -> None:
-    """Loma with bounds: the bound is not above the mapping found, and not above the bound without the keys."""
+    """The bound of loma is not above the mapping found, and not above the mapping without the keys."""
     options = SearchOptions(bounds=True, model="corrected", objective=objective)
     (record,) = mapped(options).records
     (bare,) = mapped(options, waits=False).records

@@ -1,4 +1,4 @@
-"""What bounds a step, where a part saves just the share from which on it does."""
+"""A part that saves exactly the least notable share of the time is named as the limit of a step."""
 
 import pytest
 from tilewright.tokens.bound import NOTABLE_GAIN, bound_text, saved_share, step_limit
@@ -6,7 +6,10 @@ from tilewright.tokens.bound import NOTABLE_GAIN, bound_text, saved_share, step_
 
 @pytest.mark.parametrize("cycles", [1, 3, 7, 11, 12345])
 def test_a_tenth_of_the_time_is_enough(cycles: int) -> None:
-    """One port that saves it bounds the step, and so do two together; 1 - 9 / 10 would be less than a tenth."""
+    """One port that saves a tenth of the time is the limit, and so are two ports together.
+
+    The share is not computed as 1 - 9 / 10, which would be less than a tenth.
+    """
     latency = 10.0 * cycles
     tenth = saved_share(latency, 9.0 * cycles)
     assert tenth == NOTABLE_GAIN

@@ -1,4 +1,4 @@
-"""Twice as much of a part is what a hardware file with twice the number says, and what a schedule makes of it."""
+"""Doubling a part equals doubling its number in the hardware file, and the schedule then saves the stated time."""
 
 from typing import Any
 
@@ -17,20 +17,23 @@ from tests.unit.workload.language_models.models import TINY_LLAMA
 
 
 def parsed(system: dict[str, Any]) -> MultiCoreAccelerator:
-    """An accelerator of several cores."""
+    """The system, parsed as an accelerator of several cores."""
     found = parse_accelerator(system)
     assert isinstance(found, MultiCoreAccelerator)
     return found
 
 
 def parts_of(system: dict[str, Any]) -> dict[tuple[str, str], Doubled]:
-    """By kind and name."""
+    """(kind, name) -> part, for all parts of a system that can be doubled."""
     accelerator = parsed(system)
     return {(part.kind, part.name): part for part in doubled_parts(accelerator, accelerator.distinct_cores)}
 
 
 def test_files_with_twice_the_number_say_the_same() -> None:
-    """Of the port of the off-chip memory with its link, and of the size and the ports of a memory of the core."""
+    """Doubling a part gives the system that is read from a file with the doubled number.
+
+    The parts are the off-chip port, the size of a memory, and the ports of a memory.
+    """
     parts = parts_of(one_core_system())
     wider, larger, ports = one_core_system(), one_core_system(), one_core_system()
     for port in wider["core_files"]["off"]["memories"]["dram"]["ports"]:
@@ -46,7 +49,7 @@ def test_files_with_twice_the_number_say_the_same() -> None:
 
 
 def test_parts_that_are_doubled_together_are_those_of_one_file() -> None:
-    """With twice the number at each place, in any order."""
+    """Parts that are doubled together equal one file with twice each number, in any order."""
     system, both = parsed(one_core_system()), one_core_system()
     parts = parts_of(one_core_system())
     chosen = [parts[WIDTH, "dram"], parts[WIDTH, "core sram_2MB"]]
@@ -60,7 +63,7 @@ def test_parts_that_are_doubled_together_are_those_of_one_file() -> None:
 
 
 def test_links_between_cores_are_one_part() -> None:
-    """Those to the off-chip memory are not among them."""
+    """The links between cores are one part, without the links to the off-chip memory."""
     accelerator = parse_accelerator("config/hardware/multi/quad_core.yaml")
     assert isinstance(accelerator, MultiCoreAccelerator)
     found = {part.name: part for part in doubled_parts(accelerator, ["k16_c16"]) if part.kind == WIDTH}
@@ -73,7 +76,9 @@ def test_links_between_cores_are_one_part() -> None:
 
 
 def test_a_port_that_is_busy_all_the_time_saves_half() -> None:
-    """A product whose weights come from the off-chip memory, and no layer is longer with more of anything."""
+    """If weights come from the off-chip memory, doubling its port saves almost half; no doubling makes a layer
+    slower.
+    """
     model = TINY_LLAMA | {"hidden_size": 512}
     workload = parse_workload({"language_model": model, "phase": "decode", "context": 7}, "corrected")
     node = next(node for node in workload.nodes if node.name == "layers/feedforward/down_proj")

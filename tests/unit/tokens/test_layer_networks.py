@@ -1,4 +1,4 @@
-"""A layer as a network of its own: what it touches, whatever the context, and products cut along their inputs."""
+"""A layer as a network of its own: its tensors at any context, and products that are cut along their inputs."""
 
 from math import prod
 from typing import Any
@@ -13,18 +13,18 @@ from tests.unit.workload.language_models.models import TINY_LLAMA
 
 
 def step(context: int, **more: Any) -> Workload:
-    """One more token, with keys in blocks of 8."""
+    """A step of one more token, with keys in blocks of 8."""
     model = {"language_model": TINY_LLAMA | more, "phase": "decode", "context": context - 1, "key_block": 8}
     return parse_workload(model, "corrected")
 
 
 def layers(workload: Workload) -> dict[str, WorkloadNode]:
-    """The nodes with a layer by name."""
+    """The nodes that have a layer, by name."""
     return {node.name: node for node in workload.nodes if node.layer is not None}
 
 
 def test_layers_of_all_contexts_are_the_same() -> None:
-    """A block of keys, and what is left behind it, wherever they are in the cache."""
+    """The networks of single layers do not depend on the context: full blocks of keys, and the rest after them."""
     near, far = step(21), step(85)
     for name, node in layers(far).items():
         assert layer_network(far, node) == layer_network(near, layers(near)[name]), name
@@ -44,7 +44,7 @@ def test_a_network_has_what_its_layer_touches() -> None:
 
 
 def test_a_product_cut_along_its_inputs_is_the_same_sum() -> None:
-    """Its parts read each input and each weight once, and additions make one tensor of theirs."""
+    """The parts of a product read each input and each weight once, and additions make one tensor of their results."""
     workload = step(21)
     network = layer_network(workload, layers(workload)["layers/feedforward/down_proj"])
     cut = row_parallel(network, 3)
@@ -71,6 +71,6 @@ def test_a_product_cut_along_its_inputs_is_the_same_sum() -> None:
     "name", ["layers/attention/scores.rest", "layers/input_norm.scale", "layers/input_norm.variance"]
 )
 def test_only_products_with_weights_are_cut_along_their_inputs(name: str) -> None:
-    """Not attention, which is cut by heads, nor what no array of multipliers runs."""
+    """Attention, which is cut by heads, and layers that no multiplier array runs are not cut along their inputs."""
     workload = step(21)
     assert row_parallel(layer_network(workload, layers(workload)[name]), 2) is None

@@ -1,4 +1,4 @@
-"""Stages of a pipeline: no other division of the blocks has a faster slowest stage."""
+"""Stages of a pipeline: no other division of the blocks makes the slowest stage faster."""
 
 import itertools
 
@@ -18,7 +18,7 @@ def slowest(ends: tuple[int, ...], cycles: Numbers, first: Numbers, last: Number
 
 
 def test_the_slowest_stage_is_as_fast_as_can_be() -> None:
-    """Beside all divisions of random blocks on random cores."""
+    """The slowest stage is as fast as in the best of all divisions, for random blocks on random cores."""
     draw = np.random.default_rng(7)
     for _ in range(200):
         stages, blocks = int(draw.integers(1, 5)), int(draw.integers(1, 8))

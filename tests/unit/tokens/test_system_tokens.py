@@ -1,4 +1,4 @@
-"""`tilewright tokens` on several cores: sums of schedules of the multi-core flow, exact at every context."""
+"""`tilewright tokens` on several cores: sums of multi-core schedules, exact at every context."""
 
 import json
 from dataclasses import replace
@@ -38,7 +38,7 @@ OPTIONS = CnSearchOptions(lpf_limit=2)
 
 @cache
 def system() -> MultiCoreAccelerator:
-    """The quad core."""
+    """The system with four equal cores."""
     found = parse_accelerator(HARDWARE)
     assert isinstance(found, MultiCoreAccelerator)
     return found
@@ -46,33 +46,33 @@ def system() -> MultiCoreAccelerator:
 
 @cache
 def schedules() -> LayerSchedules:
-    """Of all models here: what a layer costs does not depend on the others."""
+    """Schedules of layers; all models share them, because the costs of a layer do not depend on other layers."""
     return LayerSchedules(system(), OPTIONS, Control())
 
 
 @cache
 def curves_of(name: str, strategies: tuple[str, ...] = STRATEGIES) -> TokenCurves:
-    """With blocks of 8 keys and chunks of 8 tokens."""
+    """The curves of a model, with blocks of 8 keys and chunks of 8 tokens."""
     described = describe_language_model(document_of(step_of(MODELS[name])), "tiny")
     figures = SystemFigures(schedules(), parse_mapping(MAPPING), described.model, strategies, with_limits=False)
     return TokenCurves(described, figures, 8, 8)
 
 
 def written_out(name: str, **requests: Any) -> Workload:
-    """A step with every block by itself."""
+    """A step with every block written out."""
     model = {"language_model": MODELS[name], "key_block": 8, "written_out": True, **requests}
     return parse_workload(model, "corrected")
 
 
 def alone(workload: Workload, node: WorkloadNode) -> Workload:
-    """A layer of a network by itself, with the tensors of the network as they are."""
+    """One layer of a network as a network, with unchanged tensors."""
     own = tuple(workload.tensor_of[name] for name in (*node.inputs, *node.outputs))
     inputs = tuple(tensor.name for tensor in own[: len(node.inputs)] if not tensor.is_constant)
     return Workload("alone", (replace(node, sources=(), is_network_output=True),), own, inputs, node.outputs)
 
 
 def fixed_entry(network: Workload, loops: tuple[TilingEntry, ...], cores: list[int]) -> dict[str, Any]:
-    """The entry of a mapping file that cuts a layer so and gives its parts to these cores in turn."""
+    """The mapping entry that cuts a layer and gives its parts to these cores in turn."""
     sizes = network.nodes[0].layer.size_of  # type: ignore[union-attr]
     parts = prod(-(-sizes[loop.dimension] // -(-sizes[loop.dimension] // int(loop.tiles))) for loop in loops)
     return {
@@ -84,7 +84,7 @@ def fixed_entry(network: Workload, loops: tuple[TilingEntry, ...], cores: list[i
 
 
 def direct_run(network: Workload, loops: tuple[TilingEntry, ...], cores: list[int]) -> tuple[int, float]:
-    """Cycles and energy of a layer that a mapping file cuts so and gives to these cores in turn: a run by itself."""
+    """Cycles and energy of a separate run of a layer, cut and placed by a mapping file."""
     ahead = sorted(network.nodes[0].layer.input_operands)  # type: ignore[union-attr]
     fixed = [fixed_entry(network, loops, cores)]
     run = tilewright.run_multi_core(network, system(), fixed, OPTIONS, mode="lbl", operands_to_prefetch=ahead)
@@ -92,7 +92,7 @@ def direct_run(network: Workload, loops: tuple[TilingEntry, ...], cores: list[in
 
 
 def test_layers_cost_what_the_flow_says() -> None:
-    """The best of the ways to cut each layer of a written-out step, each run with a mapping file that says so."""
+    """Each layer of a written-out step costs as much as the best of separate runs, one for each way to cut it."""
     workload, looked_at = written_out("llama", phase="decode", batch=3, context=20), 0
     for node in workload.nodes:
         if node.layer is None or not node.name.startswith("layers.0"):
@@ -112,7 +112,7 @@ def test_layers_cost_what_the_flow_says() -> None:
 
 @pytest.mark.parametrize("name", ["latent", "mamba"])
 def test_a_token_is_the_sum_of_its_layers(name: str) -> None:
-    """Written out, with all contexts by themselves: every block, expert and block of keys counts once."""
+    """A token is the sum of all blocks, experts and blocks of keys, each counted once, as in the written-out step."""
     curves = curves_of(name, (DATA, PIPELINE))
     for batch, context in ((3, 40),):
         found = curves.next_token(batch, context)
@@ -125,7 +125,10 @@ def test_a_token_is_the_sum_of_its_layers(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mixed"])
 def test_a_prompt_is_the_sum_of_its_chunks(name: str) -> None:
-    """Chunks that were not looked at included: the polynomial is exact there, in every figure of every way."""
+    """Every figure of a prompt is the sum over its chunks.
+
+    This holds also for chunks to which the polynomial was not fitted.
+    """
     curves = curves_of(name, (TENSOR,))
     whole, rest = divmod(37, 8)
     chunks = [curves.figures.of(curves._prompt_step(8, 8 * place)) for place in range(whole)]
@@ -135,7 +138,7 @@ def test_a_prompt_is_the_sum_of_its_chunks(name: str) -> None:
 
 
 def test_many_contexts_need_no_more_schedules_than_few() -> None:
-    """Their layers are the same but for how often they repeat."""
+    """Many contexts need no more schedules than few, because their layers differ only in their repeats."""
     described = describe_language_model(document_of(step_of(MODELS["llama"])), "tiny")
     fresh = replace(schedules(), _found={})
     curves = TokenCurves(
@@ -148,7 +151,7 @@ def test_many_contexts_need_no_more_schedules_than_few() -> None:
 
 
 def test_schedules_keep_their_rules() -> None:
-    """Each way to cut each layer of a block, products along their inputs included, checked without the scheduler."""
+    """Every way to cut each layer of a block, also along its inputs, passes the check without the scheduler."""
     curves, checked = curves_of("llama"), 0
     workload = curves.decode_step(3, 20)
     for node in workload.nodes:
@@ -165,7 +168,9 @@ def test_schedules_keep_their_rules() -> None:
 
 
 def test_pipelines_have_every_block_once() -> None:
-    """One request takes the sum over stages; with many the slowest core says when the next one ends."""
+    """Every block of a pipeline counts once: a request takes the sum over stages, and the slowest core sets the
+    interval.
+    """
     curves = curves_of("llama")
     found = curves.next_token(3, 40)
     ways = {way.strategy: way for way in shared_ways(curves.figures, found, 3)}
@@ -180,7 +185,10 @@ def test_pipelines_have_every_block_once() -> None:
 
 @pytest.mark.slow
 def test_the_table_has_the_best_way_and_the_others(tmp_path: Path) -> None:
-    """By time at each point, with what fits the off-chip memory and what is busy most."""
+    """For each batch and context, the table has the fastest way to share the work, the times of all ways, and gains.
+
+    Gains are those of doubling the width or the size of a part. The limiting part is named if it gains a tenth.
+    """
     given = step_of(MODELS["mamba"]), HARDWARE, MAPPING, [8], [1, 4]
     found = tilewright.tokens(*given, lpf_limit=2, key_block=8, chunk=8, store=tmp_path / "store", output=tmp_path)
     table = found.table
@@ -226,7 +234,7 @@ def test_the_table_has_the_best_way_and_the_others(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """By option, with what is allowed."""
+    """Wrong options are reported with what is allowed."""
     model = ["--workload", "config/workload/llama_3.1_8b_decode.yaml"]
     given = ["--hardware", str(HARDWARE), "--mapping", str(MAPPING), *model]
     assert main(["tokens", *given, "--no-store", *options]) == 2
@@ -234,14 +242,14 @@ def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.Cap
 
 
 def test_one_core_is_shared_in_no_way() -> None:
-    """A name of a way is refused there."""
+    """The name of a way to share is refused on one core."""
     core = "config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml"
     with pytest.raises(InputError, match="needs several cores"):
         tilewright.tokens(step_of(MODELS["llama"]), *core, [8], parallel=TENSOR)
 
 
 def one_core_system() -> dict[str, Any]:
-    """The TPU-like core as a system of one core, its DRAM off-chip."""
+    """The TPU-like core as a system of one core, with its DRAM off-chip."""
     core = yaml.safe_load(Path("config/hardware/zigzag/tpu_like_vector.yaml").read_text())
     dram = core["memories"].pop("dram") | {"served_dimensions": ["D1"]}
     array = {"dimensions": ["D1"], "sizes": [1], "unit_energy": 0, "unit_area": 0}
@@ -258,7 +266,10 @@ def one_core_system() -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_system_of_one_core_is_near_that_core() -> None:
-    """Within three hundredths where weights come from the DRAM: whole tiles beside loops over all memories."""
+    """A system of one core is within 3 % of the core itself, if weights come from the DRAM.
+
+    The system loads whole tiles; the core has loops over all memories.
+    """
     model = MODELS["llama"] | {"hidden_size": 256, "intermediate_size": 1024, "vocab_size": 1024}
     given = {"workload": step_of(model), "mapping": "config/mapping/zigzag/tpu_like_vector.yaml", "contexts": [128]}
     given |= {"batches": [1, 8], "prompts": False, "key_block": 64, "chunk": 64, "model": "corrected", "lpf_limit": 3}
@@ -271,9 +282,10 @@ def test_a_system_of_one_core_is_near_that_core() -> None:
 
 
 def test_sums_are_above_a_run_of_the_whole_step() -> None:
-    """Written out, with the cuts and cores of the layers in a mapping file: with barriers between layers, and without.
+    """The sum of layers is no less than a run of the whole step with the same cuts and cores, with and without
+    barriers.
 
-    What a run saves is what stays on the chip from layer to layer, and weights that come before their layer begins.
+    The run saves data that stay on chip between layers, and weights that come before their layer begins.
     """
     workload, total, entries = written_out("llama", phase="decode", batch=3, context=20), 0, []
     for node in workload.nodes:

@@ -1,4 +1,4 @@
-"""`make numbers`: what counts as a difference between what two commits compute."""
+"""`make numbers`: differences between the results of two commits."""
 
 import importlib.util
 import json
@@ -24,7 +24,7 @@ def tool() -> ModuleType:
 
 
 def test_how_something_was_made_is_no_number(tool: ModuleType, tmp_path: Path) -> None:
-    """Provenance and digests are left out, at any depth; figures and pages are no numbers."""
+    """Provenance and digests are left out at any depth; figures and pages count as no numbers."""
     one: dict[str, Any] = {
         "payload": {"energy_pj": 1.5, "rows": [{"digest": "a", "cycles": 3}]},
         "provenance": {"code": 1},
@@ -44,7 +44,7 @@ def test_how_something_was_made_is_no_number(tool: ModuleType, tmp_path: Path) -
 
 
 def test_differences_name_the_key_and_both_values(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first few of an artifact, artifacts of one side alone, and keys that were renamed."""
+    """A line names an artifact and its first differences, or an artifact of one side; renamed keys do not differ."""
     before = {"a.json": {"schema": "s", "payload": {"energy": 1, "rows": [1, 2]}}, "b.csv": "x\n", "only": 1}
     now = {"a.json": {"schema": "s", "payload": {"energy_pj": 1, "rows": [1, 3]}}, "b.csv": "x\n", "new": 1}
     lines = list(tool.differences(before, now))

@@ -43,7 +43,7 @@ def test_the_files_of_generators_exist() -> None:
 
 
 def test_files_that_changed_are_listed(tmp_path: Path) -> None:
-    """A file with other content and a new file; not one that stays as it is. A generator that fails is an error."""
+    """Changed and new files are listed, unchanged ones are not; a generator that fails raises an error."""
     (tmp_path / "made.py").write_text(
         "import sys, pathlib\nfor name in sys.argv[1:]: pathlib.Path(name).write_text('new')\n"
     )

@@ -1,4 +1,4 @@
-"""Which elements depend on which, by trying all combinations of loops: what boxes of dependencies are compared with."""
+"""Dependencies between elements, by trying all combinations of loops; boxes of dependencies are compared with them."""
 
 import math
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ Elements = npt.NDArray[np.int64]
 
 
 def dependency_pairs(index_map: IndexMap, output_shape: Shape, input_shape: Shape) -> tuple[Elements, Elements]:
-    """All (output element, input element) pairs of a map, as flat row-major positions.
+    """All (output element, input element) pairs of a map, as flat row-major positions. Pairs may repeat.
 
-    Pairs may repeat. Takes memory for every combination of loop values.
+    Needs memory for every combination of loop values.
     """
     sizes = [size for _, size in index_map.loops]
     places = {name: place for place, (name, _) in enumerate(index_map.loops)}
@@ -34,7 +34,7 @@ def dependency_pairs(index_map: IndexMap, output_shape: Shape, input_shape: Shap
 
 
 def influences(index_maps: Iterable[IndexMap], output_shape: Shape, input_shape: Shape) -> npt.NDArray[np.bool_]:
-    """The union of maps as a table [output element, input element], both flat in row-major order; for small tensors."""
+    """The union of maps as a table [output element, input element] of flat row-major positions, for small tensors."""
     table = np.zeros((math.prod(output_shape), math.prod(input_shape)), dtype=bool)
     for index_map in index_maps:
         outputs, inputs = dependency_pairs(index_map, output_shape, input_shape)

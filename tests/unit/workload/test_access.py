@@ -1,4 +1,4 @@
-"""Index maps: boxes of dependencies against all pairs of elements that depend on each other."""
+"""Index maps: boxes of dependencies, compared with all pairs of elements that depend on each other."""
 
 import math
 from itertools import product
@@ -64,7 +64,7 @@ SHARP: dict[str, Case] = {
 
 
 def smallest_boxes(case: Case, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest boxes around the dependencies, element by element."""
+    """The smallest boxes around the dependencies, found element by element."""
     index_map, output_shape, input_shape = case
     outputs, inputs = dependency_pairs(index_map, output_shape, input_shape)
     places = np.array(np.unravel_index(outputs, output_shape or (1,))).T[:, : len(output_shape)]
@@ -80,14 +80,14 @@ def smallest_boxes(case: Case, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def all_boxes(shape: Shape) -> np.ndarray:
-    """Every box of a tensor, empty ones and ones that reach outside too."""
+    """Every box of a tensor, also empty boxes and boxes that reach outside."""
     ends = [[(low, high) for low in range(-1, size + 1) for high in range(low, size + 2)] for size in shape]
     return np.array(list(product(*ends)), dtype=np.int64).reshape(-1, len(shape), 2) if shape else np.zeros((1, 0, 2))
 
 
 @pytest.mark.parametrize("name", SHARP)
 def test_boxes_are_the_smallest(name: str) -> None:
-    """For every box of output elements the box of input elements is the hull of what they depend on."""
+    """The input box of every output box is the hull of the elements that it depends on."""
     case = SHARP[name]
     boxes = all_boxes(case[1])
     expected, expected_possible = smallest_boxes(case, boxes)
@@ -98,7 +98,7 @@ def test_boxes_are_the_smallest(name: str) -> None:
 
 @st.composite
 def any_map(draw: st.DrawFn) -> Case:
-    """A map of up to four loops, with any coefficients."""
+    """A map of up to four loops with any coefficients."""
     loops = {name: draw(st.integers(1, 4)) for name in "ABCD"[: draw(st.integers(0, 4))]}
 
     def axes() -> list[AxisIndex]:
@@ -119,7 +119,7 @@ def any_map(draw: st.DrawFn) -> Case:
 @given(any_map())
 @settings(max_examples=150, derandomize=True, deadline=None)
 def test_boxes_hold_all_dependencies_of_any_map(case: Case) -> None:
-    """Whatever overlaps: no element that is needed is outside, and nothing is outside the tensor."""
+    """Boxes of any map hold every needed element and nothing outside of the tensor."""
     boxes = all_boxes(case[1])
     expected, expected_possible = smallest_boxes(case, boxes)
     found, possible = input_boxes(case[0], boxes, case[1], case[2])
@@ -133,7 +133,7 @@ def test_boxes_hold_all_dependencies_of_any_map(case: Case) -> None:
 
 @st.composite
 def single_term_map(draw: st.DrawFn) -> Case:
-    """Every output axis is one loop; every input axis has unit steps over at most two loops, with padding."""
+    """A map with one loop for each output axis, and input axes with unit steps over at most two loops, with padding."""
     loops = {name: draw(st.integers(1, 4)) for name in "ABC"}
     output = [loop(name, 1, draw(st.integers(-1, 1))) for name in "AB"]
     inner = draw(st.sampled_from(["B", "C"]))
@@ -146,7 +146,7 @@ def single_term_map(draw: st.DrawFn) -> Case:
 @given(single_term_map())
 @settings(max_examples=60, derandomize=True, deadline=None)
 def test_boxes_are_the_smallest_for_single_loops_and_unit_steps(case: Case) -> None:
-    """Where every output axis is one loop and steps are 1, nothing is too much."""
+    """Boxes are the smallest if every output axis is one loop and steps are 1."""
     boxes = all_boxes(case[1])
     expected, expected_possible = smallest_boxes(case, boxes)
     found, possible = input_boxes(case[0], boxes, case[1], case[2])
@@ -155,7 +155,7 @@ def test_boxes_are_the_smallest_for_single_loops_and_unit_steps(case: Case) -> N
 
 
 def test_many_large_boxes_need_no_enumeration() -> None:
-    """Ten thousand boxes of a large convolution, in one call."""
+    """Ten thousand boxes of a large convolution are found in one call without enumeration."""
     loops = {"K": 4096, "C": 4096, "OY": 4096, "FY": 3}
     source = [loop("C"), affine(("OY", 1), ("FY", 1), offset=-1)]
     index_map, *shapes = make_map(loops, [loop("K"), loop("OY")], source, (4096, 4096), (4096, 4096))
@@ -169,13 +169,13 @@ def test_many_large_boxes_need_no_enumeration() -> None:
 
 
 def test_identity_map_pairs_every_element_with_itself() -> None:
-    """The table of an identity is the identity matrix."""
+    """The table of an identity map is the identity matrix."""
     table = influences([identity_map("y", "x", (2, 3))], (2, 3), (2, 3))
     assert (table == np.eye(6, dtype=bool)).all()
 
 
 def test_pairs_leave_out_padding_and_cropped_results() -> None:
-    """Output 0 of a padded window reads the input elements 0 and 1 only."""
+    """Output 0 of a padded window reads the elements 0 and 1 of each row only."""
     case = SHARP["convolution, padded"]
     outputs, inputs = dependency_pairs(*case)
     assert sorted(set(inputs[outputs == 0].tolist())) == [0, 1, 4, 5, 8, 9]
@@ -189,7 +189,10 @@ def test_index_range_follows_the_signs() -> None:
 
 @given(st.lists(st.tuples(st.integers(-4, 4), st.integers(1, 4)), min_size=1, max_size=3), st.integers(1, 4))
 def test_gaps_are_values_between_the_ends_that_no_loop_value_gives(terms: list[tuple[int, int]], tile: int) -> None:
-    """Every index along an axis is computed; the first loop may have the size of a tile. Coefficients of 0 are none."""
+    """An axis has gaps if some index between its ends comes from no loop values; every index is tried.
+
+    The first loop may have the size of a tile. Coefficients of 0 are left out.
+    """
     loops = {f"L{number}": size for number, (_, size) in enumerate(terms)}
     axis = AxisIndex(tuple((name, step) for name, (step, _) in zip(loops, terms, strict=True)))
     index_map = IndexMap(tuple(loops.items()), TensorAccess("y", ()), TensorAccess("x", (axis,)))
@@ -202,6 +205,6 @@ def test_gaps_are_values_between_the_ends_that_no_loop_value_gives(terms: list[t
 
 
 def test_a_map_that_is_a_superset_can_have_gaps() -> None:
-    """What it really reads is not known."""
+    """A map that is a superset can have gaps, because its true reads are not known."""
     assert not reads_gaps(identity_map("y", "x", (3, 4)), {})
     assert reads_gaps(identity_map("y", "x", (3, 4), is_exact=False), {})

@@ -1,4 +1,4 @@
-"""Networks with another batch: equal to the network that a person writes with that batch, or refused."""
+"""Networks with another batch equal the network written with that batch, or are refused."""
 
 import copy
 import json
@@ -44,14 +44,14 @@ def layers(**changed: Any) -> list[dict[str, Any]]:
 
 
 def written(folder: Path, data: Any) -> Path:
-    """YAML file of a workload."""
+    """A YAML file of a workload."""
     path = folder / "net.yaml"
     path.write_text(yaml.safe_dump(data))
     return path
 
 
 def convolutions(batch: int | str, reshape: tuple[int, ...] = ()) -> onnx.ModelProto:
-    """A convolution with the batch in the file, then perhaps a reshape to a written shape."""
+    """A convolution with the batch in the file, perhaps followed by a reshape to a fixed shape."""
     nodes = [conv("x", "w", "y", **SAME)]
     constants: dict[str, Any] = {"w": [[[[1.0] * 3] * 3] * 4] * 4}
     if reshape:
@@ -65,7 +65,7 @@ def convolutions(batch: int | str, reshape: tuple[int, ...] = ()) -> onnx.ModelP
 @pytest.mark.parametrize("model", ["zigzag-3.9.1", "corrected"])
 @pytest.mark.parametrize("batch", [1, 2, 5])
 def test_layers_of_a_file(tmp_path: Path, model: str, batch: int) -> None:
-    """The loop B of each layer has the batch; all else is that of the file written with the batch."""
+    """The loop B of each layer gets the batch, and the network equals the file written with the batch."""
     network = BatchedNetwork(written(tmp_path, layers(operand_source={"W": 1, "I": 0}, loop_sizes=[2, 4, 8])), model)
     assert network.batch == 2
     again = layers(operand_source={"W": 1, "I": 0}, loop_sizes=[batch, 4, 8])
@@ -76,7 +76,7 @@ def test_layers_of_a_file(tmp_path: Path, model: str, batch: int) -> None:
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_step_of_a_language_model(tmp_path: Path, batch: int) -> None:
-    """The key `batch`, which is 1 if the file has none."""
+    """The key `batch` of a language model changes; it is 1 if the file has none."""
     network = BatchedNetwork(written(tmp_path, MODEL), "corrected")
     assert network.batch == 1
     (tmp_path / "other").mkdir()
@@ -86,7 +86,7 @@ def test_a_step_of_a_language_model(tmp_path: Path, batch: int) -> None:
 @pytest.mark.parametrize("model", ["zigzag-3.9.1", "corrected"])
 @pytest.mark.parametrize("begin", [1, 2, "N"])
 def test_an_onnx_file(tmp_path: Path, model: str, begin: int | str) -> None:
-    """A fixed first axis, and an open one, give the network of a model exported with the batch."""
+    """A fixed and an open first axis both give the network of a model exported with the batch."""
     for name, batch in (("net", begin), ("exported", 4)):
         (tmp_path / name).mkdir()
         onnx.save(convolutions(batch, (-1, 4, 36)), tmp_path / name / "net.onnx")
@@ -96,14 +96,14 @@ def test_an_onnx_file(tmp_path: Path, model: str, begin: int | str) -> None:
 
 
 def refusal(network: BatchedNetwork) -> str:
-    """Message for a network whose batch cannot be changed."""
+    """The message for a network whose batch cannot be changed."""
     with pytest.raises(InputError) as caught:
         network.at(4)
     return str(caught.value)
 
 
 def test_onnx_files_with_a_fixed_batch(tmp_path: Path) -> None:
-    """A written shape that fits one batch only, work that does not grow with the batch, and inputs of two sizes."""
+    """A reshape to a fixed batch, work that does not grow with the batch, and inputs of two sizes are refused."""
     path = tmp_path / "net.onnx"
     onnx.save(convolutions(1, (1, 4, 36)), path)
     told = refusal(BatchedNetwork(path, "corrected"))
@@ -121,7 +121,7 @@ def test_onnx_files_with_a_fixed_batch(tmp_path: Path) -> None:
 
 
 def test_recurrent_networks_are_refused(tmp_path: Path) -> None:
-    """Their first axis can be the time: the work grows with it as with a batch."""
+    """Recurrent networks are refused, because their first axis may be the time instead of the batch."""
     constants: dict[str, Any] = {"w": [[[0.5] * 4] * 12], "r": [[[0.5] * 4] * 12]}
     lstm = onnx.helper.make_node("RNN", ["x", "w", "r"], ["y"], name="cells", hidden_size=12)
     constants["r"] = [[[0.5] * 12] * 12]
@@ -146,14 +146,14 @@ def test_layers_without_a_batch(tmp_path: Path, changed: dict[str, Any], message
 
 
 def test_requests_of_several_kinds(tmp_path: Path) -> None:
-    """A list of requests has no batch."""
+    """A list of requests has no batch, so it is refused."""
     model = {"language_model": MODEL["language_model"], "requests": [{"tokens": 1, "context": 3}]}
     told = refusal(BatchedNetwork(written(tmp_path, model), "corrected"))
     assert "because the file lists its requests one by one" in told
 
 
 def matrix_product(first: int | str, second: int | str) -> onnx.ModelProto:
-    """A product with a constant, and its relu: the input has open axes `first` and `second`."""
+    """A product with a constant, followed by Relu; the input has open axes `first` and `second`."""
     nodes = [
         onnx.helper.make_node("MatMul", ["x", "w"], ["y"], name="product"),
         onnx.helper.make_node("Relu", ["y"], ["z"], name="relu"),
@@ -171,13 +171,16 @@ OPTIONS = {
     "shape": NetworkOptions(input_shapes=(("x", (3, 5, 4)),)),
     "bits": NetworkOptions(dims=(("T", 5),), bits=(("weights", 4), ("MatMul.activations", 16))),
 }
-"""Options of a run with sequences of 5 tokens, by what gives their sizes."""
+"""Name -> options for sequences of 5 tokens that give sizes in different ways."""
 
 
 @pytest.mark.parametrize("model", ["zigzag-3.9.1", "corrected"])
 @pytest.mark.parametrize("name", OPTIONS)
 def test_an_onnx_file_that_was_read_with_options(tmp_path: Path, model: str, name: str) -> None:
-    """Equal to a file with the batch in it, read with the options for all else."""
+    """A file with an open batch, read with options and given a batch, equals a file that states this batch.
+
+    The second file is read with the same options, except those for the batch.
+    """
     options = OPTIONS[name]
     for folder, data in (("net", matrix_product("N", "T")), ("exported", matrix_product(7, "T"))):
         (tmp_path / folder).mkdir()
@@ -190,7 +193,7 @@ def test_an_onnx_file_that_was_read_with_options(tmp_path: Path, model: str, nam
 
 
 def test_a_size_of_two_axes_is_no_batch(tmp_path: Path) -> None:
-    """A size of an option for the first axis and for another one cannot be changed for the first one alone."""
+    """A batch is refused if the named size of the first axis is also that of another axis."""
     onnx.save(matrix_product("N", "N"), tmp_path / "net.onnx")
     options = NetworkOptions(dims=(("N", 3),))
     told = refusal(BatchedNetwork(tmp_path / "net.onnx", "corrected", options))
@@ -198,7 +201,7 @@ def test_a_size_of_two_axes_is_no_batch(tmp_path: Path) -> None:
 
 
 def test_an_option_for_a_tensor_inside_can_fix_the_batch(tmp_path: Path) -> None:
-    """The number of rows that are not zero is known at run time alone: the option gives it for one batch."""
+    """An option that gives a run-time size inside the network fixes the batch, so another batch is refused."""
     nodes = [
         onnx.helper.make_node("NonZero", ["x"], ["places"], name="places"),
         onnx.helper.make_node("Transpose", ["places"], ["turned"], name="turned", perm=[1, 0]),
@@ -217,7 +220,7 @@ def test_an_option_for_a_tensor_inside_can_fix_the_batch(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_options_come_back_from_their_record(options: NetworkOptions) -> None:
-    """Options survive JSON, which has lists and no tuples."""
+    """Options survive JSON, which turns tuples into lists."""
     full = options._replace(branches=(("*", "then"),), precision="file")
     for one in (options, full, NetworkOptions()):
         assert NetworkOptions.of_stated(json.loads(json.dumps({**one.stated(), "model": "corrected"}))) == one

@@ -1,4 +1,4 @@
-"""Sizes of a workload file that contradict each other or name nothing, and fields of a language model without cost."""
+"""Contradicting or meaningless sizes in a workload file, and fields of a language model without effect."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ LAYER = {
 
 
 def told(source: Any) -> list[str]:
-    """What is told as unused."""
+    """The notices about unused keys."""
     notices: list[str] = []
     read_workload_yaml(source, notices)
     return list(map(str, unused_in(notices)))
@@ -35,7 +35,7 @@ def told(source: Any) -> list[str]:
     ],
 )
 def test_padding_and_sizes_that_contradict_each_other(size: int, padding: list[int], contradicts: bool) -> None:
-    """Four windows of three at a stride of two reach over nine positions; a tenth would be in none of them."""
+    """Four windows of three at a stride of two cover nine positions; sizes and padding with a tenth give a notice."""
     found = told([{**LAYER, "pr_loop_sizes": [size, size], "padding": [padding, [1, 0]]}])
     first = [line for line in found if "padding[0]" in line]
     assert bool(first) == contradicts
@@ -45,7 +45,9 @@ def test_padding_and_sizes_that_contradict_each_other(size: int, padding: list[i
 
 
 def test_quantization_of_a_language_model_is_told() -> None:
-    """Its bits are those of the workload file."""
+    """A notice says that the quantisation of a language model has no effect, because the workload file gives
+    the bits.
+    """
     model = {
         **{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1},
         **{"num_attention_heads": 4, "vocab_size": 100},
@@ -62,5 +64,5 @@ def test_quantization_of_a_language_model_is_told() -> None:
     ("more", "is_told"), [({}, True), ({"padding": [[1, 0], [1, 0]]}, False), ({"pr_loop_sizes": [9, 9]}, False)]
 )
 def test_names_of_windows_without_sizes_are_told(more: dict[str, Any], is_told: bool) -> None:
-    """The names give meaning to sizes and padding, and mean nothing alone."""
+    """Names of window dimensions without sizes or padding give a notice, because they mean nothing alone."""
     assert any("pr_loop_dims: has no effect" in one for one in told([{**LAYER, **more}])) == is_told

@@ -1,4 +1,4 @@
-"""Tensors of networks that are lists of layers: who reads what, by brute force and by the rules for unlike shapes."""
+"""Tensors of networks that are lists of layers: edges by brute force, and rules for unequal shapes."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ LINES = [
     layer(2, "conv", conv_sizes(2, 2, 6, 5), {"W": 2, "I": 1}, **SAME, pr_loop_sizes=[6, 5]),
     layer(3, "conv", conv_sizes(3, 2, 6, 5), {"W": 3, "I": 2}, **SAME),
 ]
-"""Convolutions at one resolution, one without windows."""
+"""Convolutions at one resolution, one of them without windows."""
 PIXELS = [
     layer(0, "conv", conv_sizes(2, 4, 4, 4, 1, 1), {"W": 0, "I": 0}),
     layer(1, "conv", conv_sizes(2, 2, 4, 4), {"W": 1, "I": 0}, **SAME),
@@ -75,7 +75,7 @@ RESIDUAL = [
     layer(5, "point", {"B": 1, "K": 2, "C": 6, "OY": 4, "OX": 4}, {"W": 5, "I": 4}),
     layer(6, "gemm", {"B": 1, "K": 5, "C": 32}, {"W": 6, "I": 5}),
 ]
-"""Stride, pooling, addition of two producers, groups, and a fully connected layer behind an image."""
+"""Stride, pooling, addition of two producers, groups, and a fully connected layer after an image."""
 
 
 def network(entries: list[dict[str, Any]], notices: list[str] | None = None) -> Workload:
@@ -94,7 +94,7 @@ def network(entries: list[dict[str, Any]], notices: list[str] | None = None) -> 
     ],
 )
 def test_edges_are_those_of_brute_force(entries: list[dict[str, Any]], hint_loops: list[tuple[str, Any]]) -> None:
-    """Every pair of CNs and its bits, element by element; the file leaves nothing to be assumed."""
+    """The edges between CNs and their bits equal those of brute force over elements, and no notice is given."""
     notices: list[str] = []
     workload = network(entries, notices)
     tiling = hint_loop_tiling(workload, HintLoopOptions(hint_loops=hint_loops))
@@ -113,7 +113,7 @@ def test_edges_are_those_of_brute_force(entries: list[dict[str, Any]], hint_loop
 
 
 def test_names_of_what_comes_and_goes() -> None:
-    """Inputs are what no layer makes and is called I, weights are constants, outputs are what nobody reads."""
+    """Inputs are the tensors called I that no layer makes, weights are constants, and outputs are read by no layer."""
     workload = network(RESIDUAL)
     assert workload.inputs == ("L0.I",)
     assert workload.outputs == ("L6.O",)
@@ -125,7 +125,7 @@ def test_names_of_what_comes_and_goes() -> None:
 
 
 def test_weights_without_bits_are_no_tensor() -> None:
-    """Pooling has weights of 0 bits in this format."""
+    """Pooling has weights of 0 bits in this format, which make no tensor."""
     entries = [LINES[0], {**RESIDUAL[1], "loop_sizes": [1, 4, 3, 2, 2, 2], "operand_precision": {**PRECISION, "W": 0}}]
     entries[1].pop("padding")
     entries[1].pop("pr_loop_dims")
@@ -135,7 +135,7 @@ def test_weights_without_bits_are_no_tensor() -> None:
 
 
 def test_layers_and_their_order_stay() -> None:
-    """Nodes for reshapes come on top; layers, sources and order of execution are those of the file."""
+    """Nodes for reshapes are added; layers, sources and the order of execution are those of the file."""
     plain = read_workload_yaml(RESIDUAL)
     workload = network(RESIDUAL)
     layers = [node for node in workload.nodes if node.layer is not None]
@@ -148,7 +148,7 @@ def test_layers_and_their_order_stay() -> None:
 
 
 def needed(workload: Workload, consumer: str) -> np.ndarray:
-    """[output element of a layer, element of what the last layer but one makes] it depends on, through reshapes."""
+    """[output element of a layer, output element of the layer before the last] dependency, through reshapes."""
     by_name = {node.name: node for node in workload.nodes}
     node = by_name[consumer]
     tensors = workload.tensor_of
@@ -163,7 +163,7 @@ def needed(workload: Workload, consumer: str) -> np.ndarray:
 
 
 def test_another_shape_of_as_many_elements_is_a_reshape() -> None:
-    """2 x 4 x 3 elements read as 24 channels: element n is element n."""
+    """2 x 4 x 3 elements that are read as 24 channels are a reshape: element n is element n."""
     producer = layer(0, "point", {"B": 1, "K": 2, "C": 1, "OY": 4, "OX": 3}, {"W": 0, "I": 0})
     workload = network([producer, layer(1, "gemm", {"B": 1, "K": 2, "C": 24}, {"W": 1, "I": 0})])
     (reshape,) = (node for node in workload.nodes if node.layer is None)
@@ -173,7 +173,7 @@ def test_another_shape_of_as_many_elements_is_a_reshape() -> None:
 
 
 def test_an_axis_of_one_is_repeated() -> None:
-    """A 1 x 1 image that is added to a 3 x 2 one: each element needs the one of its channel."""
+    """A 1 x 1 image added to a 3 x 2 one is repeated: each element needs the element of its channel."""
     entries = [
         layer(0, "point", {"B": 1, "K": 2, "C": 1, "OY": 1, "OX": 1}, {"W": 0, "I": 0}),
         layer(1, "add", {"B": 1, "G": 2, "OY": 3, "OX": 2}, {"W": 1, "I": 0}),
@@ -187,7 +187,10 @@ def test_an_axis_of_one_is_repeated() -> None:
     [(1, 6, (1, 1)), (1, 6, (0, 2)), (2, 11, (1, 1)), (2, 12, (1, 1)), (2, 12, (1, 0))],
 )
 def test_padding_that_is_not_given_makes_a_superset(step: int, size: int, true_padding: tuple[int, int]) -> None:
-    """Whatever the padding is, what a window needs of the rows is among what is assumed; the notice names both."""
+    """Without a given padding, the rows that a window may need include the rows of any padding.
+
+    A notice names both layers.
+    """
     kind = "conv" if step == 1 else "strided"
     entries = [
         layer(0, "point", {"B": 1, "K": 1, "C": 1, "OY": size, "OX": 1}, {"W": 0, "I": 0}),
@@ -209,7 +212,7 @@ def test_padding_that_is_not_given_makes_a_superset(step: int, size: int, true_p
     [({"B": 1, "K": 1, "C": 2, "OY": 3, "OX": 4}, "axis"), ({"B": 1, "K": 1, "C": 4, "OY": 4, "OX": 4}, "axis")],
 )
 def test_axes_that_differ_are_needed_whole(sizes: dict[str, int], rows: str) -> None:
-    """3 rows read of 4, or 4 channels of 2: of this axis everything may be needed, of the others what is known."""
+    """If an axis is read with another size (3 rows of 4), all of it may be needed; the other axes stay exact."""
     notices: list[str] = []
     producer = layer(0, "point", {"B": 1, "K": 2, "C": 1, "OY": 4, "OX": 4}, {"W": 0, "I": 0})
     workload = network([producer, layer(1, "point", sizes, {"W": 1, "I": 0})], notices)
@@ -224,7 +227,7 @@ def test_axes_that_differ_are_needed_whole(sizes: dict[str, int], rows: str) -> 
 
 
 def test_unlike_numbers_of_axes_need_everything() -> None:
-    """5 x 3 inputs from an image of 2 x 4 x 4 elements."""
+    """An operand of 5 x 3 elements that reads an image of 2 x 4 x 4 elements needs the whole image, with a notice."""
     notices: list[str] = []
     producer = layer(0, "point", {"B": 1, "K": 2, "C": 1, "OY": 4, "OX": 4}, {"W": 0, "I": 0})
     workload = network([producer, layer(1, "gemm", {"B": 5, "K": 1, "C": 3}, {"W": 1, "I": 0})], notices)

@@ -1,4 +1,4 @@
-"""Shares of zeros that a person gives: in a workload file, by an option for an ONNX network, and in a configuration."""
+"""Shares of zeros, given in a workload file, by an option for an ONNX network, and in a configuration."""
 
 import pytest
 from tilewright.base.errors import InputError
@@ -21,7 +21,7 @@ def shares(profile: str = "corrected", **zeros: float) -> dict[str, dict[str, fl
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_each_kind_of_data_has_its_share(profile: str) -> None:
-    """Weights are constants, activations all other inputs, outputs final outputs."""
+    """Weights are constants, activations are all other inputs, and outputs are final outputs."""
     found = shares(profile, weights=0.1, activations=0.4, outputs=0.5)
     assert found["first"] == {"W": 0.1, "I": 0.4, "O_final": 0.5}
     assert found["second"] == {"W": 0.1, "I": 0.4, "O_final": 0.5}
@@ -29,13 +29,13 @@ def test_each_kind_of_data_has_its_share(profile: str) -> None:
 
 
 def test_the_narrowest_selection_counts() -> None:
-    """Operator before operator type before all; others have no share."""
+    """The share of an operator overrules that of its type, which overrules the general one; others have no share."""
     found = shares(second_activations=0.7, Conv_activations=0.4)
     assert (found["first"], found["second"], found["relu"]) == ({"I": 0.4}, {"I": 0.7}, {})
 
 
 def test_a_file_gives_shares() -> None:
-    """Each of the three can be missing."""
+    """Each of the shares in a file may be missing."""
     layers = [node.layer for node in parse_workload(workload({"I": 0.6, "O_final": 0.5})).nodes]
     assert [layer.zeros for layer in layers if layer] == [(("I", 0.6), ("O_final", 0.5))] * 2
     assert [node.layer.zeros for node in parse_workload(workload()).nodes if node.layer] == [(), ()]
@@ -51,7 +51,7 @@ def test_a_file_gives_shares() -> None:
     ],
 )
 def test_wrong_shares_in_a_file(zeros: dict[str, float], said: str) -> None:
-    """The message has the place and what is allowed."""
+    """The message has the place of a wrong share and the allowed values."""
     with pytest.raises(InputError) as refused:
         parse_workload(workload(zeros))
     assert said in str(refused.value).replace("conv.", "[0].")
@@ -71,14 +71,14 @@ def test_wrong_shares_in_a_file(zeros: dict[str, float], said: str) -> None:
     ],
 )
 def test_wrong_options(text: str, said: str) -> None:
-    """Texts of the command line."""
+    """Wrong texts on the command line are refused."""
     with pytest.raises(InputError) as refused:
         parse_network_options((), zeros=(text,))
     assert said.split(";")[0] in str(refused.value)
 
 
 def test_selectors_without_operators_are_refused() -> None:
-    """With the nearest name; weights of an operator without constants have no effect."""
+    """A share of zeros is refused if its selector matches no operator, or no operator with constant operands."""
     with pytest.raises(InputError, match="did you mean 'second'"):
         shares(secnd_activations=0.5)
     with pytest.raises(InputError, match="no constant operands"):
@@ -86,7 +86,7 @@ def test_selectors_without_operators_are_refused() -> None:
 
 
 def test_configuration_command_and_python_agree() -> None:
-    """The same shares by each of the three."""
+    """Configuration, command and Python give the same shares."""
     noted: list[object] = []
     table = {"zeros": {"net": {"weights": 0.1, "Conv.activations": 0.45}}}
     (arguments,) = network_arguments(table, ["net"], lambda *told, **more: noted.append(told)).values()
@@ -99,6 +99,6 @@ def test_configuration_command_and_python_agree() -> None:
 
 
 def test_options_for_files_without_onnx_are_refused() -> None:
-    """A workload file has the key instead."""
+    """The option is refused for a workload file, which has a key for shares."""
     with pytest.raises(InputError, match="zeros: applies only to ONNX files"):
         parse_workload(workload(), options=NetworkOptions(zeros=(("weights", 0.5),)))

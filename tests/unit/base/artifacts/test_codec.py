@@ -1,4 +1,4 @@
-"""Dataclasses to JSON and back."""
+"""Dataclasses are encoded to JSON and decoded again."""
 
 import json
 from dataclasses import fields, is_dataclass, replace
@@ -23,7 +23,7 @@ CONFIG = Path(__file__).resolve().parents[4] / "config"
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_value_comes_back(kind: Any, data: st.DataObject) -> None:
-    """Encoding, writing as JSON, reading and decoding gives an equal value, whatever the value."""
+    """Encoding and decoding through JSON gives an equal value, for any value."""
     value = data.draw(st.from_type(kind).map(without_odd_floats))
     for field in fields(kind) if is_dataclass(kind) else ():
         if "spread" in field.metadata:
@@ -33,7 +33,7 @@ def test_every_value_comes_back(kind: Any, data: st.DataObject) -> None:
 
 
 def test_whole_descriptions_come_back() -> None:
-    """A real accelerator, network and mapping survive the way through JSON."""
+    """A real accelerator, network and mapping are equal after encoding and decoding."""
     for value in (
         parse_accelerator(CONFIG / "hardware" / "cube_3d.yaml"),
         parse_workload(CONFIG / "workload" / "mobilenetv2.onnx"),
@@ -43,7 +43,7 @@ def test_whole_descriptions_come_back() -> None:
 
 
 def without_odd_floats(value: Any) -> Any:
-    """The same record with NaN and infinities replaced by 0, which is what readers let through."""
+    """Return the record with 0 in place of NaN and infinities, which readers refuse."""
     if is_dataclass(value) and not isinstance(value, type):
         return type(value)(**{f.name: without_odd_floats(getattr(value, f.name)) for f in fields(value)})
     if isinstance(value, tuple):
@@ -55,7 +55,7 @@ def without_odd_floats(value: Any) -> Any:
 
 
 def test_named_tuples_are_objects_as_dataclasses_are() -> None:
-    """The index along an axis is told by the names of its fields."""
+    """Named tuples are encoded as objects with the names of their fields."""
     axis = loop("OY", 2, offset=-1)
     assert encode(axis) == {"terms": [["OY", 2]], "offset": -1}
     assert decode(AxisIndex, encode(axis)) == axis
@@ -64,7 +64,7 @@ def test_named_tuples_are_objects_as_dataclasses_are() -> None:
 
 
 def test_keys_that_do_not_fit_are_named() -> None:
-    """A message names a key that is unknown, which can be one of a plug-in for hardware, and a key that is needed."""
+    """The message names an unknown key, which can belong to a plug-in, and expected keys."""
     data = encode(OperationalArray((("D1", 2),), 1))
     with pytest.raises(ValueError, match=r"unknown key 'tree_pj'; no installed plug-in defines it$"):
         decode(OperationalArray, data | {"tree_pj": 0.1})
@@ -86,7 +86,9 @@ def test_wrong_shape_is_told(data: Any) -> None:
 
 
 def test_figures_are_keys_of_their_owner() -> None:
-    """An attribute stands beside the fields of a memory, where it is not the default; others are refused there."""
+    """An attribute of hardware is a key beside the fields of its owner, unless it has its default value.
+    Other keys and wrong values are refused.
+    """
     memory = parse_accelerator(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml").cores[0].memories[0]
     assert "leakage_mw" not in encode(memory)
     data = encode(replace(memory, figures=(("leakage_mw", 0.5),)))

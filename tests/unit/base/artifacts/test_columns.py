@@ -1,4 +1,4 @@
-"""Files of arrays: their bytes, and that no damage is read as other numbers."""
+"""Files of arrays: their bytes, and damage that is never read as other numbers."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ COLUMNS = {"cycles": np.arange(40), "pj": np.linspace(0, 1, 7), "name": np.fromb
 
 
 def test_what_is_packed_is_read_again(tmp_path: Path) -> None:
-    """Same names, types and values, and the same bytes each time."""
+    """Packed arrays are read with equal names, types and values, and give the same bytes each time."""
     path = tmp_path / "arrays.npz"
     path.write_bytes(packed(COLUMNS))
     found = read_columns(path)
@@ -23,7 +23,7 @@ def test_what_is_packed_is_read_again(tmp_path: Path) -> None:
 
 
 def test_no_damaged_bit_is_read_as_other_numbers() -> None:
-    """A file with one bit turned is refused, unless the bit says nothing of the arrays."""
+    """A file with one changed bit is refused, or its arrays are still equal."""
     content = packed(COLUMNS)
     refused = 0
     for place in range(len(content)):
@@ -41,7 +41,7 @@ def test_no_damaged_bit_is_read_as_other_numbers() -> None:
 
 
 def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
-    """The message names the file."""
+    """A truncated file and a missing file are refused with a message."""
     path = tmp_path / "arrays.npz"
     path.write_bytes(packed(COLUMNS)[:-30])
     with pytest.raises(ArtifactError, match="artifact is damaged"):

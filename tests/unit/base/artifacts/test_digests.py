@@ -1,7 +1,4 @@
-"""Digests of what people wrote.
-
-Canonical JSON and atomic writing.
-"""
+"""Digests of inputs, canonical JSON and atomic writing."""
 
 import math
 import os
@@ -16,13 +13,13 @@ from tilewright.base.errors import InputError
 
 
 def digest_of(path: Path, text: str) -> str:
-    """Digest of a YAML file with this text."""
+    """Return the digest of a YAML file with this text."""
     path.write_text(text)
     return input_digest(path)
 
 
 def test_input_digest_is_of_what_yaml_says(tmp_path: Path) -> None:
-    """Comments, blanks and quotes do not count; values and the order of memories do."""
+    """Comments, blanks and quotes do not change the digest of an input; values and the order of memories do."""
     path = tmp_path / "core.yaml"
     first = digest_of(path, "name: a\nmemories: {x: 1, y: 2}\n")
     assert digest_of(path, '# words\nname: "a"\n\nmemories:\n  x: 1\n  y: 2 # more\n') == first
@@ -32,7 +29,7 @@ def test_input_digest_is_of_what_yaml_says(tmp_path: Path) -> None:
 
 
 def test_input_digest_knows_keys_that_are_given_twice(tmp_path: Path) -> None:
-    """Summaries say so, with the line of the first."""
+    """The digest of an input depends on a repeated key and on the line of its first occurrence."""
     file, found = tmp_path / "core.yaml", set()
     for text in ("a: 1\n", "a: 2\na: 1\n", "# words\na: 2\na: 1\n"):
         file.write_text(text)
@@ -41,13 +38,13 @@ def test_input_digest_knows_keys_that_are_given_twice(tmp_path: Path) -> None:
 
 
 def test_input_digest_of_broken_files(tmp_path: Path) -> None:
-    """A file that is missing or not YAML has a digest too: the rule that reads it says what is wrong."""
+    """A missing or broken file has a digest too; the rule that reads the file reports the fault."""
     assert input_digest(tmp_path / "none.yaml") == "missing"
     assert digest_of(tmp_path / "a.yaml", "a: [") != digest_of(tmp_path / "a.yaml", "a: [[")
 
 
 def test_snakefile_imports_nothing_heavy() -> None:
-    """What the Snakefile imports at every parse loads none of the heavy libraries."""
+    """The modules that the Snakefile imports load no heavy library."""
     code = (
         "import sys; import tilewright.base.artifacts.step_code, tilewright.cli.config, tilewright.base.yamlfile;"
         "print([m for m in ('numpy','pandas','onnx','numba','pydantic','networkx','matplotlib') if m in sys.modules])"
@@ -57,7 +54,7 @@ def test_snakefile_imports_nothing_heavy() -> None:
 
 
 def test_text_keeps_the_given_order_and_exact_floats() -> None:
-    """Keys keep the order of the code, floats their shortest exact form."""
+    """Canonical text keeps the order of keys and writes floats in their shortest exact form."""
     assert canonical_text({"b": 0.1 + 0.2, "a": [1, True, None]}) == '{"b":0.30000000000000004,"a":[1,true,null]}'
 
 
@@ -68,13 +65,13 @@ def test_document_ends_with_a_newline() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_numbers_that_json_lacks_are_refused(value: float) -> None:
-    """NaN and infinities never get into a file."""
+    """NaN and infinities are refused by canonical JSON."""
     with pytest.raises(ValueError, match="JSON"):
         canonical_text({"a": value})
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When writing fails, the old content stays and nothing is left beside it."""
+    """A failed write keeps the old content and leaves no further file."""
     path = tmp_path / "a.json"
     write_atomically(path, "old")
 
@@ -89,7 +86,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_written_file_has_ordinary_permissions(tmp_path: Path) -> None:
-    """Files can be read by whoever may read other new files, not only by their writer."""
+    """A written file has the permissions of other new files."""
     write_atomically(tmp_path / "a", "text")
     (tmp_path / "b").write_text("text")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode

@@ -20,7 +20,7 @@ ROWS = [{"a": 1}, {"a": 2.5}, {"a": "ü"}]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table artifact."""
+    """Write a table artifact."""
     path = tmp_path / "layers.jsonl"
     write_rows(path, "tilewright/layers", ROWS, {"tilewright": "0"})
     return path
@@ -28,21 +28,21 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """A single-object artifact."""
+    """Write an artifact of one object."""
     path = tmp_path / "summary.json"
     write_document(path, "tilewright/single-summary", {"a": 1, "b": [1.5]}, {"tilewright": "0"})
     return path
 
 
 def test_what_was_written_is_read(table: Path, document: Path) -> None:
-    """Payload, schema and provenance come back."""
+    """Payload, schema and provenance of an artifact are read back."""
     assert list(read_artifact(table, "tilewright/layers").payload) == ROWS
     assert read_artifact(document).payload == {"a": 1, "b": [1.5]}
     assert read_artifact(document).provenance == {"tilewright": "0"}
 
 
 def test_every_changed_byte_is_noticed(table: Path, document: Path) -> None:
-    """Whichever byte of the content changes, reading fails with a message that says what to do."""
+    """A change of any byte of the content is reported with the advice to delete the file and repeat the run."""
     for path in (table, document):
         good = path.read_bytes()
         begin = good.index(b'"a"')
@@ -56,7 +56,7 @@ def test_every_changed_byte_is_noticed(table: Path, document: Path) -> None:
 
 
 def test_every_truncation_is_noticed(table: Path, document: Path) -> None:
-    """A file that was cut off anywhere is refused."""
+    """A file that is truncated anywhere is refused."""
     for path in (table, document):
         good = path.read_bytes()
         for length in range(0, len(good) - 1, 5):
@@ -66,7 +66,7 @@ def test_every_truncation_is_noticed(table: Path, document: Path) -> None:
 
 
 def test_missing_row_is_noticed(table: Path) -> None:
-    """A line that was taken out is noticed by the footer."""
+    """A missing row is noticed by the footer."""
     lines = table.read_text().splitlines(keepends=True)
     table.write_text("".join(lines[:2] + lines[3:]))
     with pytest.raises(ArtifactError, match="damaged"):
@@ -74,7 +74,7 @@ def test_missing_row_is_noticed(table: Path) -> None:
 
 
 def test_other_schema_or_version_is_refused(document: Path) -> None:
-    """An artifact of another kind or version is not taken for the one expected."""
+    """An artifact of another kind or version is refused."""
     with pytest.raises(ArtifactError, match="wrong kind"):
         read_artifact(document, "tilewright/layers")
     document.write_text(re.sub(r'"version": \d+', '"version": 99', document.read_text()))
@@ -89,7 +89,7 @@ def test_missing_file_is_told(tmp_path: Path) -> None:
 
 
 def test_line_separators_in_text_are_no_rows(tmp_path: Path) -> None:
-    """Text may hold every character that Unicode calls a line end."""
+    """Rows may contain all characters that Unicode counts as line ends."""
     rows = [{"name": "a\u2028b\x85c\x0bd\u2029"}]
     path = tmp_path / "layers.jsonl"
     write_rows(path, "tilewright/layers", rows, {"tilewright": "0"})
@@ -98,7 +98,7 @@ def test_line_separators_in_text_are_no_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("schema", ["3", "[]", "{}", "null"])
 def test_schema_that_is_no_text(schema: str, document: Path) -> None:
-    """A schema of another type is damage."""
+    """An artifact whose schema is not text is reported as damaged."""
     text = document.read_text()
     document.write_text(text.replace('"tilewright/single-summary"', schema))
     assert document.read_text() != text
@@ -121,7 +121,7 @@ def test_schema_that_is_no_text(schema: str, document: Path) -> None:
 def test_renamed_keys_of_the_version_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, version: int, before: object, now: object
 ) -> None:
-    """A summary of the version before is read under the names of now; one of an older version is refused."""
+    """A summary of the previous version is read under the current names; older versions are refused."""
     path = tmp_path / "summary.json"
     for written, is_read in ((version, True), (version - 1, False)):
         monkeypatch.setitem(SCHEMA_VERSIONS, schema, written)
@@ -135,7 +135,7 @@ def test_renamed_keys_of_the_version_before(
 
 
 def test_an_artifact_of_a_plug_in_that_is_not_installed(tmp_path: Path) -> None:
-    """The message names the key that does not fit, and the plug-ins of the artifact that are not installed."""
+    """The message about an unknown key names the plug-ins of the artifact that are not installed."""
     path = tmp_path / "mapping.json"
     made_by = {"tilewright": "0", "code": "", "inputs": {}, "options": {}, PLUG_INS: {"tilewright-tree 1": "d"}}
     write_document(path, "tilewright/mapping", {"entries": [], "tree_pj": 1}, made_by)

@@ -1,4 +1,4 @@
-"""Files at the paths that people give."""
+"""Files at the paths that a user gives."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tilewright.base.errors import InputError
 
 
 def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
-    """The message names the files of the folder, without hidden ones and folders; an empty folder has none to name."""
+    """The message about a folder in place of a file names its visible files, if it has any."""
     (tmp_path / "inner").mkdir()
     with pytest.raises(InputError) as raised:
         existing_file(tmp_path / "inner", "hardware")

@@ -1,4 +1,4 @@
-"""The lock of a folder of results: who holds it is told, who has ended gives it up, and age alone decides nothing."""
+"""The lock of a folder of results: its holder is named, and only the end of the holder frees it, never its age."""
 
 import fcntl
 import json
@@ -17,13 +17,13 @@ from tilewright.base.errors import InputError
 
 
 def write(folder: Path, holder: Holder) -> None:
-    """The lock of somebody."""
+    """Write the lock of the given holder."""
     (folder / LOCK).write_text(json.dumps(asdict(holder)))
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Holder:
-    """What a process of this machine that runs would write: the one that started this one."""
+    """Return the holder that a running process of this machine would write: the parent process."""
     token = take(tmp_path, os.getppid(), "make run")
     holder = read_holder(tmp_path)
     assert holder is not None
@@ -33,7 +33,9 @@ def other(tmp_path: Path) -> Holder:
 
 
 def test_a_lock_is_refused_with_who_holds_it(tmp_path: Path, other: Holder) -> None:
-    """The process, its user, machine and age, and what to do; below the folder, too. Then it is free again."""
+    """The message about a lock names process, age and command, in the folder and below it.
+    Releasing the lock frees the folder.
+    """
     write(tmp_path, other)
     for folder in (tmp_path, tmp_path / "single" / "mine"):
         with pytest.raises(InputError, match="another run is at work") as caught, holding(folder):
@@ -52,7 +54,7 @@ def test_a_lock_is_refused_with_who_holds_it(tmp_path: Path, other: Holder) -> N
 def test_who_was_started_by_the_holder_works_under_its_lock(
     tmp_path: Path, other: Holder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has the token, and neither takes nor gives back anything."""
+    """A process with the token of the lock's holder works under the lock and does not remove it."""
     write(tmp_path, other)
     monkeypatch.setenv(VARIABLE, other.token)
     with holding(tmp_path / "space"):
@@ -61,7 +63,7 @@ def test_who_was_started_by_the_holder_works_under_its_lock(
 
 
 def test_the_lock_of_a_process_that_has_ended_is_taken_over(tmp_path: Path, other: Holder) -> None:
-    """It was killed; or its number is that of another process by now; or the machine has started anew."""
+    """A lock is taken over if its process has ended, its process number was reused, or the machine has restarted."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     start = other.host.split(" ")
@@ -77,7 +79,7 @@ def test_the_lock_of_a_process_that_has_ended_is_taken_over(tmp_path: Path, othe
 
 
 def test_what_a_killed_holder_has_started_still_holds(tmp_path: Path, other: Holder) -> None:
-    """It keeps the lock open, and ends later."""
+    """The lock of a killed holder stays as long as a process that it started keeps the lock file open."""
     write(tmp_path, replace(other, began="1"))
     with (tmp_path / LOCK).open() as kept:
         fcntl.flock(kept, fcntl.LOCK_SH)
@@ -89,7 +91,7 @@ def test_what_a_killed_holder_has_started_still_holds(tmp_path: Path, other: Hol
 
 @pytest.mark.parametrize("age_s", [0, 1e9])
 def test_the_lock_of_another_machine_is_never_taken_over_by_age(tmp_path: Path, other: Holder, age_s: float) -> None:
-    """Also one of a container, whose processes cannot be seen: the message has the command, which frees it."""
+    """The lock of another machine or container is never taken over by age; the message has the command to free it."""
     name, start, space = other.host.split(" ")
     for host in (f"elsewhere {start} {space}", f"{name} {start} pid:[1]"):
         write(tmp_path, replace(other, host=host, process=2**22 + 1, since_s=other.since_s - age_s))
@@ -102,7 +104,7 @@ def test_the_lock_of_another_machine_is_never_taken_over_by_age(tmp_path: Path, 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"token": 1}', "\0\0"])
 def test_a_lock_that_says_nothing_is_not_taken_over(tmp_path: Path, content: str) -> None:
-    """A full disk may have left it, or a holder that is about to write."""
+    """A lock without content or with wrong content is not taken over; the message has the command that frees it."""
     (tmp_path / LOCK).write_text(content)
     with pytest.raises(InputError, match="store unlock"), holding(tmp_path):
         pass
@@ -112,7 +114,7 @@ def test_a_lock_that_says_nothing_is_not_taken_over(tmp_path: Path, content: str
 
 
 def test_one_of_many_at_once_gets_it(tmp_path: Path, other: Holder) -> None:
-    """Free, and left by a process that has ended: 20 rounds of 8 that ask at once, as link or as file."""
+    """Exactly one of 8 threads gets a lock at a time, in 20 rounds with free locks and locks of ended processes."""
 
     def ask(_: int) -> str:
         try:
@@ -130,7 +132,7 @@ def test_one_of_many_at_once_gets_it(tmp_path: Path, other: Holder) -> None:
 
 
 def test_without_hard_links_there_is_one_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that only one can create stands for the link."""
+    """A file that only one process can create serves as the lock if there are no hard links."""
 
     def refuse(*_: object) -> None:
         raise OSError(95, "not supported")
@@ -142,7 +144,7 @@ def test_without_hard_links_there_is_one_holder(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_verb_takes_and_frees(tmp_path: Path) -> None:
-    """In Python as on the command line."""
+    """The function `store` takes and frees a lock like the command."""
     token = tilewright.store("lock", tmp_path)["token"]
     with pytest.raises(InputError, match="a process of"):
         tilewright.store("lock", tmp_path)

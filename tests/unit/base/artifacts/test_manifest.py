@@ -1,4 +1,4 @@
-"""The manifest of results: which units are up to date after what happened to the folder."""
+"""The manifest of results: units that are up to date after changes to the folder."""
 
 import os
 import shutil
@@ -25,13 +25,13 @@ from tilewright.base.artifacts.manifest import (
 from tilewright.base.errors import InputError
 
 SAID = {"first": "1", "second": "2", "third": "3"}
-"""Unit -> what it is made of."""
+"""Maps a unit to the word that its file depends on."""
 NEEDS = {"first": (), "second": ("first",), "third": ("first", "second")}
 NAMES = tuple(NEEDS)
 
 
 def ledger(results: Path, said: dict[str, str] | None = None) -> ResultsLedger:
-    """Of three units, each of which reads those before it."""
+    """Return a ledger of three units, each of which reads earlier units."""
     words = {**SAID, **(said or {})}
     units = {
         name: Unit(name, (f"{name}.txt",), {"word": lambda name=name: words[name]}, needs)  # type: ignore[misc]
@@ -41,7 +41,7 @@ def ledger(results: Path, said: dict[str, str] | None = None) -> ResultsLedger:
 
 
 def make(results: Path, said: dict[str, str] | None = None) -> list[str]:
-    """Make what is due, as jobs of the pipeline would; the units that were made."""
+    """Make the outdated units as the jobs of the pipeline do, and return their names."""
     found, made = ledger(results, said), []
     for name in NAMES:
         order = found.order(name)
@@ -55,14 +55,14 @@ def make(results: Path, said: dict[str, str] | None = None) -> list[str]:
 
 
 def due(results: Path, said: dict[str, str] | None = None) -> list[str]:
-    """The units that have to be made."""
+    """Return the units that have to be made."""
     found = ledger(results, said)
     return [name for name in NAMES if found.state(name) != UP_TO_DATE]
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A folder in which all units were made."""
+    """Return a folder in which all units are made."""
     folder = tmp_path / "results"
     folder.mkdir()
     assert make(folder) == list(NAMES)
@@ -70,7 +70,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_what_was_made_is_up_to_date(results: Path) -> None:
-    """And in a copy of the folder, whatever the ages of the files there."""
+    """All made units are up to date, also in a copy of the folder with other ages of files."""
     assert due(results) == []
     copy = results.with_name("copy")
     shutil.copytree(results, copy, copy_function=shutil.copyfile)
@@ -81,7 +81,7 @@ def test_what_was_made_is_up_to_date(results: Path) -> None:
 
 @pytest.mark.parametrize(("changed", "expected"), [("first", NAMES), ("second", NAMES[1:]), ("third", NAMES[2:])])
 def test_what_depends_on_a_change_is_due(results: Path, changed: str, expected: tuple[str, ...]) -> None:
-    """The unit that says something else, and all that read it; taken back, nothing is."""
+    """A changed word makes its unit and all readers outdated; with the old word nothing is outdated."""
     said = {changed: "other"}
     assert due(results, said) == list(expected)
     assert due(results) == []
@@ -91,7 +91,7 @@ def test_what_depends_on_a_change_is_due(results: Path, changed: str, expected: 
 
 
 def damage(results: Path, name: str) -> None:
-    """One bit, with the times and the size of before."""
+    """Change one bit of a file and keep its times and size."""
     file = results / f"{name}.txt"
     stat, content = file.stat(), bytearray(file.read_bytes())
     content[0] ^= 1
@@ -100,17 +100,17 @@ def damage(results: Path, name: str) -> None:
 
 
 def remove(results: Path, name: str) -> None:
-    """The file is gone."""
+    """Delete the file of a unit."""
     (results / f"{name}.txt").unlink()
 
 
 def forget(results: Path, name: str) -> None:
-    """The manifest is gone."""
+    """Delete the manifest of a unit."""
     manifest_file(results, name).unlink()
 
 
 def spoil(results: Path, name: str) -> None:
-    """The manifest has another byte."""
+    """Change a byte in the manifest of a unit."""
     file = manifest_file(results, name)
     file.write_bytes(file.read_bytes().replace(b"made_of", b"made_on"))
 
@@ -118,7 +118,7 @@ def spoil(results: Path, name: str) -> None:
 @pytest.mark.parametrize("fault", [damage, remove, forget, spoil])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fault_is_noticed(results: Path, name: str, fault: Callable[[Path, str], None]) -> None:
-    """After any number of looks at the sound folder, and mended by one run."""
+    """A damaged or missing file or manifest makes its unit and all readers outdated, and one run corrects it."""
     for _ in range(2):
         assert make(results) == []
     before = {file: (results / f"{file}.txt").read_bytes() for file in NAMES}
@@ -133,7 +133,7 @@ def test_a_fault_is_noticed(results: Path, name: str, fault: Callable[[Path, str
 
 
 def test_bytes_are_not_read_again(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where size, times and inode are as they were when they were read, and that was not just when they changed."""
+    """The bytes of a file are not read again if its size, times and inode are unchanged for long enough."""
     long_ago = time.time_ns() + 10 * 10**9
     monkeypatch.setattr(time, "time_ns", lambda: long_ago)
     assert make(results) == []
@@ -142,7 +142,7 @@ def test_bytes_are_not_read_again(results: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_change_just_after_a_look_is_seen(results: Path) -> None:
-    """Clocks of file systems are coarse: a look within two seconds of a change is not trusted."""
+    """A change within two seconds after the last reading is noticed, although clocks of file systems are coarse."""
     assert make(results) == []
     order = order_file(results, "first")
     assert "seen" in order.read_text()
@@ -151,8 +151,7 @@ def test_a_change_just_after_a_look_is_seen(results: Path) -> None:
 
 
 def test_files_of_another_making_are_due(results: Path) -> None:
-    """What reads a unit whose bytes are others than it read, with a manifest that says so, is made again: results of a
-    time budget differ from run to run."""
+    """A unit is outdated if a file that it reads was made again with other bytes, as a time budget can cause."""
     file = results / "first.txt"
     told = read_order(ledger(results).order("first"))
     file.write_text("another result")
@@ -161,8 +160,9 @@ def test_files_of_another_making_are_due(results: Path) -> None:
 
 
 def test_ages_of_orders(results: Path) -> None:
-    """An order is younger than all files of its unit if these are due, even those of tomorrow, and else older than any;
-    its bytes are never those of an earlier order that was due."""
+    """The order of an outdated unit is younger than its files, even than files dated tomorrow; other orders are older.
+    Two outdated orders never have the same bytes.
+    """
     tomorrow = time.time_ns() + 86_400 * 10**9
     os.utime(results / "first.txt", ns=(tomorrow, tomorrow))
     found = ledger(results)
@@ -180,8 +180,7 @@ def test_ages_of_orders(results: Path) -> None:
 
 
 def test_an_order_that_is_due_is_never_that_of_before(results: Path) -> None:
-    """Snakemake passes over a younger file with bytes that it has recorded: not even a lost or restored order may have
-    these."""
+    """A lost or restored order never has the bytes of an earlier one, since Snakemake passes over recorded bytes."""
     seen = set()
     for _ in range(3):
         order = ledger(results, {"first": "other"}).order("first")
@@ -192,7 +191,7 @@ def test_an_order_that_is_due_is_never_that_of_before(results: Path) -> None:
 
 
 def test_an_order_stays_as_it_is_for_jobs(results: Path) -> None:
-    """Jobs of a cluster plan the pipeline again while others run: nothing changes under them."""
+    """Planning in a cluster job leaves the orders as they are."""
     order = ledger(results, {"first": "other"}).order("first")
     before = order.read_bytes(), order.stat().st_mtime_ns
     job = ResultsLedger(results, ledger(results, {"first": "other"}).units, is_main=False)
@@ -202,7 +201,7 @@ def test_an_order_stays_as_it_is_for_jobs(results: Path) -> None:
 
 @pytest.mark.parametrize(("text", "is_refused"), [("a: 2", True), ("# words\na: 1", False)])
 def test_what_changes_during_a_run_is_refused(results: Path, tmp_path: Path, text: str, is_refused: bool) -> None:
-    """A manifest would say that its files are made of what was there when the pipeline was planned."""
+    """An input that changes while the pipeline runs is refused; a change of comments is accepted."""
     file = tmp_path / "said.yaml"
     file.write_text("a: 1")
     unit = Unit("read", ("read.txt",), {}, reads={str(file): lambda: digests_of_file(file)})
@@ -215,7 +214,7 @@ def test_what_changes_during_a_run_is_refused(results: Path, tmp_path: Path, tex
 
 
 def test_files_that_not_every_unit_makes_are_in_the_manifest(results: Path) -> None:
-    """Those of an earlier result go before, so that none of them is taken for one of this."""
+    """Optional files are in the manifest of their unit; those of an earlier result are deleted first."""
     unit = Unit("figure", ("figure.svg",), {}, besides=("figure-*.svg",))
     told = read_order(ResultsLedger(results, {"figure": unit}).order("figure"))
     for name in ("figure-earlier.svg", "figure-left.svg"):
@@ -232,7 +231,7 @@ def test_files_that_not_every_unit_makes_are_in_the_manifest(results: Path) -> N
 
 
 def test_files_of_tomorrow_get_the_age_of_now(results: Path, tmp_path: Path) -> None:
-    """Where the clock was set back, Snakemake would refuse jobs that read them."""
+    """Files dated tomorrow get the current time, because Snakemake would refuse jobs that read them."""
     file, tomorrow = tmp_path / "said.yaml", time.time() + 86_400
     file.write_text("a: 1")
     units = {**ledger(results).units, "read": Unit("read", (), {}, reads={str(file): lambda: digests_of_file(file)})}
@@ -247,7 +246,7 @@ def test_files_of_tomorrow_get_the_age_of_now(results: Path, tmp_path: Path) -> 
 
 
 def test_code_that_changes_during_a_run_is_refused(results: Path) -> None:
-    """As files are."""
+    """Code that changes while the pipeline runs is refused."""
     units = {"code": Unit("code", ("first.txt",), {"code": lambda: "of before"}, step="check")}
     told = read_order(ResultsLedger(results, units).order("code"))
     with pytest.raises(InputError, match="has changed since this run began"):
@@ -255,7 +254,7 @@ def test_code_that_changes_during_a_run_is_refused(results: Path) -> None:
 
 
 def test_a_missing_file_fails_its_job(results: Path) -> None:
-    """No manifest is written, and the earlier one stays."""
+    """A job whose file is missing fails, and the earlier manifest stays."""
     told = read_order(ledger(results, {"first": "other"}).order("first"))
     (results / "first.txt").unlink()
     with pytest.raises(InputError, match="was not made"):
@@ -266,7 +265,7 @@ def test_a_missing_file_fails_its_job(results: Path) -> None:
 
 
 def test_a_damaged_order_is_told(results: Path) -> None:
-    """In words, without a traceback; the next look writes it anew."""
+    """A damaged order is refused with a message, and the next plan writes it anew."""
     order = ledger(results, {"first": "other"}).order("first")
     order.write_text(order.read_text().replace("other", "ether"))
     with pytest.raises(InputError, match="is not a job order"):
@@ -275,7 +274,7 @@ def test_a_damaged_order_is_told(results: Path) -> None:
 
 
 def test_digest_of_a_folder(tmp_path: Path) -> None:
-    """Names and bytes of all files in it, at any depth."""
+    """The digest of a folder covers names and bytes of all files at any depth."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c").write_text("1")
     found = {files_digest(tmp_path / "a"), files_digest(tmp_path / "none")}
@@ -301,7 +300,7 @@ FAULTS = {"damage": damage, "remove": remove, "forget": forget, "spoil": spoil}
 def test_after_any_history_a_run_makes_what_a_fresh_one_would(
     history: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Edits, damage, a job that is stopped after it wrote its file, a folder that is restored: the same bytes."""
+    """A run makes the same bytes as a fresh one after any edits, damage, stopped jobs and restored folders."""
     root = tmp_path_factory.mktemp("history")
     results, saved, said = root / "results", root / "saved", dict[str, str]()
     results.mkdir()

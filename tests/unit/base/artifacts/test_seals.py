@@ -1,4 +1,4 @@
-"""Seals: a file with any bit changed is noticed, and other readers of the format read it as before."""
+"""Seals of files: any changed bit is noticed, and other readers of the format still read the file."""
 
 import io
 import json
@@ -32,27 +32,27 @@ TABLE = pandas.DataFrame({"index": [0, 1], "design": ["a", "b"], "energy_pj": [1
 
 
 def write_document_file(path: Path) -> None:
-    """An object with a head and its provenance."""
+    """Write an object with a head and its provenance."""
     write_document(path, "tilewright/checks", {"checks": [1.5, 1e-7, "é\x1b"]}, MADE_BY)
 
 
 def write_row_file(path: Path) -> None:
-    """A table of rows."""
+    """Write a table of rows."""
     write_rows(path, "tilewright/layers", [{"a": 1}, {"b": 2.5e30}], MADE_BY)
 
 
 def write_arrays(path: Path) -> None:
-    """Arrays."""
+    """Write an archive of arrays."""
     path.write_bytes(packed({"a": np.arange(50), "b": np.zeros(3)}))
 
 
 def write_shard_file(path: Path) -> None:
-    """A shard of a space."""
+    """Write a shard of a space."""
     write_stamped(path, TABLE, {"schema": "tilewright/shard", "digest": "abc", "excluded": {}})
 
 
 def write_plain_document(path: Path) -> None:
-    """An object of a report."""
+    """Write an object of a report."""
     path.write_bytes(sealed_document(document_text({"shares": [0.5, 2e-9]})))
 
 
@@ -69,7 +69,7 @@ KINDS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_flip_of_a_bit_is_noticed(kind: str, tmp_path: Path) -> None:
-    """300 of the bits of a file, seeded: in data, heads, provenance, footers and seals, whatever they mean."""
+    """A changed bit is noticed in each kind of file: in data, heads, provenance, footers and seals."""
     name, write = KINDS[kind]
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def test_every_flip_of_a_bit_is_noticed(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_shard_with_another_number_is_not_read(tmp_path: Path) -> None:
-    """Whichever bit of a shard is changed: neither another table nor the digest by which it would count as made."""
+    """A shard with any changed bit is refused, and its digest is not read."""
     path = tmp_path / "00000.parquet"
     write_shard_file(path)
     content = path.read_bytes()
@@ -108,7 +108,7 @@ def test_a_shard_with_another_number_is_not_read(tmp_path: Path) -> None:
 
 
 def test_other_readers_pass_over_seals(tmp_path: Path) -> None:
-    """JSON has one more key; archives and Parquet files read as they did."""
+    """Other readers read sealed JSON, archives and Parquet files as before; JSON has one more key."""
     for name, write in KINDS.values():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def test_other_readers_pass_over_seals(tmp_path: Path) -> None:
 
 
 def test_files_of_others_are_no_damaged_ones(tmp_path: Path) -> None:
-    """JSON, tables and archives that nobody sealed are read as they are, where they may be."""
+    """Files that were never sealed are read where this is allowed, and verification passes over them."""
     TABLE.to_parquet(tmp_path / "theirs.parquet")
     (tmp_path / "theirs.json").write_text('{"a": 1}\n')
     (tmp_path / "theirs.jsonl").write_text('{"a":1}\n')
@@ -138,7 +138,7 @@ def test_files_of_others_are_no_damaged_ones(tmp_path: Path) -> None:
 
 
 def test_entries_of_the_store_are_verified(tmp_path: Path) -> None:
-    """Also one that lies under the name of another problem."""
+    """An entry of the store is refused if it is damaged or under the name of another problem."""
     key, other = "ab" + "0" * 30, "ab" + "1" * 30
     store = Store(tmp_path / ".store")
     store.put(key, [])
@@ -157,7 +157,7 @@ def test_entries_of_the_store_are_verified(tmp_path: Path) -> None:
 
 
 def test_files_beside_an_artifact_are_verified(tmp_path: Path) -> None:
-    """Tables that are read back have their digests in the artifact that was written with them."""
+    """A table beside an artifact is verified by the table's digest, which the artifact contains."""
     import hashlib
 
     table = tmp_path / "generations.csv"
@@ -174,7 +174,7 @@ def test_files_beside_an_artifact_are_verified(tmp_path: Path) -> None:
 
 
 def test_sealed_bytes_depend_on_the_content_alone() -> None:
-    """Equal content gives equal files."""
+    """Equal content gives equal sealed bytes."""
     buffer = io.BytesIO()
     TABLE.to_parquet(buffer)
     assert sealed_parquet(buffer.getvalue()) == sealed_parquet(buffer.getvalue())
@@ -182,7 +182,7 @@ def test_sealed_bytes_depend_on_the_content_alone() -> None:
 
 
 def test_provenance_is_part_of_what_is_verified(tmp_path: Path) -> None:
-    """A digest of an input that was changed in the head of an artifact."""
+    """A changed digest of an input in the head of an artifact is noticed."""
     path = tmp_path / "single/mine/checks.json"
     write_document_file(path)
     path.write_text(path.read_text().replace('"cd"', '"ce"'))

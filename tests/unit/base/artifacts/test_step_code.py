@@ -1,4 +1,4 @@
-"""The code behind each step: found from imports, never too little, and not what decides nothing."""
+"""The code behind each step: imports are followed completely, and irrelevant code is left out."""
 
 import ast
 import re
@@ -37,16 +37,16 @@ FINDS_BY_NAME = {
     "cli/verb.py",
     "results/report_writing.py",
 }
-"""Modules that import others by names, which stand there as texts, or in the entries of registries."""
+"""Modules that import other modules by name, from texts or from entries of registries."""
 FINDS_ELSEWHERE = {
     *("base/bytecode.py", "pipeline/stages/user_stages.py", "main_stage/theirs.py", "base/artifacts/step_code.py"),
     "workload/onnx/resolution/inference_child.py",
 }
-"""Modules that import by name what is no part of the package, or that say how modules are found."""
+"""Modules that import by name from outside the package or that define how modules are found."""
 
 
 def names_imported(file: str) -> Iterator[str]:
-    """Modules, and names in them, that Python's parser sees imported, and texts that are names of modules."""
+    """Yield imported modules and names as Python's parser sees them, and texts that name modules."""
     tree = ast.parse(TREE.source(file))
     for_types = [node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
     skipped = {inner for node in for_types for inner in ast.walk(node)}
@@ -63,7 +63,7 @@ def names_imported(file: str) -> Iterator[str]:
 
 
 def test_no_import_is_overlooked() -> None:
-    """What the scan of a source finds is at least what Python's parser sees."""
+    """The scan of a source finds every import that Python's parser sees."""
     modules = {module_name(source) for source in SOURCES}
     for file in SOURCES:
         found = {module_name(source) for source in TREE.imported(file)}
@@ -74,13 +74,13 @@ def test_no_import_is_overlooked() -> None:
 
 
 def test_who_imports_by_name() -> None:
-    """Names that are put together where they are imported would not be followed."""
+    """All modules that import by name are known, because computed names cannot be followed."""
     by_name = {file for file in SOURCES if re.search(rb"importlib|__import__", TREE.source(file))}
     assert by_name == FINDS_BY_NAME | FINDS_ELSEWHERE
 
 
 def test_entries_count_from_when_they_are_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A term that is entered after a first run is code of the next one, and is none once it is taken out."""
+    """A registered term is code of the steps that use it, until it is withdrawn."""
     (tmp_path / "idle_term.py").write_text("IDLE = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     entries = {"tilewright.multicore.scheduling.energy_terms": {"idle": "idle_term:IDLE"}}
@@ -96,7 +96,7 @@ def test_entries_count_from_when_they_are_entered(tmp_path: Path, monkeypatch: p
 
 
 def test_what_a_registry_holds_counts() -> None:
-    """A model of schedules that is entered by name is code of the steps that may ask for it."""
+    """Entries of a registry are code of the steps that can ask for them, such as models of schedules."""
     for step in ("allocate", "schedule", "check_multi", "multi_pipeline"):
         assert any(file.startswith("peers/stream/") for file in code_files(step, TREE))
     assert not any(file.startswith("peers/stream/") for file in code_files("map", TREE))
@@ -104,7 +104,7 @@ def test_what_a_registry_holds_counts() -> None:
 
 
 def test_data_beside_a_module_count() -> None:
-    """Scripts and the page that a report is made of, and a program that is run as a file."""
+    """The code of a step contains the scripts, pages and programs that the step reads as files."""
     assert {"results/multi/schedule_page.html", "results/multi/schedule_viewer.js"} <= set(
         code_files("report_multi", TREE)
     )
@@ -113,7 +113,7 @@ def test_data_beside_a_module_count() -> None:
 
 @pytest.mark.parametrize("step", CODE_OF)
 def test_declared_modules_exist(step: str) -> None:
-    """A module that was renamed or deleted is not still declared, and each that is left out shortens the list."""
+    """Each declared module exists, and each pattern that leaves modules out shortens the list."""
     code = CODE_OF[step]
     assert set(code.roots) <= {module_name(file) for file in TREE.closure(code.roots)}
     files = code_files(step, TREE)
@@ -139,7 +139,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("step", COMMANDS)
 def test_what_a_command_loads_is_its_code(step: str, tmp_path: Path) -> None:
-    """In a process of its own: a loaded module is code of the step, left out, or imported by what is left out alone."""
+    """Each module that a command loads is declared as its code or as left out, or is imported by such a module."""
     script = (
         "import sys; from tilewright.cli.verb import command_of;"
         f"command_of('tilewright.cli.{step}')(standalone_mode=False);"
@@ -155,7 +155,7 @@ def test_what_a_command_loads_is_its_code(step: str, tmp_path: Path) -> None:
 
 
 class EditedPackage:
-    """Copy of the package, with the digests of all steps and of the search of a layer after the last edit."""
+    """A copy of the package, with the digests of all steps and of the layer search after the last edit."""
 
     def __init__(self, package: Path) -> None:
         self.package = package
@@ -166,7 +166,7 @@ class EditedPackage:
         return {**code_digests(self.package), "search": digest_of(SourceTree(self.package), SEARCH)}
 
     def steps_that_see(self, file: str) -> set[str]:
-        """Steps whose digest changes with a comment at the end of a file."""
+        """Return the steps whose digest changes with a comment at the end of a file."""
         with (self.package / file).open("a") as stream:
             stream.write("# words\n")
         before, self.digests = self.digests, self._digests()
@@ -174,7 +174,9 @@ class EditedPackage:
 
 
 def test_a_step_sees_edits_of_the_code_that_it_runs(tmp_path: Path) -> None:
-    """Operators are read once, and no stored mapping depends on them; it does on the cost model and on the search."""
+    """A step sees edits of the code that it runs, and of no other code.
+    Stored mappings depend on the cost model and the search, but not on operators.
+    """
     package = EditedPackage(tmp_path / "tilewright")
     of_operator = package.steps_that_see("workload/onnx/operators/pooling.py")
     assert {"parse_workload", "map", "cns", "multi_pipeline"} <= of_operator

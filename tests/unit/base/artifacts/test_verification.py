@@ -1,4 +1,4 @@
-"""Verification of a part of a folder of results, by the manifests above and below it."""
+"""Verification of a part of a results folder, by the manifests above and below this part."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from tilewright.base.artifacts.manifest import ResultsLedger, Unit, manifest_fil
 from tilewright.base.artifacts.verification import verify_part
 
 FILES = {"single/one/map": "single/one/layers.csv", "single/two/map": "single/two/layers.csv"}
-"""Unit -> its file."""
+"""Maps a unit to its file."""
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Two runs, made by jobs, with results of another configuration below the folder."""
+    """Return two runs made by jobs, with results of another configuration below the folder."""
     folder = tmp_path / "results"
     for place in (folder, folder / "configurations" / "other"):
         ledger = ResultsLedger(place, {name: Unit(name, (file,), {"code": str}) for name, file in FILES.items()})
@@ -24,7 +24,7 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_a_run_is_compared_with_the_manifest_above_it(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own files alone, wherever the working folder is; a file without a seal is known by the manifest."""
+    """A run is verified by the manifest above it, for its own files, from any working folder."""
     for name in ("one", "two"):
         (results / "single" / name / "layers.csv").write_text("changed\n")
     assert list(verify_part(results / "single" / "one").problems) == [results / "single" / "one" / "layers.csv"]
@@ -35,7 +35,7 @@ def test_a_run_is_compared_with_the_manifest_above_it(results: Path, monkeypatch
 
 
 def test_results_below_are_compared_with_their_own_manifest(results: Path) -> None:
-    """Folders of results may hold others."""
+    """Results below a folder are verified by their own manifest."""
     other = results / "configurations" / "other"
     assert not verify_part(results).problems
     (other / "single" / "one" / "layers.csv").write_text("changed\n")
@@ -44,7 +44,7 @@ def test_results_below_are_compared_with_their_own_manifest(results: Path) -> No
 
 
 def test_a_damaged_manifest_is_that_of_its_own_run(results: Path) -> None:
-    """It says nothing of other runs."""
+    """A damaged manifest is a problem of its own run only."""
     file = manifest_file(results, "single/one/map")
     file.write_text(file.read_text().replace('"code"', '"cade"'))
     assert list(verify_part(results / "single" / "one").problems) == [file]
@@ -52,7 +52,7 @@ def test_a_damaged_manifest_is_that_of_its_own_run(results: Path) -> None:
 
 
 def test_where_results_begin(results: Path, tmp_path: Path) -> None:
-    """At the nearest folder with manifests."""
+    """Results begin at the nearest folder above with manifests."""
     assert results_above(results / "single" / "one") == results
     assert results_above(results) == results
     other = results / "configurations" / "other"

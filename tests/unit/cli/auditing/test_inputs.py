@@ -1,4 +1,4 @@
-"""Which descriptions a run was made of, by the manifest of the results or by what a person names."""
+"""Inputs of an audited run, by the manifest of the results or by the user's options."""
 
 from pathlib import Path
 
@@ -19,12 +19,12 @@ UNITS = {
     "multi/fused/schedule": (("multi/fused/schedule.npz",), (*DESCRIBED, PLAN, "multi/fused/allocate")),
     "multi/alone/schedule": (("multi/alone/schedule.npz",), (*DESCRIBED, OPEN, PLAN)),
 }
-"""Unit -> its files, and the units that it reads."""
+"""Maps a unit to its files and the units that it reads."""
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A run by a plan, and the one layer by layer that it is compared with."""
+    """Return a run by a plan and the layer-by-layer run with which it is compared."""
     made = {name: Unit(name, files, {"code": str}, needs) for name, (files, needs) in UNITS.items()}
     ledger = ResultsLedger(tmp_path, made)
     for name, (files, _) in UNITS.items():
@@ -39,7 +39,11 @@ def results(tmp_path: Path) -> Path:
     ("run", "mapping"), [("fused", "multi/fused/plan/mapping.yaml"), ("alone", "mapping/open/mapping.json")]
 )
 def test_the_manifest_names_what_a_run_read(results: Path, run: str, mapping: str) -> None:
-    """Of mapping files neither the one that its allocation wrote, nor that of a plan which says settings alone."""
+    """The manifest names the inputs of a run.
+
+    A run by a plan read the mapping file of the plan, not the one that its allocation wrote. The layer-by-layer run
+    read the configured mapping file, although it needs the plan's settings.
+    """
     assert named_by_manifest(results / "multi" / run, "schedule") == {
         HARDWARE: results / "hardware/duo/accelerator.json",
         WORKLOAD: results / "workload/net/corrected/workload.json",
@@ -49,12 +53,12 @@ def test_the_manifest_names_what_a_run_read(results: Path, run: str, mapping: st
 
 
 def test_without_a_manifest_nothing_is_named(tmp_path: Path) -> None:
-    """A folder that a person had a verb write."""
+    """A folder without a manifest names no inputs."""
     assert named_by_manifest(tmp_path, "map") == {}
 
 
 def test_what_a_person_names_counts_if_it_is_of_the_run() -> None:
-    """Else the first other that is there, and without one what was named, which is then told."""
+    """A named file counts if its digest is that of the run; otherwise the first other existing file counts."""
     named, other = Path("named"), Path("other")
     digests = {named: "a", other: "b"}
     assert first_of(named, digests.__getitem__, "a", lambda: other) == named
@@ -69,7 +73,7 @@ def test_what_a_person_names_counts_if_it_is_of_the_run() -> None:
 
 
 def test_inputs_with_another_digest_are_told() -> None:
-    """With both digests and the file."""
+    """The message about a changed input has both digests and the file."""
     stated, now = {"hardware": "a", "mapping": "b"}, {"hardware": "c", "mapping": "b"}
     assert changed(stated, now, {"hardware": "core.yaml"}) == [
         "its hardware has changed since the result was made, or is another file: core.yaml has the digest c, but"

@@ -1,4 +1,4 @@
-"""A tiny case in the files of a published one: two cores in a chain, each with a DRAM link, two layers line by line."""
+"""A tiny case in the files of a published one: two cores in a chain with DRAM links, two layers line by line."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def _memory(
 
 
 def core(register_bits: int = 64, dataflows: Any = None) -> dict[str, Any]:
-    """A core of 4 units over OX: registers for 4 outputs, a memory for inputs and outputs, one for weights."""
+    """Return a core of 4 units over OX: registers for 4 outputs, a memory for inputs and outputs, one for weights."""
     outputs = {"r": ["O, tl", "O, th"], "w": ["O, fh", "O, fl"]}
     both = {"r": ["I1, tl", "O, tl", "O, th"], "w": ["I1, fh", "O, fh", "O, fl"]}
     return {
@@ -90,7 +90,7 @@ ACCELERATOR = {
 
 
 def layer(number: int, source: int, kernel: int = 1) -> dict[str, Any]:
-    """A convolution of one channel on 3 lines of 4 pixels, `kernel` lines high, padded."""
+    """Return a convolution of one channel on 3 lines of 4 pixels, `kernel` lines high, padded."""
     entry: dict[str, Any] = {
         "id": number,
         "name": f"L{number}",
@@ -125,7 +125,7 @@ RUN = {
 
 
 def write_case(folder: Path, **changed: Any) -> Path:
-    """The case in a folder; `changed` are file names without suffix (core, workload, run, ...) and their contents."""
+    """Write the case into a folder; `changed` maps file names without suffix (core, workload, run, ...) to contents."""
     contents = {
         "accelerator": ACCELERATOR,
         "cores/core": core(),

@@ -1,4 +1,4 @@
-"""Cases as folders: found, read, and told what is wrong with them."""
+"""Cases of chips as folders: discovery, reading, and messages about faults."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from tests.unit.evidence.chips.cases import MAPPING, RUN, core, write_case
 
 
 def read_case(name: str, folder: Path, variant: Path | None = None) -> SiliconCase:
-    """The case in a folder."""
+    """Read the case in a folder."""
     return read(name, CaseFiles(folder, variant))
 
 
 def test_a_case_is_read(tmp_path: Path) -> None:
-    """What the files say arrives; what is not known is None."""
+    """The values of the files are read, and unknown values are None."""
     case = read_case("tiny", write_case(tmp_path))
     assert case.run.hint_loops == [["OY", "all"]]
     assert case.tiling.cn_define_mode == 1
@@ -27,7 +27,7 @@ def test_a_case_is_read(tmp_path: Path) -> None:
 
 
 def test_what_is_expected_may_be_unknown(tmp_path: Path) -> None:
-    """A case without a file of results, and one whose file has other things only."""
+    """Expected results can be unknown: without their file, or with other values in it."""
     assert read_case("tiny", write_case(tmp_path, expected=None)).expected.measured_cycles is None
     other = {"measured": {"latency": "soon"}, "layers": {0: {"cycles": [1, 2]}, 1: {"cycles": [1, 2, 3, 4]}}}
     expected = read_case("tiny", write_case(tmp_path, expected=other)).expected
@@ -36,7 +36,7 @@ def test_what_is_expected_may_be_unknown(tmp_path: Path) -> None:
 
 
 def test_cases_and_variants_are_found(tmp_path: Path) -> None:
-    """All cases in a folder by name, each before its variants; or a case by itself; or those that are asked for."""
+    """Cases of a folder are found by name, each before its variants; a folder can be a case itself."""
     for name in ("b", "a"):
         write_case(tmp_path / name)
     (tmp_path / "a" / "variant_small").mkdir()
@@ -48,7 +48,7 @@ def test_cases_and_variants_are_found(tmp_path: Path) -> None:
 
 
 def test_cases_are_found_at_any_depth_by_their_paths(tmp_path: Path) -> None:
-    """Two of one name in two folders; a case without a run file is found, so that it is told what is missing."""
+    """Cases at any depth are found and named by their paths, even without a run file; reading such a case fails."""
     for place in ("2023/a", "2024/a", "2024/deep/b"):
         write_case(tmp_path / place)
     (tmp_path / "2024" / "a" / "run.yaml").unlink()
@@ -61,14 +61,14 @@ def test_cases_are_found_at_any_depth_by_their_paths(tmp_path: Path) -> None:
 
 
 def test_a_link_to_a_case_is_a_case_of_its_own(tmp_path: Path) -> None:
-    """Names are those in the folder, not those of what they point to."""
+    """A link to a case is a further case with the name of the link."""
     write_case(tmp_path / "a")
     (tmp_path / "b").symlink_to(tmp_path / "a")
     assert [*find_cases(tmp_path)] == ["a", "b"]
 
 
 def test_files_may_have_other_names(tmp_path: Path) -> None:
-    """The other suffix, hardware, a network that is the only ONNX file; of two that say the same, one has no effect."""
+    """Files of a case can have other suffixes and names, if only one file fits."""
     write_case(tmp_path)
     for old, new in (("accelerator.yaml", "hardware.yml"), ("run.yaml", "run.yml"), ("mapping.yaml", "mapping.yml")):
         (tmp_path / old).rename(tmp_path / new)
@@ -85,7 +85,7 @@ def test_files_may_have_other_names(tmp_path: Path) -> None:
 
 
 def test_a_table_of_loops_is_by_layer(tmp_path: Path) -> None:
-    """Layers have loops of their own, whatever of the two modes the file names."""
+    """`hint_loops` as a table gives each layer its own loops, for either mode that the file names."""
     for mode in (1, 3):
         run = {**RUN, "cn_define_mode": mode, "hint_loops": {0: [["OY", "all"]], "1": []}}
         case = read_case("tiny", write_case(tmp_path, run=run))
@@ -103,7 +103,7 @@ def test_a_table_of_loops_is_by_layer(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_loops_are_told_with_their_line(tmp_path: Path, changed: dict[str, object], said: str) -> None:
-    """They are found when the case is read."""
+    """Wrong loops are reported with their line when the case is read."""
     with pytest.raises(InputError, match=said):
         read_case("tiny", write_case(tmp_path, run={**RUN, **changed}))
 
@@ -112,20 +112,20 @@ def test_wrong_loops_are_told_with_their_line(tmp_path: Path, changed: dict[str,
 def test_a_number_that_is_none_is_unknown_and_a_notice_says_so(
     tmp_path: Path, value: object, number: float | None
 ) -> None:
-    """YAML reads 6.18e6 as text."""
+    """A measured value that is no positive number is unknown, with a notice; the text 6.18e6 is read as a number."""
     case = read_case("tiny", write_case(tmp_path, expected={"measured": {"latency": value}}))
     assert case.expected.measured_cycles == number
     assert any("measured.latency: is not a number above 0" in notice for notice in case.notices) == (number is None)
 
 
 def test_a_file_of_results_must_be_a_table(tmp_path: Path) -> None:
-    """A list of numbers says nothing."""
+    """A file of results that is no table is refused."""
     with pytest.raises(InputError, match=r"expected\.yaml.* must be a table of keys"):
         read_case("tiny", write_case(tmp_path, expected=[100]))
 
 
 def test_a_variant_has_files_of_its_own(tmp_path: Path) -> None:
-    """The accelerator of the variant counts, with the core files beside it; the rest is that of the case."""
+    """A variant uses its own accelerator and core files, and the other files of the case."""
     write_case(tmp_path)
     only = dict.fromkeys(("workload", "mapping", "run", "expected"))
     variant = write_case(tmp_path / "variant_small", cores__core={**core(), "name": "other"}, **only)
@@ -136,7 +136,7 @@ def test_a_variant_has_files_of_its_own(tmp_path: Path) -> None:
 
 
 def test_there_must_be_a_case(tmp_path: Path) -> None:
-    """No folder, an empty one, a name that none has."""
+    """A missing folder, an empty folder and an unknown name of a case are refused."""
     with pytest.raises(InputError, match="no such folder"):
         find_cases(tmp_path / "nowhere")
     with pytest.raises(InputError, match="has no case"):
@@ -147,7 +147,7 @@ def test_there_must_be_a_case(tmp_path: Path) -> None:
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
-    """A missing mapping and everything wrong with the run."""
+    """All problems of a case are reported together: a missing mapping and each fault of the run file."""
     run = {**RUN, "loma_lpf_limit": 0, "scheduler_candidate_selection": "fastest"}
     with pytest.raises(InputError) as raised:
         read_case("tiny", write_case(tmp_path, run=run, mapping=None))
@@ -160,7 +160,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_keys_without_effect_are_told(tmp_path: Path) -> None:
-    """Keys that say where a case comes from are known; others are named."""
+    """An unknown key of the run file gets a notice, and keys for the origin of a case get none."""
     notices = read_case("tiny", write_case(tmp_path, run={**RUN, "hint_lops": []})).notices
     assert [notice for notice in notices if "run.yaml" in notice] == [
         f"{tmp_path}/run.yaml:11 hint_lops: has no effect"

@@ -1,4 +1,4 @@
-"""A case through the ordinary commands: with the settings of the reference they give what `validation` does."""
+"""A case in the ordinary commands: under the settings of the reference, their results agree with `validation`."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ PIPELINE = """
 
 @pytest.fixture
 def unlimited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A pipeline whose dataflow no memory limits."""
+    """Write a pipeline whose dataflow no memory limits."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config" / "stages").mkdir(parents=True)
     (tmp_path / "config" / "stages" / "dataflow.py").write_text(UNLIMITED)
@@ -34,7 +34,7 @@ def unlimited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def latency_of(case: Path, cores: list[str], hint_loops: str, selection: str, out: Path, *cost: str) -> int:
-    """Cycles by cns, cost, allocate and schedule; what is written must pass `check` against the descriptions."""
+    """Return the cycles from cns, cost, allocate and schedule, after `check` has passed."""
     files = {"hardware": "accelerator", "workload": "workload", "mapping": "mapping"}
     given = [part for name, stem in files.items() for part in (f"--{name}", str(case / f"{stem}.yaml"))]
     done = ["--cns", str(out), "--costs", str(out / "cost")]
@@ -53,14 +53,14 @@ def latency_of(case: Path, cores: list[str], hint_loops: str, selection: str, ou
 
 
 def test_a_tiny_case(tmp_path: Path) -> None:
-    """31 cycles, worked out in test_run.py: whole lines move, and the lines at borders cost as much as the others."""
+    """The tiny case takes 31 cycles, worked out in test_run.py."""
     case = write_case(tmp_path / "case")
     found = latency_of(case, ["core"], '[["OY", "all"]]', "latency", tmp_path / "out")
     assert found == 31
 
 
 def test_a_dataflow_that_memories_do_not_limit_is_a_stage(tmp_path: Path, unlimited: str) -> None:
-    """Registers for two of four sums: half the array works, unless the stage of the comparison finds the dataflow."""
+    """A stage can free the dataflow from limits of memories; otherwise registers for two sums halve the array."""
     case = write_case(tmp_path / "case", cores__core=core(32), workload=[layer(0, 0), layer(1, 0)])
     wanted = CaseRunner(read_case("tiny", CaseFiles(case))).run(STREAM_2023_SWITCHES).latency_cycles
     arguments = case, ["core"], '[["OY", "all"]]', "latency"
@@ -87,6 +87,6 @@ def test_published_cases(
     selection: str,
     latency_cycles: int,
 ) -> None:
-    """The latencies of the reference tool."""
+    """The published cases have the latencies of the reference tool."""
     arguments = PUBLISHED / name, cores, hint_loops, selection, tmp_path / "out", "--pipeline", unlimited
     assert latency_of(*arguments) == latency_cycles

@@ -1,4 +1,4 @@
-"""Published keys of chips: which cases get them, and what the default model makes of them."""
+"""Published keys of chips: the cases that get them, and their effect on the default model."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ DIGITAL = Path(__file__).parents[4] / "config/hardware/multi/cores/diana_digital
 
 @pytest.fixture
 def tiny_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Published keys of the tiny case: each node takes three more cycles."""
+    """Write published keys of the tiny case: each node takes three more cycles."""
     file = tmp_path / "keys.yaml"
     file.write_text(yaml.safe_dump({"tiny": {"core": {"call_cycles": 3, "calls_in_flight": 1}}}))
     monkeypatch.setattr(module, "KEYS_FILE", file)
@@ -29,7 +29,7 @@ def tiny_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def test_every_published_key_is_a_key_of_core_files() -> None:
-    """The core of this project that describes the same part takes the keys, and no key is without effect."""
+    """The shipped core of the same part accepts the published keys, and each key has an effect."""
     keys: dict[str, Any] = yaml.safe_load(KEYS_FILE.read_text())
     assert {name for name, of_cores in keys.items() if of_cores} == {"diana"}
     document = yaml.safe_load(DIGITAL.read_text())
@@ -42,7 +42,7 @@ def test_every_published_key_is_a_key_of_core_files() -> None:
 
 @pytest.mark.usefixtures("tiny_keys")
 def test_a_case_has_a_line_on_its_keys(tmp_path: Path) -> None:
-    """Layer 1 waits for layer 0, so the three cycles of a call count for each node on the way to the last result."""
+    """A case with published keys has a line in the comparison; three nodes add three cycles each to the computation."""
     compared = compare_case(read_case("tiny", CaseFiles(write_case(tmp_path / "tiny"))))
     assert compared.causal is not None
     assert compared.keyed is not None
@@ -57,7 +57,7 @@ def test_a_case_has_a_line_on_its_keys(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny_keys")
 def test_other_cases_have_no_keys(tmp_path: Path) -> None:
-    """Another name, or a case of the same name without the core file that the keys name; variants have the keys."""
+    """Keys hold for a case and its variants, not for other names or a case without the core file of the keys."""
     hardware = write_case(tmp_path / "tiny") / "accelerator.yaml"
     assert published_keys("other", hardware) == {}
     assert published_keys("tiny/variant_a", hardware) == published_keys("tiny", hardware) != {}
@@ -68,7 +68,7 @@ def test_other_cases_have_no_keys(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny_keys")
 def test_keys_change_nothing_else(tmp_path: Path) -> None:
-    """Accelerator that contains its cores has, without keys, the cores and links of the files."""
+    """Without keys, an accelerator with its cores in its own file equals the accelerator with core files."""
     hardware = write_case(tmp_path / "tiny") / "accelerator.yaml"
     plain, contained = parse_accelerator(hardware), parse_accelerator(hardware_with_keys(hardware, {}))
     assert plain == contained

@@ -1,7 +1,7 @@
-"""A case by both models, worked out on paper: tiny case of cases.py.
+"""The tiny case of cases.py under both models, worked out by hand.
 
-Three lines of 32 bits in, over a link of 8 bits: 4 cycles each; weights of 8 and 24 bits. A CN of layer 0 takes one
-cycle and one for off-loading, one of layer 1 three and one.
+Three lines of 32 bits come over a link of 8 bits, 4 cycles each; weights have 8 and 24 bits. A computation node (CN) of
+layer 0 takes one cycle and one for off-loading; a node of layer 1 takes three and one.
 """
 
 from itertools import pairwise
@@ -17,20 +17,21 @@ from tests.unit.evidence.chips.cases import MAPPING, core, layer, write_case
 
 
 def case_of(folder: Path, **changed: object) -> SiliconCase:
-    """The tiny case."""
+    """Read the tiny case."""
     return read_case("tiny", CaseFiles(write_case(folder, **changed)))
 
 
 def spans(run: CaseRun) -> list[tuple[int, int]]:
-    """(start, end) of each CN."""
+    """Return (start, end) of each computation node."""
     return list(zip(run.schedule.start_cycles.tolist(), run.schedule.end_cycles.tolist(), strict=True))
 
 
 def test_the_case_by_the_rules_of_the_reference(tmp_path: Path) -> None:
-    """Weight 0-1, lines of input 1-5, 5-9, 9-13: layer 0 runs 5-7, 9-11, 13-15.
+    """The reference takes 31 cycles.
 
-    CN 0 of layer 1 needs lines 0 and 1, made at 7 and 11: they go 7-11, 11-15, it runs 15-19. Line 2 goes 15-19; 19-23
-    and 23-27 run; results 19-23, 23-27, 27-31.
+    Weights arrive at 0-1, lines at 1-5, 5-9 and 9-13, so layer 0 runs 5-7, 9-11 and 13-15. The first node of layer 1
+    needs lines 0 and 1, made at 7 and 11. They move 7-11 and 11-15, and the node runs 15-19. Line 2 moves 15-19; the
+    other nodes run 19-23 and 23-27. Results leave 19-23, 23-27 and 27-31.
     """
     run = CaseRunner(case_of(tmp_path)).run(STREAM_2023_SWITCHES)
     assert spans(run) == [(5, 7), (9, 11), (13, 15), (15, 19), (19, 23), (23, 27)]
@@ -39,10 +40,11 @@ def test_the_case_by_the_rules_of_the_reference(tmp_path: Path) -> None:
 
 
 def test_the_case_by_the_default_model(tmp_path: Path) -> None:
-    """Without off-loading, but with a cycle in which the first input goes to the array. Layer 1 is a candidate when
-    both lines have begun (9): 9-13, 13-17, runs 17-21.
+    """The default model takes 33 cycles.
 
-    Line 2 goes 17-21; 21-25 and 25-29 run; results 21-25, 25-29, 29-33.
+    The model counts no off-loading. It counts one cycle in which the first input goes to the array. Layer 1 becomes a
+    candidate at 9, when both input lines of its first node have begun. These lines move 9-13 and 13-17, and the node
+    runs 17-21. Line 2 moves 17-21; the other nodes run 21-25 and 25-29. Results are moved out 21-25, 25-29 and 29-33.
     """
     run = CaseRunner(case_of(tmp_path)).run(Switches())
     assert spans(run) == [(5, 7), (9, 11), (13, 15), (17, 21), (21, 25), (25, 29)]
@@ -55,9 +57,9 @@ def test_the_case_by_the_default_model(tmp_path: Path) -> None:
 
 
 def test_registers_limit_the_dataflow_where_the_model_cuts_it(tmp_path: Path) -> None:
-    """Registers for two partial sums or four results: four pixels at a time, where nothing is summed up. Where given
-    dataflows are cut, they are to as many pixels as there is room for partial sums, but not in the reference of
-    2023."""
+    """Registers for two partial sums halve the dataflow only if the model cuts given unrollings.
+    The reference of 2023 and the default model keep the dataflow of four pixels.
+    """
     workload = [layer(0, 0), layer(1, 0)]
     runner = CaseRunner(case_of(tmp_path, cores__core=core(32), workload=workload))
     assert runner.run(STREAM_2023_SWITCHES).layer_cycles(0)[0] == 1
@@ -66,7 +68,7 @@ def test_registers_limit_the_dataflow_where_the_model_cuts_it(tmp_path: Path) ->
 
 
 def test_a_part_of_a_dataflow_leaves_the_other_sides_alone(tmp_path: Path) -> None:
-    """Without a spatial mapping in the file, the dataflow of the core counts; what it leaves open is not used."""
+    """Without a given spatial mapping, the core's dataflow is used; array dimensions that it leaves out stay idle."""
     free = [{key: value for key, value in entry.items() if key != "spatial_mapping"} for entry in MAPPING]
     runner = CaseRunner(case_of(tmp_path, mapping=free))
     assert runner.run(STREAM_2023_SWITCHES).layer_cycles(0)[0] == 1
@@ -81,8 +83,9 @@ def test_a_part_of_a_dataflow_leaves_the_other_sides_alone(tmp_path: Path) -> No
     ],
 )
 def test_each_layer_gets_the_best_of_several_dataflows(tmp_path: Path, switches: Switches, expected: list[int]) -> None:
-    """Lines of four pixels, two or three rows of the kernel at a time: 4 / 2 cycles, 4 * 3 / 3 where the dataflow is
-    not cut to the two weights that a port feeds, else 4 * 3 / 2.
+    """Each layer gets the best of several dataflows, in any order of the list.
+    Lines of four pixels take 4 / 2 cycles. Kernel rows take 4 * 3 / 3 cycles with the given dataflow. They take 4 * 3 /
+    2 if it is cut to the two weights that a port feeds.
     """
     free = [{key: value for key, value in entry.items() if key != "spatial_mapping"} for entry in MAPPING]
     for flows in ([{"D1": ["FY, 3"]}, {"D1": ["OX, 2"]}], [{"D1": ["OX, 2"]}, {"D1": ["FY, 3"]}]):
@@ -92,7 +95,7 @@ def test_each_layer_gets_the_best_of_several_dataflows(tmp_path: Path, switches:
 
 
 def test_steps_lead_from_one_model_to_the_other(tmp_path: Path) -> None:
-    """The first is stream-2023, each other one changes what it says, the last is the default."""
+    """The steps lead from stream-2023 to the default model, and each step changes something."""
     runner = CaseRunner(case_of(tmp_path))
     found = [(text, switches, runner.run(switches).latency_cycles) for text, switches in steps()]
     assert found[0] == ("stream-2023", STREAM_2023_SWITCHES, 31)
@@ -101,7 +104,7 @@ def test_steps_lead_from_one_model_to_the_other(tmp_path: Path) -> None:
 
 
 def test_allocations_are_searched_where_there_is_a_choice(tmp_path: Path) -> None:
-    """Both layers may run on both cores: the best is no worse than what the file of the case gives."""
+    """A search over two allowed cores is at least as good as the allocation in the file."""
     free = [{**entry, "core_allocation": [0, 1]} for entry in MAPPING]
     for switches in (STREAM_2023_SWITCHES, Switches()):
         given = CaseRunner(case_of(tmp_path / "given")).run(switches).latency_cycles
@@ -109,7 +112,7 @@ def test_allocations_are_searched_where_there_is_a_choice(tmp_path: Path) -> Non
 
 
 def test_a_layer_that_no_core_can_run_is_told_with_the_reason(tmp_path: Path) -> None:
-    """Registers that are too small for one sum of three lines of four pixels."""
+    """A layer that no core can run is an error with the reason: registers that are too small."""
     runner = CaseRunner(case_of(tmp_path, cores__core=core(32)))
     with pytest.raises(
         InputError, match=r"L1 \[0\]: no core can run it \(core 1 \(core\): .*memory 'registers' is too small"

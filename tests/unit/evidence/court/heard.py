@@ -1,4 +1,4 @@
-"""Comparisons with the samples and with the full sets, made once for the tests of all files."""
+"""Comparisons with the samples and the full sets, made once for all tests."""
 
 from functools import cache
 from pathlib import Path
@@ -9,11 +9,11 @@ from tilewright_evidence.court.verb import Heard
 
 @cache
 def heard_of(data: Path | None) -> list[Heard]:
-    """Comparisons with the full sets in a folder; None means the samples."""
+    """Return comparisons with the full sets in a folder, or with the samples for None."""
     return accuracy(package_samples=True) if data is None else accuracy(data=data)
 
 
 def told(data: Path | None = None, package_samples: bool = False) -> list[Heard]:
-    """Results that `accuracy` returns for these arguments."""
+    """Return the results of `accuracy` for these arguments."""
     assert package_samples == (data is None)
     return heard_of(data)

@@ -1,4 +1,4 @@
-"""`tilewright accuracy`: samples, constants, tables, files, and what is told of wrong input."""
+"""`tilewright accuracy`: samples, constants, tables, files, and messages about wrong input."""
 
 import json
 import re
@@ -12,7 +12,16 @@ from tilewright import accuracy
 from tilewright.cli.main import main
 from tilewright_evidence.court import document
 from tilewright_evidence.court.case import DATA, Case, set_files
-from tilewright_evidence.court.document import FULL, README, SAMPLE, SUMMARY, blocks, mark, with_blocks
+from tilewright_evidence.court.document import (
+    FULL,
+    README,
+    SAMPLE,
+    SUMMARY,
+    blocks,
+    mark,
+    read_pages,
+    with_blocks,
+)
 from tilewright_evidence.court.fit import draw, fitted_constants, redrawn
 from tilewright_evidence.court.verb import SETS
 from tilewright_evidence.court.verdict import PLAINER, parts_of, set_text, table
@@ -25,19 +34,18 @@ PAGE = Path(__file__).resolve().parents[4] / "docs" / "accuracy.md"
 FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
 
 LONG_FITS = ("gemmini-rtl", "tpu-v6e")
-"""Sets with long fits. That of `tenstorrent_gemm` evaluates mappings in the same way, and has fewer rows."""
+"""Sets with long fits. The set `tenstorrent_gemm` evaluates mappings too, but has fewer rows."""
 
 
 @pytest.fixture
 def made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page is written from these comparisons, too."""
+    """Let the page be written from comparisons that are made once."""
     monkeypatch.setattr(document, "accuracy", told)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG_FITS)) for name in SETS])
 def test_constants_are_those_that_the_rule_gives(name: str) -> None:
-    """A fit to the rows that the rule chooses, all of which are in the sample, gives the numbers of the code; at most
-    seven of each device."""
+    """A fit to the rows that the rule chooses gives the constants of the code, at most seven for each device."""
     court_set = SETS[name]
     assert all(len(constants) <= 7 for constants in court_set.constants.values())
     if court_set.constants:
@@ -47,13 +55,13 @@ def test_constants_are_those_that_the_rule_gives(name: str) -> None:
 
 @pytest.mark.usefixtures("made_once")
 def test_the_page_has_the_numbers_of_the_samples() -> None:
-    """docs/accuracy.md#measurements-by-others is what the document module writes."""
-    page = PAGE.read_text()
+    """docs/accuracy/measurements.md has the numbers of the samples, as the document module writes them."""
+    page = read_pages(PAGE)
     assert with_blocks(page, SAMPLE, blocks(SAMPLE, None)) == page
 
 
 def test_the_readme_has_the_summary_of_the_page() -> None:
-    """The table between the same marks."""
+    """The summary table of README.md equals that of docs/accuracy.md, and the text states its range and worst part."""
     begin, end = mark(FULL, SUMMARY)
     tables = [path.read_text().split(begin)[1].split(end)[0] for path in (PAGE, README)]
     assert tables[0] == tables[1]
@@ -67,14 +75,14 @@ def test_the_readme_has_the_summary_of_the_page() -> None:
 @pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
 @pytest.mark.usefixtures("made_once")
 def test_the_page_has_the_numbers_of_the_full_sets() -> None:
-    """The same for the full sets, of which every row has a bound."""
-    page = PAGE.read_text()
+    """docs/accuracy.md has the numbers of the full sets, as the document module writes them."""
+    page = read_pages(PAGE)
     assert with_blocks(page, FULL, blocks(FULL, FULL_SETS)) == page
 
 
 @pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
 def test_the_full_sets_are_judged_as_the_page_says() -> None:
-    """A bound for every row, with none below it; at most a tenth of the rows fitted to, and nothing of them scored."""
+    """Each row of the full sets has a valid bound; at most a tenth is fitted, and fitted rows are not scored."""
     heard = heard_of(FULL_SETS)
     assert {one.court_set.name: len(one.cases) for one in heard} == {
         **{"gemmini-rtl": 1082 + 120, "timeloop-points": 2 * 2394, "gpu-gemm": 3480},
@@ -92,14 +100,14 @@ def test_the_full_sets_are_judged_as_the_page_says() -> None:
 
 
 def test_no_bound_is_broken() -> None:
-    """Every measurement of the samples is above its bound, or explained."""
+    """Every measurement of the samples is above its bound or explained."""
     heard = heard_of(None)
     assert [one.court_set.name for one in heard] == list(SETS)
     assert all(part.unexplained == 0 for one in heard for part in one.parts)
 
 
 def test_files_have_a_row_for_each_case_and_a_figure(tmp_path: Path) -> None:
-    """The table, the figures as JSON, the figure of the set."""
+    """The output folder has a table with a row for each case, the figures as JSON, and a figure of the set."""
     (heard,) = accuracy(["timeloop-points"], package_samples=True, output=tmp_path)
     table = pandas.read_csv(tmp_path / "court.csv")
     assert len(table) == len(heard.cases)
@@ -110,7 +118,7 @@ def test_files_have_a_row_for_each_case_and_a_figure(tmp_path: Path) -> None:
 
 
 def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unknown sets, missing folders and wrong rows, each with its place."""
+    """Unknown sets, missing folders and wrong rows are reported with their place."""
     assert main(["accuracy", "gemini-rtl"]) == 2
     assert "did you mean 'gemmini-rtl'" in capsys.readouterr().err
     assert main(["accuracy", "--data", str(tmp_path / "none")]) == 2
@@ -126,7 +134,7 @@ def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Sizes that are missing, a mapping that is none."""
+    """Missing sizes and a wrong mapping within a row are reported with their place."""
     (tmp_path / "gemmini-rtl").mkdir()
     row = json.loads((DATA / "gemmini-rtl" / "sample.jsonl").read_text().splitlines()[0])
     del row["layer"]["K"]
@@ -139,14 +147,14 @@ def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_every_column_of_the_table_is_documented() -> None:
-    """In docs/accuracy.md#measurements-by-others."""
+    """docs/accuracy/measurements.md names every column of the table."""
     (heard,) = (one for one in heard_of(None) if one.court_set.name == "timeloop-points")
-    page = PAGE.read_text()
+    page = read_pages(PAGE)
     assert [name for name in table(heard.cases).columns if f"`{name}`" not in page] == []
 
 
 def test_a_set_that_is_not_in_the_folder_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its sample stands in."""
+    """The sample of the package replaces a set that is missing in the folder, with a notice."""
     assert main(["accuracy", "--data", str(tmp_path), "--json"]) == 0
     said = capsys.readouterr()
     assert "the sample of the package is used" in said.err
@@ -154,13 +162,13 @@ def test_a_set_that_is_not_in_the_folder_is_told(tmp_path: Path, capsys: pytest.
 
 
 def made_up(identity: str, **changes: Any) -> Case:
-    """A measurement that is told to a tenth."""
+    """Return a measurement with an estimate that is wrong by a tenth."""
     given: dict[str, Any] = {"identity": identity, "part": "all", "group": identity, "measured": 10.0, "bound": 5.0}
     return Case(**given | {"estimate": 11.0, "roofline": 4.0, "limited_by": "bus", "fitted": False} | changes)
 
 
 def test_a_row_of_a_layer_that_was_fitted_is_not_unseen() -> None:
-    """On another array, say: only the rest is scored, and the table says which that is."""
+    """A row of a fitted layer is not scored, and the table marks only the other rows as unseen."""
     cases = [made_up("a", fitted=True), made_up("a2", group="a", estimate=90.0), made_up("b")]
     (part,) = parts_of(cases)
     assert (part.rows, part.fitted, part.related) == (3, 1, 1)
@@ -170,12 +178,12 @@ def test_a_row_of_a_layer_that_was_fitted_is_not_unseen() -> None:
 
 @pytest.mark.parametrize(("bound", "broken"), [(9.0, False), (10.1, True), (float("nan"), True), (0.0, True)])
 def test_a_row_without_a_bound_breaks_it(bound: float, broken: bool) -> None:
-    """So that nothing is above a bound that was never computed."""
+    """A row without a valid bound counts as a row that breaks its bound."""
     assert made_up("a", bound=bound).breaks_bound == broken
 
 
 def test_other_draws_fit_other_rows_and_are_the_same_each_time() -> None:
-    """No more rows than the rule chooses, whole layers, other ones each time; told of each part."""
+    """Random draws fit at most as many rows as the rule, in whole layers, and a repeated draw gives the same result."""
     court_set = SETS["gpu-gemm"]
     court_set = replace(court_set, constants={"h100": court_set.constants["h100"]})
     rows = court_set.prepare(set_files(DATA / court_set.name, court_set.patterns))
@@ -197,7 +205,7 @@ def test_other_draws_fit_other_rows_and_are_the_same_each_time() -> None:
 
 
 def test_published_errors_stand_with_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whose they are, of what, and where they are said; with draws, what those give."""
+    """Published errors are printed with their source, and random draws with median and quantiles."""
     (sample,) = set_files(DATA / "gpu-gemm", SETS["gpu-gemm"].patterns)
     (tmp_path / "gpu-gemm").mkdir()
     head, *lines = sample.read_text().splitlines(keepends=True)
@@ -216,8 +224,9 @@ def test_published_errors_stand_with_the_tables(tmp_path: Path, capsys: pytest.C
 
 
 def test_simpler_predictions_are_printed_with_all_their_errors() -> None:
-    """Median, 90 % quantile, bias and rank of each prediction that a part has, computed here a second time; a part
-    without a prediction has blanks."""
+    """Each simpler prediction has its median, 90 % quantile, bias and rank, computed here a second time.
+    A part without a prediction has blanks.
+    """
     names = "abcdefg"
     cases = [
         made_up(name, part=part, measured=10.0 + place, alone=None if part == "bare" else 5.0 + place % 3)

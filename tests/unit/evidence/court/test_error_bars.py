@@ -1,4 +1,4 @@
-"""Error bars: the rows and the table that they are made of, and the calibration of what they say."""
+"""Error bars: their rows, their table, and the calibration of their statements."""
 
 import json
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ from tilewright_evidence.court.calibration import (
     judge_of,
     sides_of,
 )
-from tilewright_evidence.court.document import ERROR_BARS, FULL, error_bars_text, with_blocks
+from tilewright_evidence.court.document import ERROR_BARS, FULL, error_bars_text, read_pages, with_blocks
 from tilewright_evidence.court.error_rows import CLASS_OF_SET, ErrorRow
 from tilewright_evidence.court.error_table import (
     error_table_of,
@@ -65,14 +65,14 @@ needs_full_sets = pytest.mark.skipif(
 
 @cache
 def rows_of(is_full: bool) -> list[ErrorRow]:
-    """Rows of the full sets, or of the samples: made once, for all tests."""
+    """Return the rows of the full sets or of the samples, made once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(error_table, "accuracy", told)
         return rows_of_folder(FULL_SETS if is_full else None)
 
 
 def test_rows_are_those_that_the_cost_model_predicts() -> None:
-    """Readings, rows of uncertain work and rows near fitted ones are left out; the others have their court's error."""
+    """Error bars use only rows that the cost model predicts, without rows of uncertain work or near fitted rows."""
     rows = rows_of(False)
     assert {row.set_name for row in rows} == set(CLASS_OF_SET) <= set(SETS)
     assert {row.device_class for row in rows} == set(MACHINE_CLASSES) - {ANY}
@@ -82,7 +82,10 @@ def test_rows_are_those_that_the_cost_model_predicts() -> None:
 
 
 def test_a_row_with_keys_counts_with_and_without_them() -> None:
-    """Files without such keys give one row each, of predictions without keys."""
+    """A measurement on hardware with keys for waiting gives two rows, predicted with these keys and without them.
+
+    A measurement on hardware without such keys gives one row.
+    """
     rows = rows_of(False)
     counts = {
         name: tuple(sum(row.has_keys == has_keys for row in rows if row.set_name == name) for has_keys in (True, False))
@@ -96,15 +99,15 @@ def test_a_row_with_keys_counts_with_and_without_them() -> None:
 
 @needs_full_sets
 def test_the_table_is_made_of_the_full_sets() -> None:
-    """The file of the package is what its maker gives for the full sets."""
+    """The table in the package equals the one made from the full sets."""
     assert table_text(rows_of(True)) == TABLE.read_text()
 
 
 @needs_full_sets
 @pytest.mark.slow
 def test_the_page_has_the_calibration() -> None:
-    """docs/accuracy.md#error-bars is what the document module writes."""
-    page = PAGE.read_text()
+    """docs/accuracy/error-bars.md has the calibration that the document module writes."""
+    page = read_pages(PAGE)
     heard = accuracy(list(CLASS_OF_SET), data=FULL_SETS)
     assert with_blocks(page, FULL, {ERROR_BARS: error_bars_text(heard)}) == page
 
@@ -112,7 +115,7 @@ def test_the_page_has_the_calibration() -> None:
 def test_the_command_prints_the_calibration(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the sets, by both judges; wrong judges and sets with too few machines are told."""
+    """The command prints the calibration by both judges; wrong judges and sets with too few machines are refused."""
     monkeypatch.setattr(verb, "PAIR_DRAWS", 1)
     for judge, words in (("held-out", "without the rows of its machines"), ("package", "by the table of the package")):
         assert main(["accuracy", "gemmini-rtl", "--package-samples", "--error-bars", judge]) == 0
@@ -132,9 +135,9 @@ def test_the_command_prints_the_calibration(
 
 @needs_full_sets
 def test_statements_are_calibrated() -> None:
-    """At least 85 % of the statements with at least 90 % are right, in every kind of pair and every draw, also if only
-    those below 95 % count; at least half of the pairs with a ratio above 1.3 get such a statement, if the hardware file
-    has keys of calls, commands and requests. Every pair is judged without the rows of its machines."""
+    """Statements with a probability of 90 % are right in at least 85 % of cases, for every kind of pair and every draw.
+    At least half of the pairs with a ratio above 1.3 get such a statement if they have keys of waiting.
+    """
     judge = Judge(rows_of(True))
     found = calibrations(judge, 2)
     assert all(one.right >= 0.85 <= one.right_in_band for one in found)  # type: ignore[operator]
@@ -144,7 +147,7 @@ def test_statements_are_calibrated() -> None:
 
 
 def test_a_pair_is_judged_without_its_machines() -> None:
-    """The table of a pair has no row of a machine of the pair."""
+    """The table for a pair has no row of its two machines."""
     rows = rows_of(False)
     judge = Judge(rows)
     machines = sorted({row.machine for row in rows if row.device_class == "host-driven-array"})[:2]
@@ -155,7 +158,7 @@ def test_a_pair_is_judged_without_its_machines() -> None:
 
 
 def row(machine: str, predicted: float, measured: float, **others: object) -> ErrorRow:
-    """Row of a machine with many cores, limited by its array."""
+    """Return a row of a machine with many cores, limited by its array."""
     made = ErrorRow("tenstorrent_gemm", "many-core", machine, "p", "shape", LATENCY, True, "array", predicted, measured)
     return replace(made, **others)  # type: ignore[arg-type]
 
@@ -179,7 +182,10 @@ def _terms(cycles: float) -> dict[str, float]:
 
 
 def test_statements_are_counted() -> None:
-    """Shares of right statements, of those between 90 % and 95 %, and of pairs with a ratio above 1.3."""
+    """Calibration counts statements of at least 90 % and those below 95 %, each with the share of right ones.
+
+    For pairs with a ratio above 1.3, it has the share that gets a statement.
+    """
     draws = [
         [Said(0.99, True, 4.0), Said(0.92, True, 1.5), Said(0.92, False, 1.1), Said(0.6, False, 1.4)],
         [Said(0.95, True, 1.2), Said(0.7, True, 3.0)],
@@ -192,7 +198,7 @@ def test_statements_are_counted() -> None:
 
 
 def test_pairs_have_rows_of_their_kind() -> None:
-    """Pairs of two machines and one shape have one program and one group; another draw has other pairs."""
+    """The two rows of a pair of machines have the same program and group. Another seed draws other pairs."""
     sides = sides_of(rows_of(False), True)
     pairs = list(drawn_pairs(sides, 0))
     assert pairs == list(drawn_pairs(sides, 0)) != list(drawn_pairs(sides, 1))
@@ -208,7 +214,7 @@ def test_pairs_have_rows_of_their_kind() -> None:
 
 @given(st.lists(st.floats(-2, 2), min_size=2, max_size=40), st.floats(1.0, 4.0))
 def test_wider_errors_have_wider_quantiles(errors: Sequence[float], stretch: float) -> None:
-    """Quantiles rise with their level, and stretch and shift with the errors."""
+    """Quantiles rise with their level, and scale and shift with the errors."""
     values = np.array(errors)
     found = widened_quantiles(values, np.ones(len(values)))
     assert np.all(np.diff(found) >= -1e-12)
@@ -218,14 +224,14 @@ def test_wider_errors_have_wider_quantiles(errors: Sequence[float], stretch: flo
 
 @given(st.lists(st.floats(-2, 2), min_size=3, max_size=12, unique=True), st.integers(2, 5))
 def test_more_errors_have_narrower_tails(errors: Sequence[float], times: int) -> None:
-    """The same errors seen more often leave less room beyond the largest one."""
+    """More copies of the same errors give narrower tails."""
     once, often = (widened_quantiles(np.array(own), np.ones(len(own))) for own in (errors, list(errors) * times))
     assert often[-1] <= once[-1] + 1e-12
     assert often[0] >= once[0] - 1e-12
 
 
 def test_quantiles_are_ranks_over_the_number_plus_one() -> None:
-    """With 19 errors, the least has the level 5 % and the largest 95 %."""
+    """The least of 19 errors has the level 5 %, the largest 95 %."""
     found = widened_quantiles(np.arange(19.0), np.ones(19))
     assert found[LEVELS.index(0.05)] == 0
     assert found[LEVELS.index(0.5)] == 9
@@ -234,8 +240,7 @@ def test_quantiles_are_ranks_over_the_number_plus_one() -> None:
 
 
 def test_machines_that_differ_more_are_said_to() -> None:
-    """If two machines have one offset each, it is in the part of the machine; a scatter of rows is in their own part;
-    a common offset is in the part of the program."""
+    """Offsets of machines are attributed to the machine, scatter to the rows, and a common offset to the program."""
 
     def parts_of(offset: float, scatter: float, common: float) -> dict[str, float]:
         rows = [
@@ -254,7 +259,7 @@ def test_machines_that_differ_more_are_said_to() -> None:
 
 
 def test_one_machine_has_no_table() -> None:
-    """Rows of a single machine do not say how far machines differ, and this is told instead of a bar of width 0."""
+    """Rows of too few machines are refused, because they do not show how machines differ."""
     with pytest.raises(InputError, match="at least two machines"):
         error_table_of([row("a", 1.0, 1.1), row("a", 1.0, 1.2)])
     with pytest.raises(InputError, match="at least 4 machines"):

@@ -1,4 +1,4 @@
-"""Eyeriss in the court: `evaluate` gives the estimates, and the mappings keep the rules that are published."""
+"""Eyeriss in the court: `evaluate` gives the estimates, and the mappings obey the published rules."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,12 +33,12 @@ PUBLISHED = {name: one for (network, name), one in layers().items() if network =
 
 
 def works() -> list[EyerissWork]:
-    """Layers of the sample, each once."""
+    """Return the layers of the sample, each once."""
     return list(dict.fromkeys(row.layer.work for row in prepare(FILES)))
 
 
 def workload(work: EyerissWork) -> list[dict[str, Any]]:
-    """The layer as a workload file."""
+    """Return the layer as a workload file."""
     layer = work.layer()
     return [
         {
@@ -62,7 +62,7 @@ def workload(work: EyerissWork) -> list[dict[str, Any]]:
 
 
 def test_evaluate_gives_the_estimates(tmp_path: Path) -> None:
-    """Energy and latency of the command on the hardware file are those of the court, to the last bit."""
+    """`evaluate` on the hardware file gives exactly the energy and latency of the court."""
     file = tmp_path / "layer.yaml"
     for work in works():
         if dict(work.zeros).keys() != {"I", "O_final"}:
@@ -78,7 +78,7 @@ def test_evaluate_gives_the_estimates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", layers(), ids=" ".join)
 def test_mappings_keep_the_published_rules(key: tuple[str, str]) -> None:
-    """Sets fit into the array; weights, sums and inputs into a unit; inputs and sums of a pass into the buffer."""
+    """Mappings fit the array and its memories: sets, weights, sums and inputs of a pass."""
     shape, own = layers()[key]
     assert own.p * own.q * shape.kernel <= FILTER_SPAD
     assert own.p <= SUM_SPAD
@@ -97,7 +97,7 @@ def test_mappings_keep_the_published_rules(key: tuple[str, str]) -> None:
 
 
 def test_active_units_are_those_of_the_paper() -> None:
-    """Table V: 154, 135, 156, 156 and 156 of 168 units."""
+    """Active units are 154, 135, 156, 156 and 156 of 168, as in table V of the paper."""
     found = {}
     for name, (shape, own) in PUBLISHED.items():
         found[name] = shape.kernel * own.e * own.r * own.t
@@ -105,7 +105,7 @@ def test_active_units_are_those_of_the_paper() -> None:
 
 
 def test_buffer_traffic_by_hand() -> None:
-    """CONV5: 256 x 13 x 13 sums of four images move 32 times in each direction; inputs go to the array four times."""
+    """The sums of CONV5 move 32 times in each direction, and its inputs go to the array four times."""
     shape, own = PUBLISHED["CONV5"]
     moved = traffic_bytes(EyerissWork(shape, own, 4).record(), eyeriss_core())
     assert moved["buffer O"] == 2 * 4 * 256 * 13 * 13 * 2 * 32
@@ -113,7 +113,7 @@ def test_buffer_traffic_by_hand() -> None:
 
 
 def test_another_mapping_of_conv3_has_the_measured_traffic() -> None:
-    """CONV3 with the sets of CONV4: the buffer moves the 50.2 MB that were measured, instead of 69.2 MB."""
+    """CONV3 with the sets of CONV4 moves the measured 50.2 MB through the buffer, instead of 69.2 MB."""
     shape, own = PUBLISHED["CONV3"]
     found = []
     for mapping in (own, RowStationary(64, 4, 13, 16, 3, 2, 2)):
@@ -124,13 +124,15 @@ def test_another_mapping_of_conv3_has_the_measured_traffic() -> None:
 
 @pytest.mark.parametrize("name", ["CONV1-1", "CONV1-2", "CONV5-1"])
 def test_mappings_of_vgg_are_those_that_the_rule_chooses(name: str) -> None:
-    """The least energy of chip and DRAM among the mappings that the published rules allow."""
+    """The mappings of VGG have the least energy of chip and DRAM among those that the published rules allow."""
     shape, own = layers()["vgg16", name]
     assert chosen_mapping(EyerissWork(shape, own, 3)) == own
 
 
 def test_every_layer_has_each_quantity_above_its_bound() -> None:
-    """Five quantities; the keys change traffic of the DRAM and power, and neither latency's part in the array."""
+    """Every layer has five quantities above their bounds.
+    The keys for zeros lower the power and leave the buffer traffic as it is.
+    """
     cases = [row.case({}) for row in prepare(FILES)]
     assert len(cases) == len(QUANTITIES) * len(works())
     assert not any(case.breaks_bound for case in cases)
@@ -143,7 +145,10 @@ def test_every_layer_has_each_quantity_above_its_bound() -> None:
 
 
 def test_zeros_of_outputs_are_those_of_the_next_layer() -> None:
-    """If pooling lies between, or the next layer is unknown, they are those of the layer itself."""
+    """A layer's outputs have the share of zeros of the next layer's inputs.
+
+    If pooling or an unknown layer comes next, they have the share of zeros of the layer's own inputs.
+    """
     rows = [
         {"network": "alexnet", "layer": name, "zeros_in_ifmaps_pct": share}
         for name, share in (("CONV1", 0.0), ("CONV3", 70.0), ("CONV4", 80.0), ("CONV5", 75.0))
@@ -155,7 +160,7 @@ def test_zeros_of_outputs_are_those_of_the_next_layer() -> None:
 
 
 def test_unknown_layers_are_refused(tmp_path: Path) -> None:
-    """Refusal of a layer that has no mapping."""
+    """A layer without a known mapping is refused."""
     head, first, *_ = FILES[0].read_text().splitlines()
     (tmp_path / "rows.csv").write_text(f"{head}\n{first.replace('CONV1,', 'CONV9,')}\n")
     with pytest.raises(InputError, match="no mapping is known for this layer"):
@@ -163,7 +168,7 @@ def test_unknown_layers_are_refused(tmp_path: Path) -> None:
 
 
 def test_first_layers_read_plain_inputs() -> None:
-    """The DRAM traffic of inputs does not depend on their zeros."""
+    """DRAM traffic of the first layer's inputs does not depend on their zeros."""
     (first,) = [row.layer for row in prepare(FILES) if row.layer.row["row_id"] == "eyeriss_alexnet_CONV1"][:1]
     more = replace(first.work, zeros=(("I", 0.9), *first.work.zeros))
     core = eyeriss_core()

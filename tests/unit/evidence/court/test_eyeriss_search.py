@@ -18,7 +18,7 @@ ALEXNET = [one for one in ROWS if one.row["network"] == "alexnet"]
 
 @pytest.mark.parametrize("layer", ALEXNET, ids=lambda one: one.row["layer"])
 def test_alexnet_is_near_the_measurement_with_less_energy_than_table_iii(layer: Any) -> None:
-    """Processing latency within 6 %, with the proven least energy, below that of the published mapping."""
+    """Proven searches for AlexNet are within 6 % of the measured latency, with at most the published energy."""
     found = searched(layer.work, is_first=("alexnet", layer.row["layer"]) in FIRST)
     assert found.result.is_proven
     assert abs(found.record.latency_cycles / CYCLES_PER_MS / layer.measured(PROCESSING) - 1) < 0.06
@@ -28,7 +28,7 @@ def test_alexnet_is_near_the_measurement_with_less_energy_than_table_iii(layer: 
 
 
 def test_sets_fill_the_array() -> None:
-    """No set more fits, and CONV4 has the sets of table III among them."""
+    """The searched sets fill the array, and those of CONV4 include the sets of table III."""
     shape, own = layers()["alexnet", "CONV4"]
     found = dict(sets(shape))
     assert found[own.e, own.r, own.t] == EyerissWork(shape, own, 4).unrolling
@@ -55,7 +55,7 @@ def test_sets_fill_the_array() -> None:
     ],
 )
 def test_other_orders_break_the_rules(key: tuple[str, str], swapped: tuple[int, int], said: str) -> None:
-    """Two loops of the mapping of a layer exchanged: the mapping is refused with the rule."""
+    """A mapping with two exchanged loops is refused with the broken rule."""
     shape, own = layers()[key]
     work = EyerissWork(shape, replace(own, e=7), 4 if key[0] == "alexnet" else 3)
     order = list(work.loops)

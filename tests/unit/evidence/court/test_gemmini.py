@@ -1,4 +1,4 @@
-"""Gemmini in the court: the mappings agree with what the set says of its rows, and `evaluate` gives the estimates."""
+"""Gemmini in the court: the mappings agree with the rows of the set, and `evaluate` gives the estimates."""
 
 import gzip
 import json
@@ -36,23 +36,23 @@ FILES = set_files(DATA / GEMMINI.name, GEMMINI.patterns)
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    """The rows of the sample."""
+    """Return the rows of the sample."""
     return read_rows(FILES, COLUMNS)
 
 
 def convolutions(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Those whose tiles the driver does not round."""
+    """Return the convolutions; the driver does not round their tiles."""
     return (row for row in rows if row["kind"] == "conv")
 
 
 def test_calls_are_those_that_the_set_counts(rows: list[dict[str, Any]]) -> None:
-    """Calls are as many as the program issued."""
+    """The number of calls equals that of the program."""
     for row in convolutions(rows):
         assert sum(call.count for call in calls_of(work_of(row))) == row["accelerator_calls"], row["id"]
 
 
 def test_the_array_does_all_multiply_accumulates(rows: list[dict[str, Any]]) -> None:
-    """Blocks of channels cover what was executed: array cycles times multipliers are at least its operations."""
+    """Computed array cycles equal those of the data set, and have room for all executed operations."""
     for row in convolutions(rows):
         cycles = sum(call.count * call.array_cycles for call in calls_of(work_of(row)))
         assert cycles == row["array_bound_cycles"], row["id"]
@@ -60,7 +60,7 @@ def test_the_array_does_all_multiply_accumulates(rows: list[dict[str, Any]]) -> 
 
 
 def test_no_measurement_is_below_the_bound() -> None:
-    """Acceptance: nothing is faster than possible; and the estimate is never below the bound either."""
+    """No measurement is below its bound, and no estimate is below it, except for matrix products of D4."""
     for prepared in prepare(FILES):
         case = prepared.case(GEMMINI.values())
         assert not case.breaks_bound
@@ -68,7 +68,7 @@ def test_no_measurement_is_below_the_bound() -> None:
 
 
 def test_mappings_cover_what_was_executed(rows: list[dict[str, Any]]) -> None:
-    """The loops of a mapping multiply to the layer; channels are rounded up to whole passes over the array."""
+    """The loops of a mapping multiply to the sizes of its layer; channels are rounded up to whole array passes."""
     for row in rows:
         work = work_of(row)
         mapping = mapping_of(work)
@@ -85,7 +85,7 @@ def test_mappings_cover_what_was_executed(rows: list[dict[str, Any]]) -> None:
 
 
 def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
-    """The command with one hardware file of each array, a workload file and a file of points."""
+    """`evaluate` gives exactly the estimates, with a hardware file for each array, a workload and a file of points."""
     parts: dict[str, list[Any]] = {}
     for one in prepare(FILES):
         parts.setdefault("default" if one.is_default else one.part, []).append(one)
@@ -123,7 +123,7 @@ def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_the_file_of_16_is_the_one_that_is_shipped() -> None:
-    """Other arrays are derived from it; each line of a key names its source."""
+    """The hardware file for 16 is the shipped one; other arrays are derived from it, and each key names its source."""
     assert gemmini_document(16) == yaml.safe_load(HARDWARE.read_text())
     assert gemmini_core(4).operational_array.size_of == {"D1": 4, "D2": 4}
     core = gemmini_core(64)
@@ -143,7 +143,7 @@ def test_the_file_of_16_is_the_one_that_is_shipped() -> None:
 
 @pytest.mark.parametrize("program", [Program(), Program(is_product=True), Program(candidates=7)])
 def test_other_times_give_the_core_of_the_whole_file(program: Program) -> None:
-    """Cores with replaced numbers are those that the changed file gives, for each fitted number."""
+    """Replacing fitted numbers gives the core that is read from a file with these numbers."""
     values = {one.name: one.value * 1.07 for one in CONSTANTS}
     core = gemmini_core(8, tuple(sorted(values.items())), program)
     assert core == read_accelerator(gemmini_document(8, values, program)).cores[0] != gemmini_core(8, (), program)
@@ -154,14 +154,14 @@ def test_other_times_give_the_core_of_the_whole_file(program: Program) -> None:
 
 
 def test_no_array_but_that_of_16_is_fitted() -> None:
-    """The arrays of 4, 8, 32 and 64 are therefore left out of every fit."""
+    """The fitted rows all belong to the array of 16."""
     fitted = [one for one in prepare(FILES) if one.is_fitted]
     assert fitted
     assert {one.work.array for one in fitted} == {16}
 
 
 def test_the_driver_finds_the_tiles_of_the_set(rows: list[dict[str, Any]]) -> None:
-    """The search gives the tile of every convolution that was run with it; a layer that fits whole needs no try."""
+    """The driver's search gives the tile of every convolution; a layer that fits whole needs no try."""
     searched = [row for row in convolutions(rows) if row.get("default_tile")]
     assert len(searched) >= 10
     for row in searched:
@@ -174,7 +174,7 @@ def test_the_driver_finds_the_tiles_of_the_set(rows: list[dict[str, Any]]) -> No
 
 
 def test_the_time_of_a_search_is_in_the_hardware_file() -> None:
-    """The host tries all tiles before the first call; a call of a matrix product has a time of its own."""
+    """The hardware file has the time of the tile search at the start, and a call time for matrix products."""
     searched = gemmini_document(16, program=Program(candidates=10))
     product = gemmini_document(16, program=Program(is_product=True))
     assert searched["start_cycles"] == 10 * CANDIDATE_CYCLES
@@ -186,7 +186,7 @@ def test_the_time_of_a_search_is_in_the_hardware_file() -> None:
 
 
 def test_blocks_of_matrix_products_have_the_size_of_the_array(rows: list[dict[str, Any]]) -> None:
-    """The driver counts a tile in blocks of 16 on every array, and the array runs blocks of its own size."""
+    """The driver counts tiles in blocks of 16 on every array, and the array runs blocks of its own size."""
     for row in rows:
         if row["kind"] != "matmul":
             continue
@@ -197,7 +197,10 @@ def test_blocks_of_matrix_products_have_the_size_of_the_array(rows: list[dict[st
 
 
 def test_the_default_tiling_is_a_case_of_its_own() -> None:
-    """Each convolution of D3 a second time, fitted together with the first, with the other measurement."""
+    """Each convolution of D3 has a second case with the default tiling, which has its own measurement.
+
+    The second case is fitted if and only if the first case is fitted.
+    """
     cases = [one.case(GEMMINI.values()) for one in prepare(FILES)]
     own = {case.identity.removesuffix(" default"): case for case in cases if case.part == "D3 default tiling"}
     mapped = {case.identity: case for case in cases if case.part == "D3 conv"}
@@ -207,7 +210,7 @@ def test_the_default_tiling_is_a_case_of_its_own() -> None:
 
 
 def test_the_sample_is_readable_without_compression_too(tmp_path: Any) -> None:
-    """A gzipped file gives the same rows."""
+    """A gzipped file gives the same rows as a plain one."""
     packed = tmp_path / "sample.jsonl.gz"
     packed.write_bytes(gzip.compress(FILES[0].read_bytes()))
     assert read_rows([packed], COLUMNS) == [json.loads(line) for line in FILES[0].read_text().splitlines()]

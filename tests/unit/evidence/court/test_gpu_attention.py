@@ -1,4 +1,4 @@
-"""Reading of attention on GPUs: tiles, waves, splits and bytes by hand."""
+"""Attention on GPUs: tiles, waves, splits and bytes, worked out by hand."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_decoding_takes_whole_tiles_in_waves() -> None:
 
 
 def test_a_chunk_sees_its_history_and_itself() -> None:
-    """256 new tokens after 128: two tiles of rows see 256 and 384 keys, four and six tiles; a wave has the longest."""
+    """A chunk of 256 tokens after 128 has two tiles of rows with four and six tiles of keys; the wave takes six."""
     part = attention_part(H100, HEADS, KERNEL_128, AlikeSequences(1, 256, 384))
     assert part.waves.tolist() == [1]
     assert part.tiles.tolist() == [6]
@@ -41,7 +41,7 @@ def test_a_chunk_sees_its_history_and_itself() -> None:
 
 
 def test_heads_of_a_group_share_a_tile_only_if_the_kernel_packs_them() -> None:
-    """Four query heads for each of eight heads of keys."""
+    """Query heads of a group share a tile only if the kernel packs them: four heads for each of eight key heads."""
     packing = AttentionKernel(16, 64, most_packed=4, splits=True)
     part = attention_part(H100, HEADS, packing, AlikeSequences(33, 1, 64))
     assert part.waves[0] == 2
@@ -50,7 +50,7 @@ def test_heads_of_a_group_share_a_tile_only_if_the_kernel_packs_them() -> None:
 
 
 def test_keys_are_cut_into_at_most_as_many_parts_as_tiles() -> None:
-    """Five tiles allow one to four parts; each part is a block, and a further launch adds them."""
+    """Five tiles of keys can be split into one to four parts; a further launch adds the parts up."""
     kernel = AttentionKernel(16, 64, most_packed=4, splits=True)
     part = attention_part(H100, HEADS, kernel, AlikeSequences(1, 1, 300))
     assert part.is_split.tolist() == [False, True, True, True]
@@ -62,7 +62,7 @@ def test_keys_are_cut_into_at_most_as_many_parts_as_tiles() -> None:
 
 
 def test_keys_are_read_again_if_their_heads_do_not_run_together() -> None:
-    """Each of four heads reads the keys of many long sequences itself; the keys of short ones stay in the L2."""
+    """Each of four heads reads the keys of many long sequences; the keys of short sequences stay in the L2."""
     kernel = AttentionKernel(64, 64, has_heads_outermost=True)
     assert attention_part(H100, HEADS, kernel, AlikeSequences(132, 1, 4096)).reads == 4
     assert attention_part(H100, HEADS, kernel, AlikeSequences(66, 1, 4096)).reads == 2
@@ -72,7 +72,7 @@ def test_keys_are_read_again_if_their_heads_do_not_run_together() -> None:
 
 
 def test_a_call_without_keys_takes_the_time_of_the_call() -> None:
-    """Sources of the old profiler have fewer keys than sequences. The bound is above 0 still."""
+    """With fewer keys than sequences, the estimate is the fixed time of a kernel, and the bound is above 0."""
     call = AttentionCall(H100, [attention_part(H100, HEADS, KERNEL_128, AlikeSequences(64, 1, 0.5))])
     assert call.microseconds(IDEAL | {KERNEL: 2.5, "block_us": 9.0})[0] == pytest.approx(2.5, abs=0.1)
     assert 0 < call.bound < 0.1
@@ -81,7 +81,7 @@ def test_a_call_without_keys_takes_the_time_of_the_call() -> None:
 @settings(max_examples=60, deadline=None)
 @given(count=st.integers(1, 64), new=st.integers(1, 512), history=st.integers(0, 4096), packed=st.sampled_from((1, 8)))
 def test_an_ideal_machine_is_not_faster_than_its_roofline(count: int, new: int, history: int, packed: int) -> None:
-    """Tiles, waves and parts only ever add to operations over peak and bytes over bandwidth."""
+    """An ideal machine is at least as slow as its roofline, because tiles, waves and parts only add time."""
     kernel = AttentionKernel(64, 64, most_packed=packed, splits=packed > 1)
     alike = AlikeSequences(count, new, new + history)
     call = AttentionCall(H100, [attention_part(H100, HEADS, kernel, alike)])
@@ -91,7 +91,7 @@ def test_an_ideal_machine_is_not_faster_than_its_roofline(count: int, new: int, 
 
 
 def test_a_mixed_call_is_the_sum_of_its_parts() -> None:
-    """One call, though: its time counts once."""
+    """A mixed call takes the sum of its parts with a single call time."""
     values = IDEAL | {KERNEL: 3.0, "block_us": 1.0}
     parts = [
         attention_part(H100, HEADS, KERNEL_128, alike)

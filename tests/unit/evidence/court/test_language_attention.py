@@ -1,4 +1,4 @@
-"""Attention of language models in the court: what the columns of each source count, and wrong rows."""
+"""Attention of language models in the court: the counts of each source, and wrong rows."""
 
 import csv
 from pathlib import Path
@@ -23,7 +23,7 @@ MODEL = "meta-llama/Llama-3.1-8B"
 
 
 def prepared(folder: Path, device: str, profiler: str, counts: tuple[int, int, int, int], **changes: Any) -> Any:
-    """Row of a call with a chunk, its keys, sequences that decode, and their keys."""
+    """Return the prepared row of a call; `counts` has chunk, chunk keys, decoding sequences and their keys."""
     first = ("x", profiler, device, MODEL, "bf16", 1)
     row = dict(zip(SERVING_COLUMNS, (*first, *counts, 50.0), strict=True)) | changes
     file = folder / "rows.csv"
@@ -36,7 +36,10 @@ def prepared(folder: Path, device: str, profiler: str, counts: tuple[int, int, i
 
 
 def test_the_old_profiler_counts_all_keys_of_a_call(tmp_path: Path) -> None:
-    """The keys of all sequences, and the chunk itself; the new one counts those of each sequence, and no chunk."""
+    """The old profiler gives the keys of all sequences together, with those of the chunk.
+
+    The new one gives the cached keys of each sequence.
+    """
     old = prepared(tmp_path, "H100", "v0 vidur-style", (0, 0, 8, 4096))
     assert old.sequences == [AlikeSequences(8, 1, 512)]
     assert old.case(SERVING.values()).part == "h100, decode"
@@ -50,7 +53,7 @@ def test_the_old_profiler_counts_all_keys_of_a_call(tmp_path: Path) -> None:
 
 
 def test_heads_are_those_of_one_device(tmp_path: Path) -> None:
-    """The heads of the model, divided by the tensor parallelism; a device keeps at least one head of keys."""
+    """Heads are divided by the tensor parallelism, and a device keeps at least one head of keys."""
     found = prepared(tmp_path, "H100", "v0", (0, 0, 1, 64), tp=4)
     assert (found.heads.query, found.heads.key_value) == (8, 2)
     assert prepared(tmp_path, "H100", "v0", (0, 0, 1, 64), tp=16).heads.key_value == 1
@@ -76,7 +79,7 @@ def test_the_tpu_is_predicted_as_in_its_own_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("court_set", [SERVING, CONFIGURATOR], ids=lambda one: one.name)
 def test_bounds_hold_or_are_marked_by_the_source(court_set: Any) -> None:
-    """Rows of the sample are below their bounds only with a mark; a kernel has at most three constants."""
+    """A row below its bound has a mark of the source; a kernel has at most three constants."""
     cases = [row.case(court_set.values()) for row in court_set.prepare(set_files(DATA / court_set.name, ("*.csv",)))]
     assert all(case.explained for case in cases if case.breaks_bound)
     assert all(0 < case.bound <= case.roofline * (1 + 1e-12) for case in cases)
@@ -84,7 +87,7 @@ def test_bounds_hold_or_are_marked_by_the_source(court_set: Any) -> None:
 
 
 def test_other_systems_and_models_are_left_out(tmp_path: Path) -> None:
-    """Models and systems of the source that the reading does not cover are left out; unknown names are refused."""
+    """Known but unsupported models and systems are left out; unknown names are refused."""
     with (DATA / CONFIGURATOR.name / "sample.csv").open() as file:
         row = next(csv.DictReader(file))
     file = tmp_path / "rows.csv"
@@ -141,7 +144,7 @@ def test_damaged_rows_are_told_together(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Messages name file, line, column, value and what is allowed."""
+    """Messages about damaged rows come together, with file, line, column, value and allowed values."""
     folder = tmp_path / court_set.name
     folder.mkdir()
     with (DATA / court_set.name / "sample.csv").open() as file:

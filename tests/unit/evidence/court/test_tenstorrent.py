@@ -1,4 +1,4 @@
-"""Tenstorrent in the court: `evaluate` gives the estimates, and plans are those of the program that was measured."""
+"""Tenstorrent in the court: `evaluate` gives the estimates, and plans are those of the measured program."""
 
 import re
 from pathlib import Path
@@ -33,11 +33,11 @@ FILES = set_files(DATA / TENSTORRENT.name, TENSTORRENT.patterns)
 FULL_SET = Path(__file__).resolve().parents[5] / "shared" / "third-party" / TENSTORRENT.name
 GRIDS = {"n150": [(8, 8)], "p150": [(13, 10), (11, 10)]}
 SIZES = [(64, 64, 64), (64, 128, 256), (128, 256, 256), (384, 384, 384), (416, 320, 320), (512, 512, 512)]
-"""Sizes (m, k, n) of products on one core. The program multiplies them with the sides of the grid."""
+"""Sizes (m, k, n) of products on one core; the program multiplies them by the sides of the grid."""
 
 
 def workload(row: Any) -> list[dict[str, Any]]:
-    """The product of a row as a workload file."""
+    """Return the product of a row as a workload file."""
     sizes = {"B": row["m"], "K": row["n"], "C": row["k"]}
     bits = FORMATS[row["dtype"]][0]
     return [
@@ -55,7 +55,7 @@ def workload(row: Any) -> list[dict[str, Any]]:
 
 
 def test_evaluate_gives_the_estimates_to_the_last_bit(tmp_path: Path) -> None:
-    """The command with the hardware file, a workload file and a file of points, for rows of each part of the sample."""
+    """`evaluate` gives exactly the estimates, for rows of each part of the sample."""
     parts: dict[str, list[Any]] = {}
     for one in prepare(FILES):
         parts.setdefault(one.part, []).append(one)
@@ -75,7 +75,7 @@ def test_evaluate_gives_the_estimates_to_the_last_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_other_times_give_the_core_of_the_whole_file(device: str) -> None:
-    """Cores with replaced numbers are those that the changed file gives, also with another port."""
+    """A core with replaced numbers equals that of the changed file, also with another port."""
     place = Place("BFLOAT16", inputs_in_l1=True, outputs_in_l1=False)
     values = {name: value * 1.07 for name, value in written_values(device).items()}
     core = tenstorrent_core(device, place, tuple(sorted(values.items())))
@@ -85,7 +85,10 @@ def test_other_times_give_the_core_of_the_whole_file(device: str) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_each_line_of_a_key_names_its_source(device: str) -> None:
-    """The keys of waiting, the clock and the array; a file without changed values differs only by what is in DRAM."""
+    """Each line of the file on waiting, the clock or the array names its source.
+
+    Inputs in L1 are an operand of the memory `shards`, not of the DRAM.
+    """
     core = tenstorrent_core(device, Place("BFLOAT16", inputs_in_l1=False, outputs_in_l1=False))
     keys = {*waiting_keys(core), "command_dimensions", "clock_frequency", "sizes", "size"}
     lines = (DATA / "hardware" / f"tenstorrent_{device}.yaml").read_text().splitlines()
@@ -101,9 +104,7 @@ def test_each_line_of_a_key_names_its_source(device: str) -> None:
 @pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("device", DEVICES)
 def test_plans_cover_the_product_and_are_never_below_the_bound(device: str, dtype: str) -> None:
-    """Products of the program on each grid, with tiles by hand and default tiles: no padding, and the time of the
-    arithmetic is the least.
-    """
+    """Plans by hand and by default cover the product without padding, in at least the time of the arithmetic."""
     width = written_values(device)["bandwidth_max of l1.r_port_1"]
     for columns, rows in GRIDS[device]:
         for m, k, n in SIZES:
@@ -120,7 +121,7 @@ def test_plans_cover_the_product_and_are_never_below_the_bound(device: str, dtyp
 
 
 def test_known_plans() -> None:
-    """Plans that the program and the library have for three products, by hand."""
+    """Plans for known products equal those of the program and of the library."""
     plan = manual_plan((3072, 3072, 3072), (8, 8), "BFLOAT16", outputs_in_l1=True)
     assert (plan.block, plan.blocks, plan.subblock) == ((12, 12, 3), (1, 1, 32), (1, 6))
     plan = manual_plan((4096, 4096, 4096), (8, 8), "BFLOAT16", outputs_in_l1=False)
@@ -131,7 +132,7 @@ def test_known_plans() -> None:
 
 
 def test_multicast_reads_each_tile_once(tmp_path: Path) -> None:
-    """Rows and columns of cores share what is read: with one block for each core, the DRAM moves every element once."""
+    """Multicast reads each tile once: with one block a core, the DRAM moves every element once."""
     one = next(
         row for row in prepare(FILES) if row.part == "n150, default tiles" and row.planned[0].blocks[:2] == (1, 1)
     )
@@ -150,7 +151,7 @@ def test_multicast_reads_each_tile_once(tmp_path: Path) -> None:
 
 
 def test_wrong_rows_are_told(tmp_path: Path) -> None:
-    """Unknown names and sizes that do not divide among the cores, together."""
+    """Unknown names and sizes that do not divide among the cores are reported together."""
     good = {
         **{"row_id": "a", "report": "r", "config": "manual", "device": "n150", "grid_x": 8, "grid_y": 8, "m": 512},
         **{"k": 512, "n": 512, "trace": "True", "in0_memory": "L1", "out_memory": "L1", "dtype": "BFLOAT16"},
@@ -170,7 +171,7 @@ def test_wrong_rows_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not FULL_SET.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
 def test_no_row_is_below_its_bound() -> None:
-    """Neither are the rows with a flag, which have no case."""
+    """No row is below its bound, even among the flagged rows, which are no cases."""
     from tilewright_evidence.court import tenstorrent
     from tilewright_evidence.court.rows import read_rows
 

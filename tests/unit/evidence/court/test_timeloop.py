@@ -1,4 +1,4 @@
-"""The Timeloop reading: equal to the source on the sample, and what it counts for small cases."""
+"""The Timeloop reading: equal to the source on the sample, and counts of small cases."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ Loops = list[tuple[str, int]]
 
 
 def mapped(layer: dict[str, int], inner: Loops, outer: Loops) -> Any:
-    """The counts of a mapping with loops of the accumulator level and loops in DRAM, nothing unrolled."""
+    """Return the counts of a mapping with loops at the accumulator and in DRAM, without unrolling."""
     sizes = dict.fromkeys(("B", "K", "C", "OY", "OX", "FY", "FX", "stride_x", "stride_y"), 1) | layer
     names = ("registers", "accumulator", "scratchpad", "dram")
     loops = dict(zip(names, ([], inner, [], outer), strict=True))
@@ -20,7 +20,7 @@ def mapped(layer: dict[str, int], inner: Loops, outer: Loops) -> Any:
 
 
 def test_every_figure_of_the_sample_is_the_source_s() -> None:
-    """Cycles exactly, energies to the last printed digit."""
+    """Cycles of the sample equal the source, and energies equal it to the last printed digit."""
     cases = [one.case({}) for one in prepare(set_files(DATA / TIMELOOP.name, TIMELOOP.patterns))]
     assert len(cases) == 72
     assert all(case.equal and not case.breaks_bound for case in cases)
@@ -36,19 +36,19 @@ def test_every_figure_of_the_sample_is_the_source_s() -> None:
     ],
 )
 def test_a_window_is_reused_while_it_goes_on(outer: Loops, inputs: int) -> None:
-    """A row of four windows of three inputs."""
+    """A sliding window of three inputs is reused while only its row advances."""
     size = dict(outer)
     layer = {"K": size.get("K", 1), "C": size.get("C", 1), "OX": 4, "FX": 3}
     assert mapped(layer, [("FX", 3)], outer).input_fills == inputs
 
 
 def test_the_second_iteration_stands_for_the_last() -> None:
-    """K inside FX inside OX: the step to the next OX leads from the second FX to where it stands: nothing moves."""
+    """K inside FX inside OX: the step to the next OX moves no input, because the second FX already holds that input."""
     assert mapped({"OX": 7, "FX": 3, "K": 2}, [], [("K", 2), ("FX", 3), ("OX", 7)]).input_fills == 3 + 6 * 2
 
 
 def test_first_partial_sums_are_not_read_back() -> None:
-    """Outputs that leave once are not fetched; those that come back are, once less than they leave."""
+    """The first partial sums are not read back: an output that returns comes back once less than it leaves."""
     once = mapped({"C": 4, "OX": 4}, [("C", 4)], [("OX", 4)])
     assert (once.output_moves, once.outputs, once.updates) == (4, 4, 16)
     again = mapped({"C": 4, "OX": 4}, [], [("OX", 4), ("C", 4)])
@@ -56,19 +56,19 @@ def test_first_partial_sums_are_not_read_back() -> None:
 
 
 def test_energy_of_a_byte_is_that_of_the_register_table() -> None:
-    """0.48746172 pJ in a register of one byte, as published; 6.92328 in 256 KiB, where the source rounds parts."""
+    """A byte costs 0.48746172 pJ in a register of one byte, as published, and 6.92328 pJ in 256 KiB, up to rounding."""
     assert byte_pj(1) == pytest.approx(0.48746172, abs=1e-8)
     assert byte_pj(256 * 1024) == pytest.approx(6.92328, rel=6e-4)
 
 
 def test_the_last_digit_is_that_which_was_printed() -> None:
-    """1.41e11 pJ was printed with six digits as 0.141030 J, 250582549 pJ to the pJ."""
+    """The last printed digit of 0.141030 J is 10^7 pJ, and that of 250582549 pJ is 1 pJ."""
     assert last_digit(250582549.0) == pytest.approx(1)
     assert last_digit(141030000000.0) == pytest.approx(10**7)
 
 
 def test_an_unknown_architecture_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its name."""
+    """An unknown architecture is refused with its name."""
     folder = tmp_path / TIMELOOP.name
     folder.mkdir()
     sample = DATA / TIMELOOP.name

@@ -1,4 +1,4 @@
-"""The TPU in the court: what rows hold decides bound and estimate, and `evaluate` gives the estimates of products."""
+"""The TPU in the court: bound and estimate follow from the values of a row, and `evaluate` gives the estimates."""
 
 import re
 from math import prod
@@ -31,7 +31,7 @@ FILES = set_files(DATA / TPU.name, TPU.patterns)
 
 
 def case_of(tmp_path: Any, line: str, kind: str = "matmul") -> Any:
-    """The case of one row on an ideal chip."""
+    """Return the case of one row on an ideal chip."""
     for name, head in (("matmul", HEAD), ("attention", ATTENTION_HEAD)):
         (tmp_path / f"{name}_x.csv").write_text("\n".join([head, *([line] if name == kind else [])]) + "\n")
     (prepared,) = prepare(sorted(tmp_path.glob("*.csv")))
@@ -43,7 +43,9 @@ def case_of(tmp_path: Any, line: str, kind: str = "matmul") -> Any:
     [("own", 1, 1), ("up+down", 2, 2), ("gate+up", 2, 2), ("weights on chip", 0, 0), ("q or q+k+v", 1, 1)],
 )
 def test_what_a_row_holds_is_what_is_moved(tmp_path: Any, contents: str, weights: int, bound_weights: int) -> None:
-    """Eight tokens, 4096 x 14336 weights of two bytes: moved once, twice, or not at all."""
+    """The contents of a row decide how often its weights move: once, twice, or not at all.
+    The row has eight tokens and 4096 x 14336 weights of two bytes.
+    """
     found = case_of(tmp_path, f"x,8,4096,14336,{contents},1e9")
     read = 1e9 * 2 * 4096 * 14336 / tpu().hbm_bytes_per_s
     others = max(1, weights) * 1e9 * 8 * 2 * (4096 + 14336) / tpu().hbm_bytes_per_s
@@ -56,7 +58,7 @@ def test_what_a_row_holds_is_what_is_moved(tmp_path: Any, contents: str, weights
 
 
 def test_tokens_are_padded() -> None:
-    """4,097 tokens occupy the array as long as 4,104: commands of eight tokens, with a time of their own each."""
+    """4,097 tokens occupy the array as long as 4,104, in commands of eight tokens that each have a latency."""
     passes = 4096 // 256 * 4096 // 512
     for latency in (0.01, 1.5):
         core = tpu_core(((COMMAND_LATENCY, latency),))
@@ -67,7 +69,7 @@ def test_tokens_are_padded() -> None:
 
 
 def test_the_array_starts_when_all_inputs_are_on_chip() -> None:
-    """The time of a large product is that of its inputs over HBM, and of the commands: down is slower than up."""
+    """The array starts when all inputs have arrived over HBM, so `down` with longer inputs is slower than `up`."""
     core = tpu_core()
     down, up = mapping_of(1536, 4096, 14336), mapping_of(1536, 14336, 4096)
     waits = {name: mapping.parts(core)["onloading"] for name, mapping in (("down", down), ("up", up))}
@@ -78,28 +80,28 @@ def test_the_array_starts_when_all_inputs_are_on_chip() -> None:
 
 
 def test_an_impossible_row_is_explained(tmp_path: Any) -> None:
-    """It breaks the bound, and is told as what it is."""
+    """An impossible row breaks its bound and has an explanation."""
     found = case_of(tmp_path, "lm_head,1,128256,4096,implausible,330000")
     assert found.breaks_bound
-    assert "reading the weights" in found.explained
+    assert "too short to read the weights" in found.explained
 
 
 def test_attention_moves_expanded_keys_and_scores(tmp_path: Any) -> None:
-    """Four times the keys and values, twelve bytes a score."""
+    """Attention moves four times the keys and values, and twelve bytes a score."""
     found = case_of(tmp_path, "decode,1,1,99,1e9,1,1000", "attention")
     assert found.estimate == pytest.approx(1e9 * (4 * 1000 + 12 * 32 * 100) / tpu().hbm_bytes_per_s)
     assert found.bound == pytest.approx(1e9 * 1000 / tpu().hbm_bytes_per_s)
 
 
 def test_samples_hold_all_kinds_of_rows() -> None:
-    """So that each is tried without the full set."""
+    """The samples have rows of every kind."""
     parts = {one.case(TPU.values()).part for one in prepare(FILES)}
     assert {"products", "q or q+k+v", "weights on chip", "attention, decode", "attention, prefill"} <= parts
 
 
 @pytest.mark.parametrize("sizes", [(1, 4096, 4096), (7, 128256, 4096), (2048, 4096, 14336), (5, 100, 300), (3, 300, 9)])
 def test_mappings_cover_the_product(sizes: tuple[int, int, int]) -> None:
-    """Loops multiply to the sizes of the layer, which are those of the product, rounded up to whole passes."""
+    """The loop sizes of a mapping cover the matrix product, rounded up to whole passes over the array."""
     mapping = mapping_of(*sizes)
     found = dict.fromkeys(DIMENSIONS, 1)
     lanes = 1
@@ -115,7 +117,7 @@ def test_mappings_cover_the_product(sizes: tuple[int, int, int]) -> None:
 
 
 def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
-    """The command with the hardware file, a workload file and a file of points; rows of two products are their sum."""
+    """`evaluate` gives exactly the estimates of products; a row of two products is their sum."""
     kinds: dict[str, list[Any]] = {}
     for one in prepare(FILES):
         if "contents" in one.row:
@@ -149,7 +151,7 @@ def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_each_line_of_a_key_names_its_source() -> None:
-    """The keys of waiting, the clock, the array and HBM; the file without values is the one that is shipped."""
+    """The generated file equals the shipped one, and each of its lines on waiting or the clock names its source."""
     assert tpu_document() == yaml.safe_load(HARDWARE.read_text())
     assert tpu().flops_per_s == pytest.approx(9.18e14, rel=1e-8)
     assert tpu().hbm_bytes_per_s == 1.638e12
@@ -163,7 +165,7 @@ def test_each_line_of_a_key_names_its_source() -> None:
 
 @pytest.mark.parametrize("weights_on_chip", [False, True])
 def test_other_times_give_the_core_of_the_whole_file(weights_on_chip: bool) -> None:
-    """Cores with replaced numbers are those that the changed file gives."""
+    """A core with replaced numbers equals that of the changed file."""
     values = {name: value * 1.07 for name, value in TPU.values()[DEVICE].items()}
     core = tpu_core(tuple(sorted(values.items())), weights_on_chip=weights_on_chip)
     read = read_accelerator(tpu_document(values, weights_on_chip=weights_on_chip)).cores[0]
@@ -171,7 +173,7 @@ def test_other_times_give_the_core_of_the_whole_file(weights_on_chip: bool) -> N
 
 
 def test_shares_are_those_of_the_keys() -> None:
-    """Large products reach the shares of peak and bandwidth that attention is predicted with."""
+    """Large products reach the shares of peak and bandwidth that the prediction of attention uses."""
     values = TPU.values()[DEVICE]
     core = tpu_core(tuple(sorted(values.items())))
     parts = mapping_of(8192, 4096, 4096).parts(core)

@@ -1,4 +1,4 @@
-"""The rows of `tpu-v6e` beside the layers that Llama-3.1-8B has from its configuration: the same work and data."""
+"""Rows of `tpu-v6e` and the layers of Llama-3.1-8B from its configuration have the same work and data."""
 
 import csv
 from pathlib import Path
@@ -15,14 +15,14 @@ BF16 = Precision(16, 16, 16)
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
-    """The rows of a sample."""
+    """Return the rows of a sample."""
     with Path(DATA / "tpu-v6e" / f"{name}_sample.csv").open() as file:
         return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("row", rows_of("attention"), ids=lambda row: "-".join(list(row.values())[:4]))
 def test_attention_is_that_of_the_measurements(row: dict[str, str]) -> None:
-    """Operations of the causal pairs, two for a product, and the bytes of keys and values of all tokens."""
+    """Attention has the measured operations of causal pairs, and the measured bytes of keys and values."""
     request = Requests(int(row["batch"]), int(row["new_tokens"]), int(row["cached_tokens"]))
     workload = language_model_workload(model_of(fields_of("llama-3.1-8b")), ModelStep((request,), BF16))
     products = 0
@@ -37,7 +37,7 @@ def test_attention_is_that_of_the_measurements(row: dict[str, str]) -> None:
 
 
 def test_matrix_products_are_those_of_the_measurements() -> None:
-    """Inputs and outputs of each projection that was measured."""
+    """Projections have the measured inputs and outputs."""
     workload = language_model_workload(model_of(fields_of("llama-3.1-8b")), ModelStep((Requests(1, 16, 0),), BF16))
     sizes = {node.name.rpartition("/")[2]: node.layer.size_of for node in workload.nodes if node.layer is not None}
     measured = {(row["op"], int(row["n"]), int(row["k"])) for row in rows_of("matmul")}

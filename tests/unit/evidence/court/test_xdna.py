@@ -26,7 +26,7 @@ ROWS = prepare(FILES)
 
 
 def record_of(one: Any, folder: Path) -> Any:
-    """Record of the command `evaluate` for a row, its hardware file and its mapping."""
+    """Return the record of `evaluate` for a row, its hardware file and its mapping."""
     (m, k, n), (bits, output_bits) = one.sizes, FORMATS[one.row["precision_in_out"]]
     entry = {
         "id": 0,
@@ -49,7 +49,7 @@ def record_of(one: Any, folder: Path) -> Any:
 
 @pytest.mark.parametrize("one", ROWS, ids=lambda one: one.row["row_id"])
 def test_evaluate_gives_the_estimates_to_the_last_bit(one: Any, tmp_path: Path) -> None:
-    """Latency of the command; and the DRAM moves what the authors' equations 6 and 7 give."""
+    """`evaluate` gives exactly the latency of each row, and the DRAM traffic of the authors' equations 6 and 7."""
     record = record_of(one, tmp_path)
     device, (m, k, n), tiles = one.row["device"], one.sizes, one.tiles
     assert record.latency_cycles / clock_mhz(device) == one.case({}).estimate
@@ -64,7 +64,7 @@ def test_evaluate_gives_the_estimates_to_the_last_bit(one: Any, tmp_path: Path) 
 
 
 def test_no_row_is_below_its_bound() -> None:
-    """Neither is an estimate; nothing is fitted."""
+    """No measurement and no estimate is below its bound, and no row is fitted."""
     cases = [one.case({}) for one in ROWS]
     assert len(cases) == 10
     assert all(0 < case.bound <= min(case.measured, case.estimate) and not case.fitted for case in cases)
@@ -72,7 +72,7 @@ def test_no_row_is_below_its_bound() -> None:
 
 @pytest.mark.parametrize("device", ["xdna", "xdna2"])
 def test_each_line_of_a_number_names_its_source(device: str) -> None:
-    """The clock, the array, the sizes of memories, and the ports that are no assumption of their own line."""
+    """The clock, the array and the sizes of memories name their source."""
     lines = [line.strip() for line in (DATA / "hardware" / f"{device}.yaml").read_text().splitlines()]
     sourced = [line for line in lines if line.split(":")[0] in ("clock_frequency", "sizes", "size")]
     assert len(sourced) == 6
@@ -80,7 +80,11 @@ def test_each_line_of_a_number_names_its_source(device: str) -> None:
 
 
 def test_steps_in_l2_divide_the_reduction() -> None:
-    """Steps by hand: 448 is 4 tiles of 112; 4 tiles of 104 are at most 448 and divide 40; 3 of at most 4 divide 6."""
+    """As many tiles as fit go into one step in L2, but their number must divide the tiles of the reduction.
+
+    A capacity of 448 holds 4 tiles of 112, or 4 of 104. A capacity of 500 also holds 4 tiles of 104, but 4 does not
+    divide the 6 tiles of that reduction, so a step has 3 tiles.
+    """
     assert Tiles(96, 112, 96, 448).steps_in_l2(4032) == 4
     assert Tiles(80, 104, 128, 448).steps_in_l2(4160) == 4
     assert Tiles(80, 104, 128, 500).steps_in_l2(6 * 104) == 3
@@ -90,7 +94,7 @@ def test_steps_in_l2_divide_the_reduction() -> None:
 @pytest.mark.parametrize("device", ["XDNA", "XDNA2"])
 @pytest.mark.parametrize("precision", FORMATS)
 def test_every_precision_has_a_mapping(device: str, precision: str) -> None:
-    """No estimate is below the time of the arithmetic, for tiles that allow no block with the first choice of sides."""
+    """Each device and precision has a mapping for difficult tiles, with at least the time of the arithmetic."""
     columns, lanes = {"XDNA": (4, 256), "XDNA2": (8, 512)}[device]
     for tiles in (Tiles(96, 64, 96, 256), Tiles(64, 64, 72 if device == "XDNA" else 88, 128)):
         sizes = 4 * tiles.rows, 512, columns * tiles.columns
@@ -101,7 +105,7 @@ def test_every_precision_has_a_mapping(device: str, precision: str) -> None:
 
 
 def test_wrong_rows_are_told(tmp_path: Path) -> None:
-    """Unknown names, and tiles that do not divide the sizes."""
+    """Unknown names and tiles that do not divide the sizes are refused."""
     good = {name: ROWS[0].row[name] for name in COLUMNS}
     file = tmp_path / "rows.csv"
     for changes, told in (

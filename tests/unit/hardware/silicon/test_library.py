@@ -1,4 +1,4 @@
-"""The entries of the library: each says where it is from, and how far it was checked."""
+"""Entries of the library of energies: each names its source and how far it was checked."""
 
 from typing import get_args
 
@@ -9,7 +9,7 @@ from tilewright.hardware.yaml_schema import DramType
 
 
 def test_there_are_enough_and_each_has_a_source() -> None:
-    """80 are asked for; a figure without a range, node or area has at least a publication and its check."""
+    """The library has at least 80 entries, each with a source, its conditions and the way it was checked."""
     found = entries().values()
     assert len(found) >= 80
     for entry in found:
@@ -26,7 +26,7 @@ def test_there_are_enough_and_each_has_a_source() -> None:
 
 
 def test_sums_are_sums() -> None:
-    """Multiply-accumulates are those of their parts."""
+    """An entry that sums up other entries has the sum of their energies."""
     found = entries()
     for entry in found.values():
         if "sum of" in entry.conditions:
@@ -35,14 +35,15 @@ def test_sums_are_sums() -> None:
 
 
 def test_files_know_the_same_dram_as_the_library() -> None:
-    """And what a bit costs, a word costs by its bits."""
+    """Files accept the DRAM types of the library, and an access costs the energy per bit times the width."""
     assert get_args(DramType) == dram_types()
     assert dram_memory(MemoryShape(2**30, 64, 32), "hbm2").read_energy_pj == pytest.approx(64 * 3.9)
     assert dram_memory(MemoryShape(2**30, 64, 32), "hbm2").write_energy_pj == pytest.approx(32 * 3.9)
 
 
 def test_a_register_file_is_by_the_bit() -> None:
-    """Energies by the width, area by the size; other nodes by the law."""
+    """The energy of a register file grows with its width and the area with its size; a law scales the energy to other
+    nodes."""
     here, there = (register_file_memory(MemoryShape(512, 8, 8), node) for node in (40, 22))
     assert here.read_energy_pj == pytest.approx(8 * 0.009)
     assert here.area_mm2 == pytest.approx(512 * 5.98e-6)

@@ -1,4 +1,4 @@
-"""SRAM of CACTI: exact where the table has it, by the law elsewhere, refused where nothing is near."""
+"""Costs of SRAM from CACTI: exact in the table, by the law near the table, refused far from the table."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ FIGURES = ("read_energy_pj", "write_energy_pj", "leakage_mw", "area_mm2", "acces
 
 
 def test_what_is_in_the_table_is_exact() -> None:
-    """All 537 memories, digit for digit."""
+    """Each memory of the table has exactly the figures of its row."""
     for row in rows(CACTI):
         size, width = int(row["size_bytes"]) * 8, int(row["width_bits"])
         is_call = row["setup"] == ZIGZAG_CALL
@@ -39,8 +39,8 @@ def test_what_is_in_the_table_is_exact() -> None:
 
 
 def test_a_memory_that_is_smaller_with_wider_words_says_so() -> None:
-    """For all pairs of memories in the table that differ only in a word of twice the width: the remark has both areas
-    if the wider memory is at least 2 % smaller, and is missing otherwise.
+    """A remark names both areas if a word of twice the width makes the memory at least 2 % smaller.
+    The test compares all pairs of memories in the table that differ only in this width.
     """
     areas = {
         (float(row["node_nm"]), CELL_NAME[row["cell_type"]], int(row["size_bytes"]) * 8, int(row["width_bits"])): float(
@@ -62,7 +62,7 @@ def test_a_memory_that_is_smaller_with_wider_words_says_so() -> None:
 
 
 def test_the_specification_of_zigzag_has_these() -> None:
-    """Its two examples."""
+    """The two examples in the specification of ZigZag have the energies and areas of the table."""
     found = zigzag_cost(65536, 64)
     assert (found.read_energy_pj, found.write_energy_pj, found.area_mm2) == (2.19637, 2.4641, 0.0146812)
     found = zigzag_cost(1024, 8)
@@ -70,7 +70,7 @@ def test_the_specification_of_zigzag_has_these() -> None:
 
 
 def test_the_filled_table_is_what_the_law_says() -> None:
-    """To what another machine may compute otherwise; every memory of the grid is in one of the two tables."""
+    """The filled table has the figures of the law to within 0.01 %, and shares no memory with the table of CACTI."""
     made = list(csv.DictReader(io.StringIO(filled_text())))
     kept = rows(FILLED)
     places = [[row[name] for name in ("setup", "node_nm", "cell_type", "size_bytes", "width_bits")] for row in kept]
@@ -84,7 +84,7 @@ def test_the_filled_table_is_what_the_law_says() -> None:
 
 
 def test_what_the_law_misses_is_what_the_page_says() -> None:
-    """Left out one by one, less than 5 % in the median; whole sizes and widths as in the table of docs/costs.md."""
+    """The median error of the law is below 5 % for a memory left out of the fit; docs/costs.md states each error."""
     law = fitted()
     page = (DOCS / "costs.md").read_text(encoding="utf-8")
     words = {"": "one at a time", "size_bytes": "a whole size", "width_bits": "a whole width"}
@@ -97,7 +97,7 @@ def test_what_the_law_misses_is_what_the_page_says() -> None:
 
 
 def test_leaving_out_at_once_is_fitting_again() -> None:
-    """The formula for all errors at once, for one memory against a law that never saw it."""
+    """The fast formula for the error of a left-out memory agrees with a fit without this memory."""
     law = fitted()
     rest = type(law)(law.places[1:], law.figures[1:])
     (predicted,) = rest.predict(law.places[:1])
@@ -112,7 +112,7 @@ def test_leaving_out_at_once_is_fitting_again() -> None:
     cells=st.sampled_from(["hp", "lstp"]),
 )
 def test_between_memories_costs_are_between_theirs(size: int, width: int, node: int, cells: str) -> None:
-    """Of the corners around it, at each node; everything is above 0, and steps say what was done."""
+    """The read energy of a memory between grid points lies between the energies of the surrounding grid points."""
     if size / width < 32:
         return
     found = sram_cost(size, width, node, cells)
@@ -137,7 +137,10 @@ def test_between_memories_costs_are_between_theirs(size: int, width: int, node: 
     ],
 )
 def test_what_is_too_far_is_refused(size: int, width: int, node: float, words: str) -> None:
-    """Words that are too few, sizes and widths more than twice beyond the table, nodes that no law has."""
+    """The library refuses SRAMs with too few words, sizes or widths more than twice beyond the table, or unknown nodes.
+
+    A node is unknown if no scaling law covers it.
+    """
     with pytest.raises(NoCostError) as raised:
         sram_cost(size, width, node, "hp")
     assert words[:20] in raised.value.message
@@ -145,12 +148,12 @@ def test_what_is_too_far_is_refused(size: int, width: int, node: float, words: s
 
 
 def test_a_little_beyond_the_table_is_told() -> None:
-    """Up to a factor of two."""
+    """If a memory is slightly larger than the table covers, its listed steps mention the extrapolation."""
     assert any("beyond the table" in step for step in sram_cost(2**26, 64, 22, "hp").steps)
 
 
 def test_other_nodes_follow_a_named_law() -> None:
-    """From the nearest node of CACTI; leakage is not known there."""
+    """A node that CACTI lacks takes the figures of the nearest node, scaled by a law; its leakage is unknown."""
     here, there = sram_cost(2**19, 64, 22, "hp"), sram_cost(2**19, 64, 7, "hp")
     assert there.read_energy_pj == pytest.approx(here.read_energy_pj * node_factors(22, 7).energy, rel=1e-5)
     assert there.leakage_mw is None
@@ -158,7 +161,7 @@ def test_other_nodes_follow_a_named_law() -> None:
 
 
 def test_scaling_is_there_and_back() -> None:
-    """Whatever the nodes; smaller ones need less energy and area."""
+    """Scaling to a node and back gives the factor 1, and smaller nodes need less energy."""
     smallest, largest = known_nodes()
     for node in (smallest, 8.0, 22.0, 28.0, 40.0, 100.0, largest):
         back = np.array(node_factors(45, node)) * np.array(node_factors(node, 45))
@@ -180,7 +183,7 @@ def test_scaling_is_there_and_back() -> None:
     ],
 )
 def test_remarks_name_one_origin(kib: int, width: int, node: float, remarks: tuple[str, ...]) -> None:
-    """Figures are from the table, interpolated, or extrapolated, but never two of these; scaling comes in addition."""
+    """Remarks call figures interpolated or extrapolated, never both; a remark on scaling can be added."""
     told = sram_memory(MemoryShape(kib * 8192, width, width), node, "hp").remarks
     found = [one for one in told if not one.startswith("with words of")]
     assert len(found) == len(remarks)
@@ -189,7 +192,7 @@ def test_remarks_name_one_origin(kib: int, width: int, node: float, remarks: tup
 
 
 def test_a_size_that_is_refused_has_the_factor() -> None:
-    """The message has the limits of the table; the allowed values are twice as wide, and say so."""
+    """The message about a word that is too wide names the limits of the table, and the limits of the extrapolation."""
     with pytest.raises(NoCostError) as raised:
         sram_cost(32 * 8192, 1280, 22, "hp")
     assert raised.value.message == "a word of 1,280 bits is too far outside the table, which has 16 to 512"

@@ -24,10 +24,10 @@ LAYERS, TILES = 7, 2
 
 
 def instance(seed: int, cores: int = 3, layers: int = LAYERS, tiles: int = TILES) -> SchedulingProblem:
-    """Layers of a few tiles on unlike cores on a bus; the same for the same seed.
+    """Layers of a few tiles on unlike cores on a bus. Equal seeds give equal instances.
 
-    A layer reads one or two earlier layers tile by tile, and a weight of its own. Some layers run on some cores only,
-    fast cores need more energy, and memories hold only a part of what is alive.
+    A layer reads one or two earlier layers tile by tile, and a weight. Some layers run on some cores only, fast cores
+    need more energy, and memories hold only a part of the live data.
     """
     draw = random.Random(seed)
     speed = [draw.choice((1.0, 1.0, 2.0, 3.0)) for _ in range(cores)]
@@ -57,13 +57,13 @@ def instance(seed: int, cores: int = 3, layers: int = LAYERS, tiles: int = TILES
 
 
 def brute_force(problem: SchedulingProblem, space: AllocationSpace) -> list[Evaluation]:
-    """Every allocation with what its schedule costs, by nothing but the scheduler."""
+    """Every allocation with the cost of its schedule, computed by the scheduler alone."""
     judge = schedule_judge(problem)
     return [Evaluation(genome, *judge(space.allocation(genome))) for genome in itertools.product(*space.gene_choices)]
 
 
 def non_dominated(points: Sequence[Evaluation]) -> set[tuple[int, float]]:
-    """(latency, energy) of the points that no other dominates, by comparing all pairs."""
+    """(latency, energy) of the points that no other point dominates, by comparing all pairs."""
     values = {point.objectives for point in points}
     return {
         (latency, energy)
@@ -73,5 +73,5 @@ def non_dominated(points: Sequence[Evaluation]) -> set[tuple[int, float]]:
 
 
 def space_of(problem: SchedulingProblem) -> AllocationSpace:
-    """The space without requests."""
+    """The space of allocations without requests from a mapping file."""
     return allocation_space(problem)

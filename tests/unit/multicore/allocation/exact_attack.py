@@ -1,5 +1,7 @@
-"""Attacks on the exact search over allocations: random networks on random systems, each searched through where there
-are few allocations, and allocations of known schedules that the relaxation must not exclude.
+"""Attacks on the exact search over allocations of random networks on random systems.
+
+Small spaces are enumerated completely. In every space, the relaxation must not exclude allocations whose schedules are
+known.
 """
 
 import itertools
@@ -29,9 +31,9 @@ from tests.unit.multicore.allocation.simple_bounds import simple_bounds
 from tests.unit.multicore.scheduling.random_networks import random_network, random_network_on_equal_cores
 
 EQUAL_CORES = 0.25
-"""Share of the problems with cores that are all alike."""
+"""Share of the problems whose cores are all alike."""
 ROUNDING = 1e-9
-"""Part by which energies may be off."""
+"""Relative error that is allowed for energies."""
 
 
 def options_of(seed: int, **more: object) -> tuple[ScheduleOptions, AllocationOptions]:
@@ -49,7 +51,7 @@ def options_of(seed: int, **more: object) -> tuple[ScheduleOptions, AllocationOp
 
 
 def bounds_of(problem: SchedulingProblem, space: AllocationSpace) -> LowerBounds:
-    """Those over all allocations."""
+    """Lower bounds over all allocations of a space."""
     return lower_bounds(problem, allowed_cores(space, problem.system.core_count))
 
 
@@ -59,7 +61,7 @@ def value_of(result: AllocationResult) -> float:
 
 
 def with_network(problem: SchedulingProblem, multicast: bool, forwarding: bool) -> SchedulingProblem:
-    """The problem with multicast on all links, and with cores that forward constants."""
+    """The problem with multicast on all links, or with cores that forward constants."""
     system = problem.system
     every = np.ones(len(system.link_bits_per_cycle), np.bool_)
     if multicast:
@@ -76,7 +78,7 @@ def attack(
     multicast: bool = False,
     forwarding: bool = False,
 ) -> Tally:
-    """One problem: counts, and what is wrong."""
+    """Checks one problem. Returns counts and a list of errors."""
     tally, name = Tally(), f"seed {seed}"
     of_equal_cores = random.Random(seed).random() < EQUAL_CORES
     problem, space = (random_network_on_equal_cores if of_equal_cores else random_network)(seed, nodes)
@@ -117,7 +119,7 @@ def attack(
 
 
 def wrong_blocks(space: AllocationSpace, judge: Judge, found: AllocationResult) -> list[str]:
-    """Blocks of a certificate whose best allocation, when all are scheduled again, is another one."""
+    """Blocks of a certificate whose stated best value differs from the best of all their schedules."""
     assert found.proof is not None
     powers, wrong = OBJECTIVES[found.objective], []
     for block in found.proof.certificate["blocks"]:
@@ -144,7 +146,7 @@ def wrong_exclusions(
     bounds: LowerBounds,
     checked: int,
 ) -> list[str]:
-    """What the relaxation excludes of allocations whose schedules are known to be better than what is to be beaten."""
+    """Allocations that the relaxation excludes although their schedules are better than the value to beat."""
     draw, judge, wrong = random.Random(seed), schedule_judge(problem, schedules), []
     relaxation = relaxation_of(problem, space)
     for number in range(10 * checked):
@@ -162,7 +164,7 @@ def wrong_exclusions(
 
 
 def _excluded(relaxation: Relaxation, genome: Genome, latency: int, energy: float, bounds: LowerBounds) -> list[str]:
-    """The objectives by which a program excludes an allocation that is a little better than what is wanted."""
+    """Errors of the program: objectives for which it excludes an allocation that is slightly better than asked for."""
     wrong = []
     for objective, powers in OBJECTIVES.items():
         value = powers.value(energy * (1 + 3e-9), float(latency + (powers.energy == 0)))

@@ -1,11 +1,14 @@
-"""What the relaxation of schedules says of one allocation without a solver: plain, to check the program by."""
+"""Bounds of the relaxation for one allocation, computed without a solver to check the program."""
 
 from tilewright.multicore.allocation.exact.relaxation import Precedence, Relaxation
 
 
 def simple_bounds(relaxation: Relaxation, part_cores: tuple[int, ...]) -> tuple[int, float]:
-    """(latency in cycles, energy in pJ) that no schedule of an allocation, [part] core, is below: what of the
-    relaxation needs no solver. It leaves out that cores run one CN at a time."""
+    """Lower bounds (latency in cycles, energy in pJ) on all schedules of an allocation, which gives the core of each
+    part.
+
+    They use the part of the relaxation that needs no solver, and leave out that a core runs one CN at a time.
+    """
     part_of = relaxation.space.part_of_cn.tolist()
     core = [part_cores[part] for part in part_of]
     start = [release[core[cn]] for cn, release in enumerate(relaxation.release_cycles)]

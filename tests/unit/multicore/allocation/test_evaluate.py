@@ -1,4 +1,4 @@
-"""What a search over allocations says of itself."""
+"""The progress that a search over allocations prints."""
 
 import pytest
 from tilewright.multicore.allocation import progress
@@ -18,12 +18,12 @@ BEST = Evaluation((0,), 1200, 3.5e6)
     ],
 )
 def test_the_state_on_one_line(state: SearchProgress, text: str) -> None:
-    """Evaluations, the best so far, the time that is left at this speed."""
+    """The line has the evaluations, the best result so far and the remaining time at the present speed."""
     assert progress.progress_text(state) == text
 
 
 def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not one for each evaluation, and none where nothing is to be shown."""
+    """A log gets a line at intervals, not for each evaluation. Where progress is not shown, it gets none."""
     monkeypatch.setattr(progress, "LOG_INTERVAL_S", 0.0)
     with progress.allocation_progress("net on cores", shown=True) as tell:
         tell(SearchProgress(4, 10, BEST, 2.0))
@@ -39,7 +39,7 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_a_terminal_gets_a_bar_when_the_search_takes_longer(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After a second, with the count and the best so far."""
+    """A terminal gets a bar after one second, with the count and the best result so far."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with progress.allocation_progress("net on cores", shown=True) as tell:
         tell(SearchProgress(1, 10, BEST, 0.1))

@@ -1,4 +1,4 @@
-"""The exact search over allocations: against brute force, what it proves, and how it ends."""
+"""The exact search over allocations: comparison with brute force, its proofs, and how it ends."""
 
 import itertools
 import threading
@@ -22,7 +22,7 @@ from tests.unit.multicore.scheduling.tiny_systems import Node, bus_system, make_
 
 
 def searched(problem: SchedulingProblem, space: AllocationSpace, **options: object) -> AllocationResult:
-    """With a short genetic search before it."""
+    """The exact search after a short genetic search."""
     few = {"nb_ga_individuals": 4, "nb_ga_generations": 2, "exhaustive_nodes": 0, "jobs": 1}
     given = AllocationOptions(**{**few, **options})  # type: ignore[arg-type]
     return search_exactly(problem, space, schedule_judge(problem), bounds_of(problem, space), given, block=16)
@@ -30,7 +30,7 @@ def searched(problem: SchedulingProblem, space: AllocationSpace, **options: obje
 
 @pytest.mark.parametrize("seed", [4, 17, 31, 43])
 def test_random_problems(seed: int) -> None:
-    """Some problems of `benchmarks/attack_schedules.py`."""
+    """The attack finds no error in some problems of `benchmarks/attack_schedules.py`."""
     tally = attack(seed, nodes=24, enumerated=1500, seconds=10.0)
     assert tally.wrong == []
 
@@ -40,14 +40,16 @@ def test_random_problems(seed: int) -> None:
     ("seed", "multicast", "forwarding"), [(5, True, False), (18, False, True), (23, True, True), (44, False, True)]
 )
 def test_random_problems_on_networks(seed: int, multicast: bool, forwarding: bool) -> None:
-    """Problems whose data are multicast, or forwarded from core to core: nothing better is excluded."""
+    """The attack finds no error where data are multicast or forwarded from core to core."""
     tally = attack(seed, nodes=20, enumerated=800, seconds=10.0, multicast=multicast, forwarding=forwarding)
     assert tally.wrong == []
 
 
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 def test_the_best_is_proven_to_be_the_best(objective: str) -> None:
-    """Six layers of two tiles on three unlike cores: brute force finds nothing better, and most is never scheduled."""
+    """Six layers of two tiles on three unlike cores: brute force finds nothing better, and the search evaluates fewer
+    allocations than there are.
+    """
     problem = instance(9, layers=6)
     space = allocation_space(problem)
     found = searched(problem, space, objective=objective)
@@ -62,7 +64,7 @@ def test_the_best_is_proven_to_be_the_best(objective: str) -> None:
 
 
 def test_the_relaxation_alone_proves_what_sums_do_not() -> None:
-    """Four CNs of 5 cycles on three equal cores: two of them run one after the other, though the work is 20 / 3."""
+    """Four CNs of 5 cycles on three equal cores: two CNs share a core, so the bound is 10 cycles, not 20 / 3."""
     problem = make_problem(bus_system(3), [], [Node(5, group=number) for number in range(4)])
     assert bounds_of(problem, allocation_space(problem)).latency_cycles == 7
     found = searched(problem, allocation_space(problem))
@@ -72,7 +74,7 @@ def test_the_relaxation_alone_proves_what_sums_do_not() -> None:
 
 
 def test_without_effort_nothing_is_proven() -> None:
-    """What was found is the result, with the bound of all allocations."""
+    """The result without proof evaluations is the best allocation found, with a lower bound on all allocations."""
     problem = instance(9)
     found = searched(problem, allocation_space(problem), proof_evaluations=1)
     assert found.proof is not None
@@ -83,7 +85,7 @@ def test_without_effort_nothing_is_proven() -> None:
 
 
 def test_equal_inputs_give_equal_results() -> None:
-    """Whatever the number of threads."""
+    """Equal inputs give equal results with one thread and with three."""
     problem = instance(4)
     space = allocation_space(problem)
     first, second = (searched(problem, space, jobs=threads, objective="EDP") for threads in (1, 3))
@@ -92,7 +94,7 @@ def test_equal_inputs_give_equal_results() -> None:
 
 
 def test_a_time_budget_and_an_interrupt_keep_the_best() -> None:
-    """Both end the search after the genetic algorithm."""
+    """A time budget and an interrupt end the search after the genetic algorithm and keep its best result."""
     problem = instance(9, layers=8)
     space, judge = allocation_space(problem), schedule_judge(problem)
     bounds, ticks = bounds_of(problem, space), itertools.count()
@@ -112,7 +114,7 @@ def test_a_time_budget_and_an_interrupt_keep_the_best() -> None:
 
 
 class SlowToBegin:
-    """Solver that does not notice a request to end before it has begun, as the solver of OR-Tools."""
+    """Solver that ignores a request to end before it has begun, like the solver of OR-Tools."""
 
     def __init__(self) -> None:
         self.has_begun, self.ended = threading.Event(), threading.Event()
@@ -123,14 +125,14 @@ class SlowToBegin:
             self.ended.set()
 
     def solve(self) -> bool:
-        """True if a request ended the solver."""
+        """Returns True if a request ended the solver."""
         time.sleep(0.1)
         self.has_begun.set()
         return self.ended.wait(20)
 
 
 def test_a_solver_that_begins_after_the_request_to_end_is_ended() -> None:
-    """Solvers that run later, and solvers that have not begun yet, are ended, too."""
+    """The solver is ended even if it begins after the request to end."""
     stop, solver = Stop(), SlowToBegin()
 
     def run() -> bool:
@@ -145,7 +147,7 @@ def test_a_solver_that_begins_after_the_request_to_end_is_ended() -> None:
 
 
 def test_nothing_to_choose() -> None:
-    """One core: one allocation."""
+    """A system with one core has one allocation, which is evaluated and proven."""
     problem = make_problem(bus_system(1), [], [Node(3), Node(4)])
     found = searched(problem, allocation_space(problem))
     assert found.proof is not None

@@ -1,4 +1,4 @@
-"""Neighbours of genomes without the known ones, compared with a plain list of all neighbours."""
+"""New neighbours of genomes, compared with a plain list of all neighbours."""
 
 import random
 
@@ -22,7 +22,7 @@ def all_neighbours(genome: Genome, choices: list[tuple[int, ...]]) -> list[Genom
 @pytest.mark.parametrize("seed", range(members(400, 60)))
 @pytest.mark.parametrize("has_equal_keys", [False, True])
 def test_new_neighbours_are_those_of_the_plain_list(seed: int, has_equal_keys: bool) -> None:
-    """Neighbours are the same, in the same order, after each round of a search, also if all codes are equal."""
+    """The neighbours and their order equal the plain list after each round of a search, also if all codes are equal."""
     draw = random.Random(seed)
     choices = [
         tuple(sorted(draw.sample(range(7), draw.randint(2, 5)))) for _ in range(draw.randint(1, 6))

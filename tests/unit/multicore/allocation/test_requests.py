@@ -20,7 +20,7 @@ from tests.unit.multicore.scheduling.accelerators import accelerator, core, cut,
 
 
 def system() -> MultiCoreAccelerator:
-    """Three cores; the last is a vector unit."""
+    """Three cores, of which the last is a vector unit."""
     return with_place(accelerator([core("a"), core("b"), core("v")]), 2, role=SIMD)
 
 
@@ -32,7 +32,7 @@ def requests(
 
 
 def test_cores_of_an_entry_are_asked_for() -> None:
-    """Free, fixed by group, and as the roles say where nothing is said."""
+    """An entry's cores are free or fixed by group. Without an entry, the roles of the cores decide."""
     workload = two_convolutions()
     loops = [("K", 2)]
     assert requests(workload, [{"name": "default", "core_allocation": [1, 0]}]) == (
@@ -45,7 +45,7 @@ def test_cores_of_an_entry_are_asked_for() -> None:
 
 
 def test_fixed_cores_of_groups_are_free_where_a_layer_is_not_cut() -> None:
-    """Layer by layer, the cores that were meant for its groups may each run the layer."""
+    """Cores fixed for the groups of a layer become free choices when the layer is not cut."""
     workload = two_convolutions()
     fixed = {"name": "a", "core_allocation": [1, 0], "core_allocation_is_fixed": True}
     assert requests(workload, [fixed, {"name": "default"}])[0] == LayerRequest(0, (1, 0), False)
@@ -54,14 +54,14 @@ def test_fixed_cores_of_groups_are_free_where_a_layer_is_not_cut() -> None:
 
 
 def test_one_fixed_core_runs_all_groups() -> None:
-    """Two groups of K on core 1, which need not be said twice."""
+    """One fixed core runs both groups of K; the entry names it once."""
     fixed = {"name": "a", "core_allocation": [1], "core_allocation_is_fixed": True}
     found = requests(two_convolutions(), [fixed, {"name": "default"}], [("K", 2)])
     assert found[0] == LayerRequest(0, (1, 1), True)
 
 
 def test_a_layer_that_no_core_can_run_is_told() -> None:
-    """A pooling and a convolution on a vector unit that its file restricts."""
+    """A pooling and a convolution are reported where the only core is a vector unit that runs neither."""
     workload = two_convolutions()
     only = with_place(accelerator([core("v")]), 0, operator_types=("vector",))
     with pytest.raises(InputError) as caught:
@@ -71,7 +71,7 @@ def test_a_layer_that_no_core_can_run_is_told() -> None:
 
 
 def test_an_unknown_core_stays_to_be_told() -> None:
-    """It becomes a column that the space of allocations does not have."""
+    """An unknown core gets the number of a column that does not exist, so that the space of allocations reports it."""
     assert requests(two_convolutions(), [{"name": "default", "core_allocation": [0, 9]}])[0].cores == (0, 4)
 
 
@@ -95,7 +95,7 @@ BOUNDED = {
 
 
 def test_entries_are_written_as_they_were_read() -> None:
-    """Every key of an entry, through the text of a file."""
+    """Every key of an entry keeps its value when it is written to a file and read again."""
     mapping = parse_mapping([FULL, BOUNDED])
     text = mapping_text([as_entry(entry) for entry in mapping.entries], "a remark")
     assert text.startswith("# a remark\n- name: Conv\n")
@@ -105,7 +105,7 @@ def test_entries_are_written_as_they_were_read() -> None:
 
 
 def test_fixed_entries_come_first_and_keep_what_was_said() -> None:
-    """Each layer by its exact name, which goes before operator types; the original entries stay behind."""
+    """Fixed entries name each layer exactly and stand before the original entries, whose other settings they keep."""
     workload = two_convolutions()
     original = parse_mapping([{**FULL, "core_allocation_is_fixed": False}, {"name": "a"}, BOUNDED])
     entries = fixed_entries({0: [1], 1: [0, 2]}, cut(workload), workload, original)
@@ -120,7 +120,7 @@ def test_fixed_entries_come_first_and_keep_what_was_said() -> None:
 
 
 def test_layers_of_one_name_on_different_cores_cannot_be_told_apart() -> None:
-    """A mapping file knows layers by their names; on the same cores one entry is enough for both."""
+    """Layers of one name on different cores raise an error; on the same cores they share one entry."""
     workload = two_convolutions()
     nodes = [replace(node, layer=node.layer and replace(node.layer, name="same")) for node in workload.nodes]
     workload = replace(workload, nodes=tuple(nodes))
@@ -131,7 +131,7 @@ def test_layers_of_one_name_on_different_cores_cannot_be_told_apart() -> None:
 
 
 def test_tilings_of_fixed_entries_are_what_the_layer_has() -> None:
-    """Layer a makes 8 channels, b makes 4: six tiles for all layers are four in the entry for b; no layer has D."""
+    """The entry of b asks for 4 tiles of K instead of 6, because b makes 4 channels. D is dropped: no layer has it."""
     workload = two_convolutions()
     loops = {"inter_core_tiling": ["K, 6", "D, 2"], "intra_core_tiling": ["OY, all"]}
     cores = {"core_allocation": [0, 1, 2]}

@@ -1,4 +1,4 @@
-"""The search over allocations against brute force, and what it promises: seeds, threads, memory, budgets."""
+"""The search over allocations: comparison with brute force, seeds, threads, memory and budgets."""
 
 import itertools
 import random
@@ -29,18 +29,18 @@ SEEDS = members(40, 20)
 INSTANCES = (0, 4, 8, 9, 10, 13, 14, 16, 19, 21, 26)[:: 1 if WHOLE_FAMILIES else 2]
 """Seeds of instances with 1296 to 4374 allocations, of which the genetic algorithm evaluates 544."""
 HIDDEN_OPTIMUM = 22
-"""Another one of them, the hardest."""
+"""Seed of the hardest instance."""
 
 
 class CountingJudge:
-    """Costs from a table of all allocations; counts how often each one is asked for."""
+    """Costs from a table of all allocations; counts how often each allocation is asked for."""
 
     def __init__(self, space: AllocationSpace, points: list[Evaluation]) -> None:
         self.table = {space.allocation(p.genome).tobytes(): (p.latency_cycles, p.energy_pj) for p in points}
         self.asked: list[bytes] = []
 
     def __call__(self, allocation: Integers) -> tuple[int, float]:
-        """Latency and energy."""
+        """Latency and energy of an allocation."""
         self.asked.append(allocation.tobytes())
         return self.table[allocation.tobytes()]
 
@@ -59,14 +59,14 @@ def genetic(**options: object) -> AllocationOptions:
 
 
 def same(first: AllocationResult, second: AllocationResult) -> bool:
-    """Whether two results tell the same."""
+    """Whether two results have equal contents."""
     tables = [(r.chosen, r.front, r.generations, r.evaluations, r.stopped_by) for r in (first, second)]
     return tables[0] == tables[1]
 
 
 @pytest.mark.parametrize("seed", INSTANCES)
 def test_genetic_algorithm_finds_the_optimum_in_95_percent_of_seeds(seed: int) -> None:
-    """Without evaluating everything, the least latency equals that of brute force in 95 of 100 seeds."""
+    """The genetic algorithm finds the least latency of brute force in 95 of 100 seeds."""
     assert optima_found(seed) >= 0.95 * SEEDS
 
 
@@ -76,7 +76,7 @@ def test_genetic_algorithm_finds_a_hidden_optimum_in_most_seeds() -> None:
 
 
 def optima_found(instance_seed: int) -> int:
-    """In how many seeds the genetic algorithm finds the least latency of brute force."""
+    """The number of seeds for which the genetic algorithm finds the least latency of brute force."""
     space, judge, points = tabled(instance_seed, layers=8)
     best = min(point.latency_cycles for point in points)
     found = 0
@@ -89,7 +89,7 @@ def optima_found(instance_seed: int) -> int:
 
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 def test_small_spaces_are_evaluated_completely(objective: str) -> None:
-    """By default the chosen point and the front are those of brute force, whatever the seed."""
+    """The chosen point and the front are by default those of brute force, whatever the seed."""
     space, judge, points = tabled(9)
     result = search_allocation(space, judge, AllocationOptions(objective=objective, seed=5))
     assert result.stopped_by == "everything"
@@ -101,7 +101,7 @@ def test_small_spaces_are_evaluated_completely(objective: str) -> None:
 
 
 def test_front_of_the_genetic_algorithm_is_that_of_what_it_evaluated() -> None:
-    """No evaluated point is better than the front in both, and each point of the front has the cost of its schedule."""
+    """No evaluated point dominates the front, and each point of the front has the cost of its schedule."""
     problem = instance(10)
     space = space_of(problem)
     evaluated: list[Evaluation] = []
@@ -122,7 +122,7 @@ def test_front_of_the_genetic_algorithm_is_that_of_what_it_evaluated() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_survivors_are_the_least_dominated(seed: int) -> None:
-    """Ranks of the library's sorting equal those of comparing all pairs, equal points included."""
+    """The ranks of the library's sorting equal those from comparing all pairs, also for equal points."""
     draw = random.Random(seed)
     left = [Individual(Evaluation((i,), draw.randint(1, 20), float(draw.randint(1, 20)))) for i in range(40)]
     expected: list[int] = []
@@ -137,7 +137,7 @@ def test_survivors_are_the_least_dominated(seed: int) -> None:
 
 
 def test_result_depends_on_the_seed_only() -> None:
-    """Equal seeds give equal results with any number of threads; other seeds make other populations."""
+    """Equal seeds give equal results with any number of threads; another seed gives another result."""
     problem = instance(4, layers=9)
     space, judge = space_of(problem), schedule_judge(problem)
     results = [search_allocation(space, judge, genetic(seed=3, jobs=threads)) for threads in (1, 1, 2, 5)]
@@ -146,7 +146,7 @@ def test_result_depends_on_the_seed_only() -> None:
 
 
 def test_no_allocation_is_evaluated_twice() -> None:
-    """Every generation evaluates as many new allocations as there are individuals; the tables say so."""
+    """Every generation evaluates as many new allocations as there are individuals, and the tables agree with that."""
     space, judge, _ = tabled(9, layers=8)
     result = search_allocation(space, judge, genetic(nb_ga_individuals=10, nb_ga_generations=6))
     assert len(judge.asked) == len(set(judge.asked)) == result.evaluations == 70
@@ -164,7 +164,7 @@ def test_no_allocation_is_evaluated_twice() -> None:
 
 
 def test_population_may_be_larger_than_what_is_left() -> None:
-    """Where nearly everything is planned to be evaluated, the search ends and repeats nothing."""
+    """The search of a plan that covers nearly the whole space ends and evaluates no allocation twice."""
     space, judge, _ = tabled(3)
     planned = space.size - 1
     result = search_allocation(space, judge, genetic(nb_ga_individuals=planned, nb_ga_generations=1))
@@ -172,7 +172,7 @@ def test_population_may_be_larger_than_what_is_left() -> None:
 
 
 def test_forbidden_cores_never_appear() -> None:
-    """Every allocation that is evaluated keeps to the cost table and to the requests."""
+    """Every evaluated allocation respects the cost table and the requests."""
     problem = instance(9, layers=8)
     space = allocation_space(problem, [LayerRequest(0, (0, 2)), LayerRequest(3, (1,), is_fixed=True)])
     schedule, seen = schedule_judge(problem), []
@@ -190,7 +190,7 @@ def test_forbidden_cores_never_appear() -> None:
 
 
 def test_given_allocation_is_evaluated_as_it_is() -> None:
-    """With every layer fixed there are no genes and one evaluation."""
+    """An allocation that fixes every layer leaves no genes and is evaluated once."""
     problem = instance(1)
     free = space_of(problem)
     cores = [choices[-1] for choices in free.choices]
@@ -205,7 +205,7 @@ def test_given_allocation_is_evaluated_as_it_is() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_time_budget_ends_the_search(threads: int) -> None:
-    """Once the clock passes the budget nothing more is started, and what was found is the result."""
+    """Nothing more is started when the clock passes the budget, and the result is the best found."""
     space, judge, _ = tabled(9, layers=8)
     ticks = itertools.count()
     options = genetic(nb_ga_generations=1000, ga_time_budget_s=50.0, jobs=threads)
@@ -216,7 +216,7 @@ def test_time_budget_ends_the_search(threads: int) -> None:
 
 
 def test_budget_that_is_over_at_once_leaves_one_evaluation() -> None:
-    """The first warm start is always evaluated."""
+    """A budget that is over at once leaves one evaluation: that of the first warm start."""
     space, judge, _ = tabled(9)
     ticks = itertools.count(step=1000)
     result = search_allocation(space, judge, genetic(ga_time_budget_s=1.0), clock=lambda: float(next(ticks)))
@@ -225,7 +225,7 @@ def test_budget_that_is_over_at_once_leaves_one_evaluation() -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_interrupt_keeps_the_best(threads: int) -> None:
-    """Ctrl-C after 30 evaluations gives the best of them; before the first one it is passed on."""
+    """Ctrl-C after 30 evaluations gives the best of them. Before the first evaluation, KeyboardInterrupt is raised."""
     space, judge, _ = tabled(9, layers=8)
     told: list[SearchProgress] = []
 
@@ -252,7 +252,7 @@ def test_interrupt_keeps_the_best(threads: int) -> None:
 
 
 def test_progress_tells_the_best_so_far() -> None:
-    """A report after every evaluation; the best never gets worse and ends as the result."""
+    """A report follows every evaluation; the best never gets worse, and the last report has the result."""
     space, judge, _ = tabled(9, layers=8)
     told: list[SearchProgress] = []
     result = search_allocation(space, judge, genetic(), told.append)
@@ -264,7 +264,9 @@ def test_progress_tells_the_best_so_far() -> None:
 
 
 def test_allocations_without_schedule_are_counted_and_avoided() -> None:
-    """Reasons are kept; where nothing has a schedule that is an error with a reason."""
+    """Allocations without a schedule are counted with their reasons. Where none has a schedule, an error gives a
+    reason.
+    """
     space, judge, _ = tabled(9, layers=8)
 
     def picky(allocation: Integers) -> tuple[int, float]:
@@ -289,7 +291,7 @@ def test_allocations_without_schedule_are_counted_and_avoided() -> None:
 
 
 def test_wrong_options_are_all_told() -> None:
-    """Every wrong value is a problem of its own."""
+    """Each wrong option is reported as a problem."""
     with pytest.raises(InputError) as error:
         AllocationOptions(objective="latncy", nb_ga_individuals=1, nb_ga_generations=-1, seed=-1, ga_time_budget_s=0.0)
     assert [problem.path for problem in error.value.problems] == [

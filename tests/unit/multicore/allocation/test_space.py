@@ -1,4 +1,4 @@
-"""The space of allocations: which cores are left, requests of mapping files, tables that reproduce an allocation."""
+"""The space of allocations: allowed cores, requests of mapping files, and tables that reproduce an allocation."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +30,9 @@ from tests.unit.multicore.scheduling.tiny_systems import (
 
 
 def two_groups() -> SchedulingProblem:
-    """Layer 0 in groups 0 and 1, layer 5 in one, on three cores; core 2 cannot run layer 5, core 1 is small."""
+    """Layer 0 in groups 0 and 1, and layer 5 in one group, on three cores. Core 2 cannot run layer 5; core 1 is
+    small.
+    """
     pieces = [Piece(50), Piece(60), Piece(10, 0), Piece(10, 1), Piece(20, 2, True)]
     nodes = [
         Node({0: 10, 1: 20, 2: 10}, [(0, WEIGHT)], layer=0, group=0, energy_pj=5),
@@ -41,7 +43,7 @@ def two_groups() -> SchedulingProblem:
 
 
 def test_parts_and_choices() -> None:
-    """Parts are (layer, group); a core is left out where it has no cost or the CN does not fit, with the reason."""
+    """Parts are (layer, group). A core without a cost, or too small for the CN, is left out with the reason."""
     space = space_of(two_groups())
     assert space.parts == ((0, 0), (0, 1), (5, 0))
     assert space.choices == ((0, 1, 2), (0, 2), (0, 1))
@@ -55,7 +57,7 @@ def test_parts_and_choices() -> None:
 
 
 def test_genes_are_parts_with_a_choice() -> None:
-    """A part with one core is no gene, and a genome expands to a core for each CN."""
+    """A part with one core has no gene, and a genome expands to one core for each CN."""
     space = allocation_space(two_groups(), [LayerRequest(5, (1,))])
     assert space.flexible == (0, 1)
     assert space.part_cores((2, 0)) == (2, 0, 1)
@@ -67,13 +69,13 @@ def test_genes_are_parts_with_a_choice() -> None:
 
 
 def test_cores_left_are_those_the_scheduler_accepts() -> None:
-    """Moving one part to a core makes an allocation with a schedule exactly where the space leaves that core."""
+    """The scheduler accepts the move of one part to a core exactly where the space allows this core."""
     compared = Counter(accepted for seed in range(60) for accepted in accepted_moves(seed))
     assert min(compared[True], compared[False]) > 50, compared
 
 
 def accepted_moves(seed: int) -> Iterator[bool]:
-    """Whether the scheduler accepts each move of a part of a random problem, compared with what the space leaves."""
+    """Whether the scheduler accepts each move of a part in a random problem; checks each answer against the space."""
     problem, _ = random_problem(seed)
     system = problem.system
     rng = np.random.default_rng(seed)
@@ -98,7 +100,7 @@ def accepted_moves(seed: int) -> Iterator[bool]:
 
 
 def plain_exclusions(problem: SchedulingProblem) -> list[tuple[int, int, int, str]]:
-    """(layer, group, core, reason) of each part that a core cannot run: each core by itself, each CN by itself."""
+    """(layer, group, core, reason) for each part that a core cannot run, by checking each core and each CN alone."""
     parts = sorted(set(zip(problem.graph.layer.tolist(), problem.graph.group.tolist(), strict=True)))
     found = []
     for layer, group in parts:
@@ -116,8 +118,9 @@ def plain_exclusions(problem: SchedulingProblem) -> list[tuple[int, int, int, st
 
 @pytest.mark.parametrize("seed", range(members(60, 12)))
 def test_cores_that_are_alike_are_each_told(seed: int) -> None:
-    """Reasons found for one core of a class are those that each core by itself gives: where cores are as drawn,
-    where all have the same costs, and where their memories have one size, which is too small for some CNs or for none.
+    """The space skips a core that is like a core for all CNs; its exclusions equal those from a check of every core.
+
+    Cases are drawn costs, equal costs, and memories of one size, which is too small for some CNs or for none.
     """
     drawn, _ = random_problem(seed)
     largest = int(drawn.system.memory_capacity_bits.max())
@@ -141,7 +144,7 @@ def test_cores_that_are_alike_are_each_told(seed: int) -> None:
 
 
 def test_a_part_that_no_core_can_run_is_told_with_the_reasons() -> None:
-    """Each such part is a problem that says what is wrong on each core."""
+    """A part that no core can run is a problem that gives the reason of each core."""
     problem = two_groups()
     problem.costs.runtime_cycles[2] = -1
     problem.costs.runtime_cycles[1] = -1
@@ -152,7 +155,9 @@ def test_a_part_that_no_core_can_run_is_told_with_the_reasons() -> None:
 
 
 def test_parts_that_fail_for_one_cause_are_told_together() -> None:
-    """Both groups of layer 0: one problem with the number of parts and layers; another layer for another cause."""
+    """Two groups of layer 0 that fail for one cause make one problem; layer 5 fails for another cause and makes a
+    second.
+    """
     problem = two_groups()
     problem.costs.runtime_cycles[:] = -1
     with pytest.raises(InputError) as error:
@@ -164,7 +169,7 @@ def test_parts_that_fail_for_one_cause_are_told_together() -> None:
 
 
 def test_core_without_path_to_the_off_chip_memory_is_left_out() -> None:
-    """It could not read constants."""
+    """A core without a path to the off-chip memory is left out, because it could not read constants."""
     system = make_system([0, 1, 2], [Memory()] * 3, [Link()], {(0, 2): [0], (2, 0): [0]})
     problem = make_problem(system, [Piece(5), Piece(5, 0, True)], [Node(3, [(0, WEIGHT)])])
     space = space_of(problem)
@@ -173,7 +178,9 @@ def test_core_without_path_to_the_off_chip_memory_is_left_out() -> None:
 
 
 def test_wrong_requests_are_all_told() -> None:
-    """Unknown layers and cores, the off-chip core, wrong numbers of groups, and fixed cores that cannot run a part."""
+    """Unknown layers and cores, the off-chip core, wrong numbers of groups, and fixed cores that cannot run a part are
+    all reported.
+    """
     requests = [
         LayerRequest(7, (0,)),
         LayerRequest(0, (0, 9), is_fixed=True),
@@ -192,7 +199,7 @@ def test_wrong_requests_are_all_told() -> None:
 
 
 def test_warm_starts() -> None:
-    """Fastest cores come first; starts are distinct; equal cores take turns."""
+    """The first warm start takes the fastest cores; warm starts are distinct and take equal cores in turn."""
     space = space_of(two_groups())
     starts = [space.part_cores(start) for start in warm_starts(space)]
     assert starts[0] == (0, 0, 1)
@@ -203,7 +210,7 @@ def test_warm_starts() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_warm_starts_keep_to_the_choices(seed: int) -> None:
-    """Each is a genome of the space."""
+    """Each warm start is a genome of the space."""
     space = space_of(instance(seed))
     for start in warm_starts(space):
         assert all(core in choices for core, choices in zip(start, space.gene_choices, strict=True))
@@ -226,7 +233,7 @@ def test_ties_go_to_the_other_objective_then_to_the_smaller_genome() -> None:
 
 
 def test_space_is_a_plain_value() -> None:
-    """Sizes multiply without overflow."""
+    """The size of a space of 100 parts with 4 cores each does not overflow."""
     many = AllocationSpace(
         tuple((layer, 0) for layer in range(100)),
         np.arange(100),

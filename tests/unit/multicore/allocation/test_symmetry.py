@@ -1,4 +1,4 @@
-"""Cores that are interchangeable: which are, and what may be made of it."""
+"""Interchangeable cores: how they are found, and what the searches may conclude from them."""
 
 import itertools
 from dataclasses import replace
@@ -25,7 +25,7 @@ def alike(problem: SchedulingProblem, *requests: LayerRequest) -> tuple[tuple[in
 
 
 def on_star(widths: list[int], cycles: dict[int, int]) -> SchedulingProblem:
-    """Two layers of one CN on cores with a link of their own each, and one of the off-chip core."""
+    """Two layers of one CN each, on a star: every core has its own link, and so has the off-chip core."""
     count = len(widths)
     pairs = {(i, j): [i, j] for i in range(count + 1) for j in range(count + 1) if i != j}
     links = [Link(width) for width in [*widths, 10]]
@@ -34,7 +34,9 @@ def on_star(widths: list[int], cycles: dict[int, int]) -> SchedulingProblem:
 
 
 def test_cores_with_memories_and_links_of_their_own() -> None:
-    """Their memories and links are exchanged with them; other costs, words or widths make a core another one."""
+    """Cores with equal private memories and links are interchangeable; other costs, words or widths make a core
+    differ.
+    """
     equal = dict.fromkeys(range(4), 5)
     assert alike(on_star([8, 8, 8, 8], equal)) == ((0, 1, 2, 3),)
     assert alike(on_star([8, 4, 8, 4], equal)) == ((0, 2), (1, 3))
@@ -45,7 +47,7 @@ def test_cores_with_memories_and_links_of_their_own() -> None:
 
 
 def test_choices_and_paths_count() -> None:
-    """A layer that may run on one of the cores only, and a pair without a path."""
+    """Cores differ if a layer may run on one of them only, or if a pair of cores has no path."""
     problem = on_star([8, 8, 8], dict.fromkeys(range(3), 5))
     assert alike(problem, LayerRequest(0, (0, 1))) == ((0, 1),)
     exists = problem.system.path_exists.copy()
@@ -58,14 +60,16 @@ def test_choices_and_paths_count() -> None:
 
 
 def test_a_memory_that_two_of_three_cores_share() -> None:
-    """These two can be exchanged."""
+    """The two cores that share a memory are interchangeable; the third is not."""
     pairs = {(i, j): [] if {i, j} == {0, 1} else [0] for i in range(4) for j in range(4) if i != j}
     system = make_system([0, 0, 1, 2], [Memory()] * 3, [Link()], pairs)
     assert alike(make_problem(system, [], [Node(3)])) == ((0, 1),)
 
 
 def test_renamings() -> None:
-    """All of each set, as far as there are few."""
+    """Renamings are all permutations of the cores in each class. If there are too many, classes are shortened or
+    dropped.
+    """
     assert limited(((0, 1, 2, 3, 4), (6, 7)), 24) == ((0, 1, 2, 3),)
     assert limited(((0, 1, 2), (6, 7)), 24) == ((0, 1, 2), (6, 7))
     found = list(renamings(((0, 1, 2), (6, 7))))
@@ -76,7 +80,10 @@ def test_renamings() -> None:
 
 @pytest.mark.parametrize("seed", [5, 7, 29])
 def test_the_relaxation_does_not_see_names_but_schedules_do(seed: int) -> None:
-    """So what the program leaves out is scheduled under every name, and the best is that of brute force."""
+    """Bounds do not depend on the names of equal cores, but schedules do.
+
+    The exact search still finds the optimum of brute force.
+    """
     problem, space = random_network_on_equal_cores(seed, 12, 5)
     classes = interchangeable_cores(problem, space)
     assert classes
@@ -97,7 +104,7 @@ def test_the_relaxation_does_not_see_names_but_schedules_do(seed: int) -> None:
 
 
 def test_equal_cores_may_cost_different_things() -> None:
-    """Why the genetic algorithm and the enumeration do not take one name for another."""
+    """Schedules of allocations that differ only in the names of equal cores may cost differently."""
     problem, space = random_network_on_equal_cores(0, 30)
     judge = schedule_judge(problem)
     draws = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Computation nodes and their dependencies by enumerating elements: slow, plain, without the package's grids."""
+"""Computation nodes and their dependencies by enumerating elements: slow and plain, without the package's grids."""
 
 import itertools
 from collections import defaultdict
@@ -17,7 +17,7 @@ Elements = frozenset[int] | set[int]
 
 
 def ranges_of_cns(layer: Layer, tiling: LayerTiling) -> list[Ranges]:
-    """Loop ranges of each CN, by counting the outer loops like an odometer, the first one fastest."""
+    """Loop ranges of each CN, by counting the outer loops like an odometer; the first loop counts fastest."""
     found = []
     for reversed_values in itertools.product(*(range(loop.count) for loop in reversed(tiling.loops))):
         ranges = {dimension: (0, size) for dimension, size in layer.loop_sizes}
@@ -35,19 +35,19 @@ class BruteForce:
     """Dependencies of all CNs, as sets of elements."""
 
     ranges: list[list[Ranges]] = field(default_factory=list)
-    """[layer][CN of it] loop ranges"""
+    """[layer][CN of the layer] loop ranges"""
     edges: dict[tuple[int, int, str], int] = field(default_factory=dict)
     """(producer CN, consumer CN, operand) -> elements that flow"""
     reads: dict[tuple[int, str], set[int]] = field(default_factory=dict)
     """(CN, tensor from outside) -> elements"""
     made: dict[int, int] = field(default_factory=dict)
-    """CN -> elements whose final value it makes"""
+    """CN -> elements whose final value the CN makes"""
     leaving: dict[int, int] = field(default_factory=dict)
-    """CN -> those of them that leave the network"""
+    """CN -> elements the CN makes that leave the network"""
 
 
 def brute_force(workload: Workload, tiling: Tiling) -> BruteForce:
-    """Everything, by enumeration."""
+    """All CNs and dependencies, by enumeration."""
     result = BruteForce()
     nodes = [node for node in workload.nodes if node.layer is not None]
     first = 0
@@ -91,7 +91,7 @@ def brute_force(workload: Workload, tiling: Tiling) -> BruteForce:
 def _behind(
     parts: list[tuple[str, set[int]]], workload: Workload, producers: dict[str, WorkloadNode]
 ) -> dict[str, set[int]]:
-    """Elements of tensors that layers make or that come from outside, behind all moves of data."""
+    """Elements of layer outputs and outside inputs, from which operators that only move data make the given parts."""
     found: dict[str, set[int]] = defaultdict(set)
     waiting = list(parts)
     while waiting:
@@ -117,7 +117,7 @@ def _is_constant(workload: Workload, tensor: str) -> bool:
 
 
 def _within(index_map: IndexMap, ranges: Ranges) -> IndexMap:
-    """The map for a part of the loop values, as loops of their own from 0."""
+    """The index map for a part of the loop values, as new loops that begin at 0."""
 
     def shifted(access):  # type: ignore[no-untyped-def]
         axes = tuple(
@@ -133,5 +133,5 @@ def _within(index_map: IndexMap, ranges: Ranges) -> IndexMap:
 
 
 def _only_output(index_map: IndexMap) -> IndexMap:
-    """The map with its output as input too: what is written, whatever is read."""
+    """The map with its input replaced by its output, so that the elements it writes can be read off as inputs."""
     return replace(index_map, input=index_map.output)

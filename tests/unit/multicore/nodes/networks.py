@@ -19,7 +19,7 @@ def read(
     inputs: dict[str, tuple[int, ...]] | None = None,
     constants: dict[str, tuple[int, ...] | list[int]] | None = None,
 ) -> Workload:
-    """The network of nodes; constants are shapes (tuples, of floats) or values (lists, of integers)."""
+    """The network of nodes. A constant is given as a tuple (the shape of floats) or as a list (values of integers)."""
     values = {
         name: np.ones(given, np.float32) if isinstance(given, tuple) else np.array(given, np.int64)
         for name, given in (constants or {}).items()
@@ -42,11 +42,11 @@ def two_convolutions(side: int = 6) -> Workload:
 
 
 def content_box(graph: CnGraph, content: int) -> Integers:
-    """[axes, 2] box of a content of a source tensor."""
+    """Bounding box [axes, 2] of a content of a source tensor."""
     return graph.content_bounds[graph.content_start[content] : graph.content_start[content + 1]]
 
 
 def cn_name(graph: CnGraph, cn: int) -> str:
-    """Number of the layer, then of the CN in it."""
+    """The number of the layer and the number of the CN in the layer, as in `0.2`."""
     layer = int(graph.cn_layer[cn])
     return f"{layer}.{cn - graph.layers[layer].first_cn}"

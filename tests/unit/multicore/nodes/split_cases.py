@@ -1,4 +1,4 @@
-"""Operators that are split in the tests of layer splitting."""
+"""Operators for the tests of layer splitting."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def random_values(shape: tuple[int, ...], kind: type = np.float32) -> Any:
-    """Values that are different in every channel."""
+    """Random values that differ in every channel."""
     generator = np.random.default_rng(len(shape) * 1000 + sum(shape))
     if np.dtype(kind).kind in "ui":
         return generator.integers(1, 9, shape).astype(kind)

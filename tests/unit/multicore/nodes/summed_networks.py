@@ -1,7 +1,7 @@
-"""Networks with numbers in them: what a network of sums and products computes, from its index maps alone.
+"""Computes the numbers of a network of sums and products from its index maps alone.
 
-A second implementation of the meaning of a layer: loops over all values of its loops, products of what the operands
-read there, sums where the output is written. Nothing knows of parts.
+This second implementation of a layer loops over all loop values and multiplies the operands that are read there. It
+adds the products where the output is written. It knows nothing of parts.
 """
 
 import random
@@ -87,7 +87,7 @@ def _output(node: WorkloadNode, name: str, shapes: dict[str, tuple[int, ...]], v
 def _places(
     index_map: IndexMap, access: TensorAccess, shape: tuple[int, ...]
 ) -> tuple[list[Numbers], npt.NDArray[np.bool_]]:
-    """Index along each axis for all values of the loops, and whether it is inside of the tensor."""
+    """Index along each axis for all loop values, and whether the index is inside the tensor."""
     sizes = [size for _, size in index_map.loops]
     grid = dict(zip((name for name, _ in index_map.loops), np.indices(sizes).reshape(len(sizes), -1), strict=True))
     count = int(np.prod(sizes))
@@ -102,7 +102,7 @@ def _places(
 
 
 def _read(index_map: IndexMap, access: TensorAccess, values: dict[str, Numbers]) -> Numbers:
-    """Numbers that are read for all values of the loops; 0 where the index is padding."""
+    """The numbers read for all loop values; 0 where the index is padding."""
     tensor = values[access.tensor]
     place, inside = _places(index_map, access, tensor.shape)
     found = np.zeros(len(inside), np.int64)

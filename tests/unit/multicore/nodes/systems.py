@@ -12,9 +12,10 @@ QUAD_CORE = CONFIG / "hardware" / "multi" / "quad_core.yaml"
 
 
 def quad_core(**weight_bits: int) -> MultiCoreAccelerator:
-    """Four equal cores (0 to 3), a pooling core (4), a vector unit (5), off-chip memory (6).
+    """Four equal cores (0 to 3), a pooling core (4), a vector unit (5) and off-chip memory (6).
 
-    `core_0=1000` gives core 0 a memory of 1000 bits for weights, `all_cores=1000` every core that has one.
+    `core_0=1000` gives core 0 a memory of 1000 bits for weights. `all_cores=1000` does so for every core that has such
+    a memory.
     """
     accelerator = parse_accelerator(QUAD_CORE)
     assert isinstance(accelerator, MultiCoreAccelerator)

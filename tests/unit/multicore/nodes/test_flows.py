@@ -1,4 +1,4 @@
-"""Links worked out together give what each gives alone."""
+"""Links computed together equal links computed one by one."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,9 @@ CUTS = (
 
 
 def branches():  # type: ignore[no-untyped-def]
-    """A convolution whose halves, turned round, and whole feed others, one with a stride larger than its window."""
+    """A convolution whose whole output and whose swapped halves feed other layers; one of them has a stride larger than
+    its window.
+    """
     nodes = [
         conv("x", "w0", "a"),
         make_node("Split", ["a"], ["p", "q"], axis=2, num_outputs=2),
@@ -40,7 +42,9 @@ def test_the_graph_is_the_same_however_many_links_are_worked_out_together(
     cut: dict,  # type: ignore[type-arg]
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also behind moves of data, strides, groups and split reductions."""
+    """The graph is the same for links computed together or alone, also behind moves of data, strides, groups and split
+    reductions.
+    """
     workload = branches()
     tiling = tiled(workload, cut)
     together = build_cn_graph(workload, tiling)
@@ -53,14 +57,14 @@ def test_the_graph_is_the_same_however_many_links_are_worked_out_together(
 
 
 def made_of(*sizes: int) -> NeedLink:
-    """All of a tensor that one CN makes, needed by one CN."""
+    """A demand: one CN makes a whole tensor, and one CN needs it."""
     zero = np.zeros(1, np.int64)
     demand = Demand((), zero, True, tuple((whole_row(0, size, size), zero) for size in sizes))
     return NeedLink((demand,), Producer(WHOLE, tuple(whole_owners(0, size, size) for size in sizes)), WHOLE)
 
 
 def test_nothing_flows_of_a_tensor_without_elements() -> None:
-    """A link of 6 elements, one whose tensor is empty along an axis, one of 4 elements."""
+    """A link whose tensor is empty along an axis carries nothing; links of 6 and of 4 elements beside it are right."""
     found = flows([made_of(2, 3), made_of(3, 0), made_of(4)])
     assert found.start.tolist() == [0, 1, 1, 2]
     assert found.elements.tolist() == [6, 4]

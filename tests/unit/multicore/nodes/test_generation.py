@@ -25,7 +25,7 @@ _FIXED = settings(
 
 
 def tiled(workload: Workload, counts: Mapping[str, list[tuple[str, int]]] | None = None) -> Tiling:
-    """Every layer cut as `counts` says by layer name (innermost first); one stack, one group a layer."""
+    """Every layer cut as `counts` says by layer name, innermost loop first; one stack, one group a layer."""
     layers = []
     for node in workload.nodes:
         if node.layer is not None:
@@ -36,7 +36,10 @@ def tiled(workload: Workload, counts: Mapping[str, list[tuple[str, int]]] | None
 
 @st.composite
 def random_tiling(draw: st.DrawFn, workload: Workload) -> Tiling:
-    """Up to three loops a layer over any dimensions, one sometimes twice, dividing or not; groups from output loops."""
+    """Random tiling in which each layer is a stack and one group.
+
+    A layer has up to three loops over random dimensions, also two over one dimension. Tile counts may not divide.
+    """
     layers = []
     for node in workload.nodes:
         if node.layer is None:
@@ -50,7 +53,9 @@ def random_tiling(draw: st.DrawFn, workload: Workload) -> Tiling:
 
 
 def assert_equals_enumeration(workload: Workload, tiling: Tiling) -> CnGraph:
-    """The graph has the edges, elements, reads and ranges of enumeration; where it says so a superset of them."""
+    """The graph has the edges, elements, reads and ranges of the enumeration; a link that is marked inexact may have
+    more.
+    """
     graph = build_cn_graph(workload, tiling)
     expected = brute_force(workload, tiling)
     for layer, ranges in zip(graph.layers, expected.ranges, strict=True):
@@ -94,7 +99,7 @@ def assert_equals_enumeration(workload: Workload, tiling: Tiling) -> CnGraph:
 
 
 def assert_reads(graph: CnGraph, expected: Mapping[tuple[int, str], set[int]]) -> None:
-    """What CNs read from outside holds all elements that they need."""
+    """The contents that CNs read from outside hold all elements that the CNs need."""
     boxes: dict[tuple[int, str], set[int]] = {}
     for cn, content in zip(graph.read_cn.tolist(), graph.read_content.tolist(), strict=True):
         source = graph.sources[graph.content_source[content]]
@@ -112,7 +117,9 @@ def assert_reads(graph: CnGraph, expected: Mapping[tuple[int, str], set[int]]) -
 @settings(_FIXED, max_examples=members(150, 60))
 @given(st.data())
 def test_random_graphs_equal_enumeration(data: st.DataObject) -> None:
-    """Two to four operators of all families in chains and branches, cut at random."""
+    """Graphs of two to four operators of all families, in chains and branches with random cuts, equal the
+    enumeration.
+    """
     graph = data.draw(random_graph())
     note(repr(graph))
     assume(graph.nodes)
@@ -122,7 +129,9 @@ def test_random_graphs_equal_enumeration(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("shape",)])
 def test_pairs_of_one_operator_equal_enumeration(family: str) -> None:
-    """An operator of each family between two layers that are cut into lines and columns."""
+    """Graphs with an operator of each family between two layers that are cut into lines and columns equal the
+    enumeration.
+    """
 
     @settings(_FIXED, max_examples=15)
     @given(st.data())

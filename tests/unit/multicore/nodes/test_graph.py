@@ -27,7 +27,7 @@ def write(folder: Path, lines: int = 3) -> tuple[Path, Path]:
 
 
 def test_a_graph_is_read_back_without_loss(tmp_path: Path) -> None:
-    """Every field, types of columns included."""
+    """Every field, with the types of columns, is read back."""
     original, back = graph(3), read_cn_graph(*write(tmp_path))
     for name in (field.name for field in fields(CnGraph)):
         if name in COLUMNS:
@@ -38,14 +38,14 @@ def test_a_graph_is_read_back_without_loss(tmp_path: Path) -> None:
 
 
 def test_equal_graphs_are_equal_bytes(tmp_path: Path) -> None:
-    """No times, no order of anything but the graph's."""
+    """Two writes of one graph give the same bytes."""
     (tmp_path / "again").mkdir()
     for first, second in zip(write(tmp_path), write(tmp_path / "again"), strict=True):
         assert first.read_bytes() == second.read_bytes()
 
 
 def test_files_of_two_graphs_are_noticed(tmp_path: Path) -> None:
-    """The description knows the digest of its columns."""
+    """A description with the columns of another graph raises ArtifactError, because the digests differ."""
     (tmp_path / "other").mkdir()
     description, _ = write(tmp_path)
     _, columns = write(tmp_path / "other", lines=2)
@@ -55,7 +55,7 @@ def test_files_of_two_graphs_are_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_cut_off_and_missing_files_are_noticed(tmp_path: Path, place: int) -> None:
-    """Either file."""
+    """Each of the two files raises ArtifactError if it is cut off or missing."""
     paths = write(tmp_path)
     content = paths[place].read_bytes()
     paths[place].write_bytes(content[: len(content) // 2])

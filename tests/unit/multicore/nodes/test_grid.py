@@ -14,7 +14,7 @@ def layer(**sizes: int) -> Layer:
 
 
 def grid(counts: list[tuple[str, int | str]], **sizes: int) -> LayerGrid:
-    """The grid of a layer cut into these numbers of tiles, innermost first."""
+    """The grid of a layer cut into these numbers of tiles, innermost loop first."""
     loops, _ = counted_loops(layer(**sizes), counts)
     return LayerGrid(tuple(sizes.items()), layer_tiling(0, loops, [True] * len(loops)))
 
@@ -50,7 +50,7 @@ def test_the_last_tile_is_what_is_left(size: int, count: int | str, expected: li
 
 
 def test_of_loops_over_one_dimension_the_first_is_the_finest() -> None:
-    """K of 8 in 2 outside (0-4, 4-8) and 2 inside of these."""
+    """K of 8 is cut into 2 tiles outside (0-4, 4-8), and each tile into 2 inside."""
     assert pairs(grid([("K", 2), ("OY", 2), ("K", 2)], K=8, OY=2), "K") == [
         *((0, 2), (2, 4), (0, 2), (2, 4)),
         *((4, 6), (6, 8), (4, 6), (6, 8)),
@@ -58,7 +58,11 @@ def test_of_loops_over_one_dimension_the_first_is_the_finest() -> None:
 
 
 def test_empty_tiles_get_no_cn() -> None:
-    """10 in 2 pieces of 5, these in 3 + 2, these in single ones: the third of the two is empty, in the middle."""
+    """Tiles without elements get no CN.
+
+    10 channels are cut into 2 tiles of 5, each tile of 5 into tiles of 3 and 2, and each of those into 3 tiles of at
+    most one channel. A tile of 2 channels leaves the third tile empty.
+    """
     cut = grid([("K", 3), ("K", 2), ("K", 2)], K=10)
     assert [loop.tile_size for loop in cut.loops] == [1, 3, 5]
     assert pairs(cut, "K") == [(k, k + 1) for k in range(10)]
@@ -75,7 +79,7 @@ def test_empty_tiles_get_no_cn() -> None:
     ],
 )
 def test_ranges_equal_an_odometer(counts: list[tuple[str, int | str]]) -> None:
-    """Formulas against counting the loops one by one."""
+    """The formulas give the ranges that counting the loops one by one gives."""
     sizes = {"K": 10, "OY": 7, "OX": 5}
     loops, _ = counted_loops(layer(**sizes), counts)
     tiling = layer_tiling(0, loops, [False] * len(loops))
@@ -87,14 +91,14 @@ def test_ranges_equal_an_odometer(counts: list[tuple[str, int | str]]) -> None:
 
 
 def test_groups_are_the_values_of_the_group_loops() -> None:
-    """K 2 tells groups apart, the lines do not."""
+    """The loop over K makes 2 groups; the loop over lines makes none."""
     tiling = LayerTiling(0, (OuterLoop("K", 2, 4), OuterLoop("OY", 3, 1)), (0,))
     assert LayerGrid((("K", 8), ("OY", 3)), tiling).groups.tolist() == [0, 1, 0, 1, 0, 1]
     assert tiling.group_count == 2
 
 
 def test_fewer_tiles_than_asked_for_are_told() -> None:
-    """So is a number larger than the layer."""
+    """A count that gives fewer tiles and a count larger than the dimension each give a notice."""
     _, notices = counted_loops(layer(OY=6, K=3), [("OY", 4), ("K", 8)])
     assert notices == [
         "l: OY of size 6 gives 3 tiles of size 2, not 4 tiles",

@@ -1,4 +1,4 @@
-"""Layers split over output channels: the same function, every part fits, fewest parts."""
+"""Layers split over output channels: the function is unchanged, every part fits, and the parts are the fewest."""
 
 import json
 from pathlib import Path
@@ -38,13 +38,13 @@ OPEN = parse_mapping([{"name": "default"}])
 def split(
     model: onnx.ModelProto, bits: int, mapping: Mapping = OPEN, options: SplitOptions | None = None
 ) -> SplitNetwork:
-    """The model split for memories of so many bits."""
+    """The model split for memories of the given number of bits."""
     workload = parse_workload(model, "corrected")
     return split_layers(model, workload, quad_core(all_cores=bits), mapping, options or SplitOptions())
 
 
 def outputs(model: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
-    """What the model computes."""
+    """The outputs that the model computes."""
     return list(ReferenceEvaluator(model).run(None, inputs))
 
 
@@ -54,14 +54,14 @@ def mac_count(workload: Workload) -> int:
 
 
 def largest_weights(workload: Workload) -> int:
-    """Bits of the largest weights of a layer."""
+    """Bits of the largest weights of all layers."""
     return max(weight_bits(node.layer) for node in workload.nodes if node.layer)
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("opset", [12, 20])
 def test_the_network_stays_the_same_function(name: str, opset: int) -> None:
-    """Valid ONNX, equal outputs for random inputs, equal MACs, and weights that fit."""
+    """The split model is valid ONNX with equal outputs for random inputs, equal MACs, and weights that fit."""
     nodes, inputs, constants, bits, parts = CASES[name]
     model = build_model(nodes, inputs, constants, opset=opset)
     result = split(model, bits)
@@ -77,7 +77,9 @@ def test_the_network_stays_the_same_function(name: str, opset: int) -> None:
 
 
 def test_parts_are_the_fewest_that_fit() -> None:
-    """One part less would not fit, for all sizes of a small layer; equal tiles, the last one is what is left."""
+    """One part fewer would not fit, whatever the sizes of a small layer. All tiles are equal, except a smaller last
+    one.
+    """
     for channels in range(1, 13):
         for most in range(1, channels + 1):
             sizes = [part.end - part.start for part in channel_parts(OperatorForm(1, 0, 1, channels), most)]
@@ -89,7 +91,7 @@ def test_parts_are_the_fewest_that_fit() -> None:
 
 
 def test_no_part_has_a_piece_of_two_groups() -> None:
-    """3 groups of 4 channels: whole groups where one fits, else pieces of each."""
+    """3 groups of 4 channels are cut at group borders: whole groups where one fits, else pieces of each group."""
     form = OperatorForm(1, 0, 1, 12, groups=3)
     assert channel_parts(form, 9) == (ChannelPart(0, 8, 0, 2), ChannelPart(8, 12, 2, 1))
     assert [(part.start, part.end, part.first_group) for part in channel_parts(form, 3)] == [
@@ -98,7 +100,7 @@ def test_no_part_has_a_piece_of_two_groups() -> None:
 
 
 def test_quantised_convolution_has_scales_of_each_channel() -> None:
-    """QLinearConv: scale and zero point of the weights and the bias are cut with the channels."""
+    """QLinearConv: scale, zero point and bias of the weights are cut with the channels."""
     node = make_node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"], name="c", **SAME)
     constants = {
         "xs": np.float32(0.1), "xz": np.uint8(3), "w": W((10, 4, 3, 3), np.int8), "ws": abs(W((10,))) + 0.01,
@@ -113,7 +115,7 @@ def test_quantised_convolution_has_scales_of_each_channel() -> None:
 
 
 def test_integer_products_have_zero_points_of_columns() -> None:
-    """MatMulInteger with a zero point for each column."""
+    """MatMulInteger with a zero point for each column computes the same after the split."""
     node = make_node("MatMulInteger", ["x", "w", "xz", "wz"], ["y"], name="c")
     constants = {"w": W((6, 10), np.int8), "xz": np.uint8(2), "wz": W((10,), np.int8)}
     model = build_model([node], {"x": (3, 6)}, constants, kinds={"x": TensorProto.UINT8})
@@ -123,7 +125,7 @@ def test_integer_products_have_zero_points_of_columns() -> None:
 
 
 def chain(first: int = 10) -> onnx.ModelProto:
-    """Convolutions a and b of 4 to `first` to 4 channels, 3 x 3, in 8 bits."""
+    """Convolutions a and b from 4 to `first` to 4 channels, 3 x 3, in 8 bits."""
     nodes = [
         make_node("Conv", ["x", "w0"], ["a"], name="a", **SAME),
         make_node("Conv", ["a", "w1"], ["b"], name="b", **SAME),
@@ -132,7 +134,7 @@ def chain(first: int = 10) -> onnx.ModelProto:
 
 
 def test_channels_of_parts_reach_the_right_consumers() -> None:
-    """A consumer that cuts channels reads the part that makes them: a Concat with true offsets, looked through."""
+    """A consumer that is cut over channels has edges from the parts that make these channels, through the Concat."""
     model = build_model(
         [
             make_node("Conv", ["x", "w0"], ["a"], name="a", **SAME),
@@ -156,7 +158,7 @@ def test_channels_of_parts_reach_the_right_consumers() -> None:
 
 
 def test_what_a_mapping_says_of_a_layer_holds_for_its_parts() -> None:
-    """By exact name and by glob; an entry for the part comes first."""
+    """An entry for a layer, by exact name or by glob, holds for its parts; an entry for a part takes precedence."""
     mapping = parse_mapping(
         [
             {"name": "default"},
@@ -174,7 +176,7 @@ def test_what_a_mapping_says_of_a_layer_holds_for_its_parts() -> None:
 
 
 def test_names_of_parts_lead_back_to_the_layer() -> None:
-    """Also those of parts of parts; names that only look alike are names of layers."""
+    """Names of parts, and of parts of parts, lead back to the layer. Similar names are names of layers."""
     assert [part_name("a/b", place, 2) for place in range(2)] == ["a/b#1of2", "a/b#2of2"]
     assert whole_name("a/b#2of2") == whole_name("a/b#2of2#1of3") == "a/b"
     for name in ("conv", "#1of2", "a#0of2", "a#1of2x", "a1of2", ""):
@@ -182,7 +184,7 @@ def test_names_of_parts_lead_back_to_the_layer() -> None:
 
 
 def test_the_limit_is_the_smallest_memory_of_the_cores_that_may_run_the_layer() -> None:
-    """Core 1 has half the memory, and only b may run there."""
+    """Core 1 has half the memory, and only b may run there, so only b is split, for core 1."""
     mapping = parse_mapping([{"name": "default", "core_allocation": [0]}, {"name": "b", "core_allocation": [0, 1]}])
     model, accelerator = chain(), quad_core(core_0=2880, core_1=1440)
     result = split_layers(model, parse_workload(model, "corrected"), accelerator, mapping, SplitOptions())
@@ -199,12 +201,14 @@ def test_the_limit_is_the_smallest_memory_of_the_cores_that_may_run_the_layer() 
     ],
 )
 def test_a_share_of_the_memory_may_be_used(options: SplitOptions, parts: list[int]) -> None:
-    """2880 bits of weights: 288 a channel of a, 720 one of b."""
+    """Layers a (288 bits a channel) and b (720 bits a channel) are split into more parts for a share of the
+    2880 bits.
+    """
     assert [len(one.parts) for one in split(chain(), 2880, options=options).splits] == parts
 
 
 def test_layers_that_stay_whole_are_told() -> None:
-    """Fixed cores, and an operator of another kind."""
+    """A layer with fixed cores and an operator of another kind stay whole, and a notice gives the reason."""
     nodes = [
         make_node("Conv", ["x", "w0"], ["a"], name="a", **SAME),
         make_node("ConvTranspose", ["a", "w1"], ["b"], name="b", group=2),
@@ -221,21 +225,21 @@ def test_layers_that_stay_whole_are_told() -> None:
 
 
 def test_channels_that_do_not_fit_are_told_for_every_layer() -> None:
-    """288 bits for a channel of a, 720 for one of b."""
+    """Both layers are reported: one channel of a has 288 bits, one of b 720, and the memory has 200."""
     with pytest.raises(InputError, match="one output channel") as caught:
         split(chain(), 200)
     assert [problem.path for problem in caught.value.problems] == ["a", "b"]
 
 
 def test_a_network_that_fits_stays_as_it_is() -> None:
-    """Byte for byte."""
+    """A network that fits keeps every byte."""
     model = chain()
     result = split(model, 10**6)
     assert result.model.SerializeToString(deterministic=True) == model.SerializeToString(deterministic=True)
 
 
 def external(model: onnx.ModelProto, location: str) -> onnx.ModelProto:
-    """The model with its constants in a file that follow on one another."""
+    """The model with its constants one after the other in a file."""
     offset = 0
     for tensor in model.graph.initializer:
         length = len(tensor.raw_data)
@@ -248,7 +252,7 @@ def external(model: onnx.ModelProto, location: str) -> onnx.ModelProto:
 
 
 def test_rows_of_external_weights_stay_in_their_file(tmp_path: Path) -> None:
-    """The parts of a convolution say their place in the file of the weights, which is not opened."""
+    """The parts of a convolution refer to places in the file of the weights, which is not opened."""
     inline = chain()
     content = b"".join(tensor.raw_data for tensor in inline.graph.initializer)
     result = split(external(chain(), "data.bin"), 900)
@@ -261,7 +265,7 @@ def test_rows_of_external_weights_stay_in_their_file(tmp_path: Path) -> None:
 
 
 def test_columns_of_external_weights_keep_their_shape_alone() -> None:
-    """They do not follow on one another in the file: shapes are left, which is told."""
+    """Columns of external weights are not contiguous in the file, so only their shapes are kept, with a notice."""
     model = build_model([make_node("MatMul", ["x", "w"], ["y"], name="c")], {"x": (3, 6)}, {"w": W((6, 10))})
     result = split(external(model, "data.bin"), 200)
     parts = {tensor.name: tensor for tensor in result.model.graph.initializer}
@@ -272,7 +276,7 @@ def test_columns_of_external_weights_keep_their_shape_alone() -> None:
 
 
 def test_large_weights_are_not_written_again(tmp_path: Path) -> None:
-    """Of a file over 1 MiB only shapes are kept, unless asked for; the layers are the same."""
+    """Weights over 1 MiB are kept as shapes only, unless values are asked for; the layers are equal."""
     model = build_model([make_node("MatMul", ["x", "w"], ["y"], name="c")], {"x": (3, 600)}, {"w": W((600, 600))})
     path = tmp_path / "net.onnx"
     path.write_bytes(model.SerializeToString())
@@ -284,7 +288,7 @@ def test_large_weights_are_not_written_again(tmp_path: Path) -> None:
 
 
 def test_the_model_says_what_was_split() -> None:
-    """In its metadata; the same bytes each time."""
+    """The model's metadata names the split layers and their numbers of parts; two runs give the same bytes."""
     results = [split(chain(), 900).model for _ in range(2)]
     metadata = {entry.key: entry.value for entry in results[0].metadata_props}
     assert json.loads(metadata[METADATA_KEY]) == {"a": 4, "b": 4}
@@ -292,7 +296,7 @@ def test_the_model_says_what_was_split() -> None:
 
 
 def test_constants_that_old_files_list_as_inputs() -> None:
-    """They are inputs of the parts then, and the whole one is none any more."""
+    """If a constant is also an input of the model, its parts become inputs, and the whole constant is removed."""
     model = chain()
     for tensor in model.graph.initializer:
         model.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
@@ -304,7 +308,7 @@ def test_constants_that_old_files_list_as_inputs() -> None:
 
 @pytest.mark.parametrize("kibibytes", [256, 100])
 def test_resnet18(kibibytes: int) -> None:
-    """All layers fit, MACs are conserved exactly, as many parts as mode 4 makes groups."""
+    """ResNet-18: all layers fit, MACs are equal, and there are as many parts as mode 4 makes groups."""
     path = CONFIG / "workload" / "resnet18.onnx"
     bits = kibibytes * 8192
     before = parse_workload(path, "corrected")
@@ -326,7 +330,7 @@ def test_resnet18(kibibytes: int) -> None:
 
 @pytest.mark.slow
 def test_resnet18_computes_the_same() -> None:
-    """With random weights, split for 256 KiB: 9 layers become 48, and a random image has the same scores."""
+    """ResNet-18 with random weights, split for 256 KiB: 9 layers become 48, and a random image has the same scores."""
     model = onnx.load(str(CONFIG / "workload" / "resnet18.onnx"), load_external_data=False)
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:

@@ -1,4 +1,4 @@
-"""Edges and overlaps worked out by hand, behind every kind of data movement."""
+"""Edges and overlaps of tiles, worked out by hand, if operators that move data lie between two layers."""
 
 from dataclasses import replace
 
@@ -14,12 +14,12 @@ from tests.unit.multicore.nodes.networks import IMAGE, SAME, cn_name, content_bo
 from tests.unit.multicore.nodes.test_generation import assert_equals_enumeration, tiled
 
 ELEMENT_BITS = 8
-"""What a tensor without quantisation counts, as in the reference."""
+"""Bits of an element without quantisation, as in the reference."""
 LINES = [("OY", "all")]
 
 
 def edges(graph: CnGraph) -> dict[tuple[str, str], int]:
-    """(source, target) -> elements, of the edges with data."""
+    """(source, target) -> elements, for the edges that carry data."""
     return {
         (cn_name(graph, int(source)), cn_name(graph, int(target))): int(bits) // ELEMENT_BITS
         for source, target, operand, bits in zip(
@@ -30,7 +30,7 @@ def edges(graph: CnGraph) -> dict[tuple[str, str], int]:
 
 
 def test_a_window_needs_its_neighbours_and_no_padding() -> None:
-    """3x3 on lines of 6: line 0 needs lines 0 and 1, of 8 channels x 6 pixels each; line 2 needs 1, 2 and 3."""
+    """3x3 on 6 lines of 8 channels x 6 pixels: line 0 needs lines 0 and 1; line 2 needs lines 1, 2 and 3."""
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload, {"a": LINES, "b": LINES}))
     found = edges(graph)
@@ -47,7 +47,9 @@ def test_a_window_needs_its_neighbours_and_no_padding() -> None:
 
 
 def test_an_edge_carries_the_overlap_not_the_tile() -> None:
-    """Tiles of 3 lines feed tiles of 2: line 0-1 needs 0-2; 2-3 needs 1-4; 4-5 needs 3-5; 48 elements a line."""
+    """Tiles of 3 lines feed tiles of 2 lines: 0-1 needs lines 0-2, 2-3 needs 1-4, 4-5 needs 3-5, with 48 elements a
+    line.
+    """
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload, {"a": [("OY", 2)], "b": [("OY", 3)]}))
     lines = {pair: elements // 48 for pair, elements in edges(graph).items()}
@@ -55,7 +57,9 @@ def test_an_edge_carries_the_overlap_not_the_tile() -> None:
 
 
 def test_only_the_last_step_of_a_reduction_feeds_others() -> None:
-    """Producer in 2 steps of C: step 1 has the sums; both are chained. Consumer in 2 steps of C needs half each."""
+    """The producer is cut into 2 steps of C: only step 1 has the sums. Each of the consumer's 2 steps of C
+    needs half.
+    """
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload, {"a": [("C", 2)], "b": [("C", 2)]}))
     assert edges(graph) == {("0.1", "1.0"): 4 * 36, ("0.1", "1.1"): 4 * 36}
@@ -65,7 +69,7 @@ def test_only_the_last_step_of_a_reduction_feeds_others() -> None:
 
 
 def test_a_stride_larger_than_the_window_skips_lines() -> None:
-    """1x1 with stride 2 on 6 lines in tiles of 3 outputs: lines 0, 2, 4 and of these pixels 0, 2, 4."""
+    """A 1x1 window with stride 2 on 6 lines needs only lines 0, 2 and 4, and of each line only pixels 0, 2 and 4."""
     nodes = [conv("x", "w0", "a"), conv("a", "w1", "b", strides=[2, 2])]
     workload = read(nodes, None, {"w0": (8, 4, 1, 1), "w1": (4, 8, 1, 1)})
     graph = assert_equals_enumeration(workload, tiled(workload, {"a": LINES}))
@@ -73,7 +77,7 @@ def test_a_stride_larger_than_the_window_skips_lines() -> None:
 
 
 def test_depthwise_channels_need_their_own_channel_only() -> None:
-    """G in 4: producer channels in 2 halves feed two groups each."""
+    """The loop over G has 4 tiles: each half of the producer's channels feeds two groups."""
     nodes = [conv("x", "w0", "a"), conv("a", "w1", "b", group=4)]
     workload = read(nodes, None, {"w0": (4, 4, 1, 1), "w1": (4, 1, 1, 1)})
     graph = build_cn_graph(workload, tiled(workload, {"a": [("K", 2)], "b": [("G", 4)]}))
@@ -81,7 +85,7 @@ def test_depthwise_channels_need_their_own_channel_only() -> None:
 
 
 def between(nodes: list, constants: dict, weight: tuple[int, ...] = (4, 4, 1, 1)):  # type: ignore[no-untyped-def,type-arg]
-    """A convolution a, moves of data from a to m, a convolution b, both in lines."""
+    """A convolution `a`, moves of data from `a` to `m`, and a convolution `b`; both convolutions are cut into lines."""
     whole = [conv("x", "w0", "a"), *nodes, conv("m", "w1", "b")]
     workload = read(whole, None, {"w0": (4, 4, 1, 1), "w1": weight, **constants})
     return workload, tiled(workload, {"a": LINES, "b": LINES})
@@ -111,7 +115,7 @@ MOVES = {
 
 @pytest.mark.parametrize("name", MOVES)
 def test_moves_of_data_are_looked_through(name: str) -> None:
-    """Edges and elements behind a move equal enumeration, and are known to."""
+    """Edges and elements behind a move equal the enumeration, and the links are marked exact except for one move."""
     nodes, constants = MOVES[name]
     weight = (4, 1, 1, 1) if name == "depth to space" else (4, 4, 1, 1)
     graph = assert_equals_enumeration(*between(nodes, constants, weight))
@@ -120,7 +124,7 @@ def test_moves_of_data_are_looked_through(name: str) -> None:
 
 
 def test_what_is_needed_along_two_ways_flows_once() -> None:
-    """Lines 0-3 and 2-5 of a, one above the other, convolved as a whole: all 6 lines, 24 elements each, not 8."""
+    """b reads lines 0-3 and 2-5 of a, joined: 6 lines of 24 elements flow, not 8."""
     nodes = [
         make_node("Slice", ["a", "zero", "four", "two"], ["p"]),
         make_node("Slice", ["a", "two", "six", "two"], ["q"]),
@@ -135,7 +139,9 @@ def test_what_is_needed_along_two_ways_flows_once() -> None:
 
 
 def test_flattened_images_are_bounded_by_boxes_and_said_to_be() -> None:
-    """A fully connected layer that reads 10 of 36 pixels in a row at a time: more than needed, not exact."""
+    """A fully connected layer that reads 10 of 36 pixels in a row: the box is larger than the need, and the link is
+    marked inexact.
+    """
     nodes = [
         conv("x", "w0", "a"),
         make_node("Reshape", ["a", "flat"], ["m"]),
@@ -149,7 +155,11 @@ def test_flattened_images_are_bounded_by_boxes_and_said_to_be() -> None:
 
 
 def test_weights_are_told_apart_by_their_ranges() -> None:
-    """K in 2, lines in 6: two contents of weights, read by 6 CNs each; 6 contents of the input, halos clipped."""
+    """CNs that read different ranges of a tensor need different contents.
+
+    K is cut into 2 tiles and the lines into 6. The weights have two contents, each read by 6 CNs. The input has 6
+    contents, with halos that are clipped at the borders.
+    """
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload, {"a": [("K", 2), ("OY", 6)]}))
     first = graph.read_cn < 12
@@ -164,14 +174,14 @@ def test_weights_are_told_apart_by_their_ranges() -> None:
 
 
 def test_what_leaves_the_network_is_known_per_cn() -> None:
-    """The sum of both results leaves; of a nothing does, though b reads it."""
+    """The sum of both results leaves the network; the result of layer a does not."""
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload, {"a": LINES, "b": [("OY", 4)]}))
     assert graph.network_output_bits.tolist() == [0] * 6 + [2 * 24 * ELEMENT_BITS] * 3
 
 
 def test_a_reduction_split_over_cores_is_refused() -> None:
-    """Groups by C would leave partial sums on two cores."""
+    """Groups by C raise an error, because they would leave partial sums on two cores."""
     workload = two_convolutions()
     cut = LayerTiling(workload.nodes[0].node_id, (OuterLoop("C", 2, 2),), (0,))
     rest = LayerTiling(workload.nodes[1].node_id)
@@ -181,7 +191,7 @@ def test_a_reduction_split_over_cores_is_refused() -> None:
 
 
 def test_tiles_that_add_to_the_same_elements_run_on_one_core() -> None:
-    """A transposed convolution with overlapping windows: lines in order are fine, lines on several cores are not."""
+    """Lines of a transposed convolution with overlapping windows may run in order on one core, not on several cores."""
     nodes = [make_node("ConvTranspose", ["x", "w0"], ["a"], name="a"), conv("a", "w1", "b")]
     workload = read(nodes, {"x": (1, 2, 4, 4)}, {"w0": (2, 2, 3, 3), "w1": (2, 2, 1, 1)})
     node = next(node for node in workload.nodes if node.layer is not None)
@@ -197,7 +207,7 @@ def test_tiles_that_add_to_the_same_elements_run_on_one_core() -> None:
 
 
 def test_both_operands_from_one_producer_are_two_edges() -> None:
-    """A product of a tensor with itself, by lines."""
+    """A product of a tensor with itself, cut into lines, has two edges from each producer CN."""
     nodes = [conv("x", "w0", "a"), make_node("Mul", ["a", "a"], ["b"], name="b")]
     workload = read(nodes, None, {"w0": (4, 4, 1, 1)})
     graph = assert_equals_enumeration(workload, tiled(workload, {"a": LINES, "b": LINES}))
@@ -206,7 +216,7 @@ def test_both_operands_from_one_producer_are_two_edges() -> None:
 
 
 def test_a_list_of_layers_without_tensors_is_refused() -> None:
-    """Dependencies follow from tensors; the reading of the reference has none."""
+    """A workload without tensors raises an error; the reference profile reads workloads without tensors."""
     workload = two_convolutions()
     bare = replace(workload, tensors=(), nodes=tuple(replace(node, index_maps=()) for node in workload.nodes))
     with pytest.raises(InputError, match="do not describe the tensors between them"):
@@ -214,7 +224,7 @@ def test_a_list_of_layers_without_tensors_is_refused() -> None:
 
 
 def test_columns_are_sorted_and_of_equal_length() -> None:
-    """Targets and readers ascend; every edge comes from an earlier CN."""
+    """Targets and readers ascend, and every edge comes from an earlier CN."""
     nodes = [conv("x", "w0", "a", **SAME), make_node("Add", ["a", "x"], ["b"], name="b")]
     workload = read(nodes, {"x": IMAGE}, {"w0": (4, 4, 3, 3)})
     graph = build_cn_graph(workload, tiled(workload, {"a": LINES, "b": [("OX", 3)]}))
@@ -225,7 +235,7 @@ def test_columns_are_sorted_and_of_equal_length() -> None:
 
 
 def test_a_layer_in_no_stack_is_told() -> None:
-    """Both of them."""
+    """Both layers are reported when no stack contains them."""
     workload = two_convolutions()
     with pytest.raises(InputError, match="in exactly one stack") as caught:
         build_cn_graph(workload, replace(tiled(workload), stacks=()))
@@ -233,7 +243,11 @@ def test_a_layer_in_no_stack_is_told() -> None:
 
 
 def test_edges_of_many_nodes_are_as_many_as_arithmetic_says() -> None:
-    """Single pixels of n x n: a 3x3 window meets (3n - 2)^2 pixels; a and b are added; CNs of a layer are chained."""
+    """The number of edges is as expected if every CN makes one of n x n pixels.
+
+    The 3x3 windows of layer b read (3n - 2)^2 pixels in total. Each pixel of layer c reads one pixel of a and one of b.
+    Order edges chain the CNs of each layer.
+    """
     side = 60
     nodes = [
         conv("x", "w0", "a", **SAME),

@@ -1,6 +1,6 @@
-"""Layers that are cut alike are worked out once, and only these.
+"""Layers that are cut alike are computed once.
 
-Graphs and pieces that are built with what is known of other cuts equal those that are built without.
+Graphs and pieces that are built with kept results of other cuts equal graphs and pieces that are built without them.
 """
 
 import random
@@ -33,7 +33,7 @@ WEIGHTS = {"w0": (4, 4, 3, 3), "w1": (4, 4, 3, 3), "w2": (4, 4, 3, 3)}
 
 
 def cuts(workload: Workload, counts: dict[str, list[tuple[str, int | str]]]) -> list[LayerCut]:
-    """The layers of a network, cut into these numbers of tiles."""
+    """The layers of a network, each cut into the given numbers of tiles."""
     network = network_tensors(workload)
     tiling = tiled(workload, counts)
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -47,20 +47,20 @@ def chain() -> Workload:
 
 
 def test_layers_that_differ_in_names_only_are_one() -> None:
-    """Equal convolutions of a chain, cut alike."""
+    """Equal convolutions of a chain with equal cuts are one object."""
     first, second, third = cuts(chain(), {name: [("OY", 3)] for name in "abc"})
     assert first is second is third
 
 
 def test_another_cut_is_another_layer() -> None:
-    """One of three into two tiles instead of three."""
+    """Of three equal convolutions, the two cut into three tiles are one object; the one cut into two is another."""
     first, second, third = cuts(chain(), {"a": [("OY", 3)], "b": [("OY", 2)], "c": [("OY", 3)]})
     assert first is third is not second
     assert (first.grid.cn_count, second.grid.cn_count) == (3, 2)
 
 
 def test_relations_tell_layers_of_equal_loops_apart() -> None:
-    """Two convolutions with the same loops: one pads before, the other behind."""
+    """Two convolutions with the same loops differ if one pads before and the other behind."""
     before, behind = {"pads": [2, 2, 0, 0]}, {"pads": [0, 0, 2, 2]}
     nodes = [conv("x", "w0", "a", **before), conv("x", "w1", "b", **behind), make_node("Add", ["a", "b"], ["y"])]
     first, second, _ = cuts(read(nodes, constants=WEIGHTS), {"a": [("OY", 3)], "b": [("OY", 3)]})
@@ -82,13 +82,13 @@ def same_columns(one: Any, other: Any) -> bool:
 
 
 def tiling_of(problem: SystemProblem, plan: Plan) -> Tiling:
-    """How the network is cut."""
+    """The tiling of the network under a plan."""
     mapping = planned_mapping(problem.mapping, layers_of(problem.workload), plan)
     return network_tiling(problem.workload, mapping, problem.accelerator, plan.tiling_options())
 
 
 def plans(problem: SystemProblem, seed: int, count: int) -> list[Plan]:
-    """A plan, and random steps from each to the next."""
+    """A first plan, and plans that follow from it by random steps."""
     space, draw = plan_space(problem, Fixed()), random.Random(seed)
     moves = PlanMoves(space, blocks(space), draw)
     found = [space.uniform(4, PART_RULES[seed % len(PART_RULES)])]
@@ -102,7 +102,10 @@ def plans(problem: SystemProblem, seed: int, count: int) -> list[Plan]:
 @pytest.mark.parametrize("most_entries", [10**7, 100])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_known_changes_nothing(seed: int, most_entries: int, tmp_path: Path) -> None:
-    """Random networks in random plans, one after the other; also where almost all is forgotten."""
+    """Successive random plans of random networks give the same graph with and without kept results of earlier plans.
+
+    This holds even if most of the kept results are dropped.
+    """
     problem = system_problem(*random_case(seed, tmp_path))
     known = CutMemory(problem.workload, most_entries)
     for plan in plans(problem, seed, 12):
@@ -116,7 +119,7 @@ def test_what_is_known_changes_nothing(seed: int, most_entries: int, tmp_path: P
 
 
 def test_a_network_with_moves_of_data(tmp_path: Path) -> None:
-    """Heads of an attention are split and joined between the layers."""
+    """If heads of an attention are split and joined between layers, kept results do not change the graph."""
     network, hardware = PROJECT / "config/workload/bert_tiny.onnx", PROJECT / "config/hardware/multi/quad_core.yaml"
     problem = system_problem(network, hardware)
     known = CutMemory(problem.workload)

@@ -1,4 +1,4 @@
-"""Reductions cut between cores: what the parts compute, how much they add, what moves, and what is refused."""
+"""Reductions cut between cores: what the parts compute, their additions, their traffic, and refused cuts."""
 
 import math
 import random
@@ -31,7 +31,7 @@ SHAPES = ("one_core", "tree", "ring")
 
 
 def cut(workload: Workload, entries: list[dict[str, Any]]) -> tuple[Workload, Mapping]:
-    """The network and the mapping with parts; fails if there is a problem."""
+    """The network and the mapping with parts; raises an error if there is a problem."""
     mapping = read_mapping(entries)
     problems = Problems(document_behind(mapping, ""))
     found = cut_reductions(workload, mapping, quad_core(), problems)
@@ -40,14 +40,14 @@ def cut(workload: Workload, entries: list[dict[str, Any]]) -> tuple[Workload, Ma
 
 
 def layer_of(workload: Workload, name: str) -> Layer:
-    """The layer of this name."""
+    """The layer with this name."""
     found = next(node.layer for node in workload.nodes if node.name == name)
     assert found is not None
     return found
 
 
 def random_cut(draw: random.Random, workload: Workload) -> dict[str, Any] | None:
-    """A mapping entry that cuts one or two reductions of layer y, and perhaps an output; None if there are none."""
+    """A mapping entry that cuts one or two reductions of layer y, and perhaps an output; None if y has no reduction."""
     layer = layer_of(workload, "y")
     reduced = [name for name in reductions_of(layer) if layer.size_of[name] > 1]
     if not reduced:
@@ -61,7 +61,7 @@ def random_cut(draw: random.Random, workload: Workload) -> dict[str, Any] | None
 
 
 def random_member(seed: int) -> tuple[Workload, Workload, Mapping, str] | None:
-    """A network, the same with parts, its mapping, and the shape; None if this seed gives no cut."""
+    """A network, the same network with parts, its mapping and the shape; None if this seed gives no cut."""
     draw = random.Random(seed)
     workload = random_products(draw)
     entry = random_cut(draw, workload)
@@ -77,7 +77,7 @@ def random_member(seed: int) -> tuple[Workload, Workload, Mapping, str] | None:
 
 
 def test_parts_compute_the_layer() -> None:
-    """Networks with parts compute what the network computes, for random layers, cuts and numbers."""
+    """Networks with parts compute what the uncut network computes, for random layers, cuts and numbers."""
     tried = 0
     for seed in range(members(2000, 200)):
         found = random_member(seed)
@@ -92,7 +92,10 @@ def test_parts_compute_the_layer() -> None:
 
 
 def test_work_and_traffic_by_the_definition() -> None:
-    """The parts multiply what the layer multiplies; k parts take k - 1 additions an output; widths are as defined."""
+    """The parts have the multiplications of the layer, and k parts need k - 1 additions for each output.
+
+    Widths are as defined.
+    """
     for seed in range(members(2000, 200)):
         found = random_member(seed)
         if found is None:
@@ -122,12 +125,12 @@ def _is_last_of_share(tensor: str, network: Workload) -> bool:
 
 
 def graph_of(network: Workload, mapping: Mapping) -> CnGraph:
-    """CNs of a network with parts."""
+    """The CN graph of a network with parts."""
     return build_cn_graph(network, network_tiling(network, mapping, quad_core(), TilingOptions()))
 
 
 def test_partial_sums_flow_at_their_width() -> None:
-    """The bits into the additions are those of the partial results that they read; readers read the sum."""
+    """The bits into an addition are those of the partial results it reads; readers of the layer read the sum."""
     for seed in range(members(600, 60)):
         found = random_member(seed)
         if found is None:
@@ -151,7 +154,7 @@ def test_partial_sums_flow_at_their_width() -> None:
 
 @pytest.mark.parametrize("parts", range(2, 10))
 def test_additions(parts: int) -> None:
-    """Each shape adds each part once; a tree has the least depth; each core of a ring adds once a share but its own."""
+    """Each shape adds each part once. A tree has the least depth; each core of a ring adds every share but its own."""
     for shape in SHAPES:
         additions = additions_of(parts, shape)
         shares: dict[int, list[int]] = {}
@@ -189,7 +192,7 @@ def entry(**keys: Any) -> dict[str, Any]:
 
 
 def test_cores_of_parts_and_additions() -> None:
-    """Fixed cores are divided among the parts; an array that cannot add leaves the additions to the vector unit."""
+    """Fixed cores are divided among the parts. If the array cannot add, the additions run on the vector unit."""
     fixed = entry(core_allocation_is_fixed=True, inter_core_tiling=["K, 2", "C, 2"])
     network, mapping = cut(gemm(), [{"name": "default"}, fixed])
     cores = {one.name: (one.core_allocation, one.core_allocation_is_fixed) for one in mapping.entries[2:]}
@@ -202,7 +205,9 @@ def test_cores_of_parts_and_additions() -> None:
 
 
 def test_cores_that_can_add() -> None:
-    """Parts on cores that can add are added there: in a tree at the left of each pair, in a ring from core to core."""
+    """Cores that can add also run the additions: in a tree on the left core of each pair, in a ring from core
+    to core.
+    """
     system = quad_core()
     able = replace(system, places=tuple(replace(place, operator_types=("all",)) for place in system.places))
     for shape, expected in (
@@ -216,14 +221,14 @@ def test_cores_that_can_add() -> None:
 
 
 def test_an_entry_of_the_file_for_a_part_takes_precedence() -> None:
-    """A mapping that was written with fixed cores of parts and additions keeps them."""
+    """A mapping entry that names a part of a layer, such as `y#2of4`, takes precedence over the layer's entry."""
     own = {"name": "y#2of4", "core_allocation": [3], "core_allocation_is_fixed": True}
     _, mapping = cut(gemm(), [{"name": "default"}, entry(), own])
     assert [one.core_allocation for one in mapping.entries if one.name == "y#2of4"] == [(3,)]
 
 
 def test_the_layer_stays_one_stack() -> None:
-    """Layer by layer, the parts and additions of a layer run together; ids of the file choose stacks."""
+    """The parts and additions of a layer stay in one stack; ids in the file choose stacks."""
     network, mapping = cut(gemm(), [{"name": "default"}, entry()])
     for options, count in (
         (TilingOptions(mode="lbl"), 2),
@@ -240,7 +245,7 @@ def test_the_layer_stays_one_stack() -> None:
 
 
 def test_too_many_additions_are_refused() -> None:
-    """A part for each index of a long reduction would be thousands of layers."""
+    """A reduction of 5,000 parts is refused, because it needs more than 4,096 additions."""
     mapping = read_mapping([{"name": "default"}, entry(inter_core_tiling=["C, all"])])
     problems = Problems(document_behind(mapping, ""))
     cut_reductions(gemm(1, 5000, 1), mapping, quad_core(), problems)
@@ -248,7 +253,7 @@ def test_too_many_additions_are_refused() -> None:
 
 
 def test_choices_of_other_arrays_are_left_out() -> None:
-    """A spatial mapping of the default entry for arrays of two sides does not hold for a vector unit of one side."""
+    """The default entry's spatial mapping for arrays of two sides is dropped for a vector unit of one side."""
     default = {"name": "default", "spatial_mapping": {"D1": ["K, 4"], "D9": ["C, 4"]}}
     _, mapping = cut(gemm(), [default, entry()])
     assert {one.spatial_mapping for one in mapping.entries if "#sum" in one.name} == {()}
@@ -279,7 +284,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_wrong_cuts(name: str, tmp_path: Path) -> None:
-    """Each mistake is told with its place in the file; the layer is then left whole."""
+    """Each mistake is reported with its place in the file, and the layer stays whole."""
     changed, path, *told = REFUSED[name]
     file = tmp_path / "mapping.yaml"
     file.write_text(yaml.safe_dump([{"name": "default"}, entry(**changed)], sort_keys=False))

@@ -1,4 +1,4 @@
-"""Pieces of data: what an edge carries is the sum of its pieces."""
+"""Pieces of data: the data of an edge are the sum of its pieces."""
 
 from collections import defaultdict
 
@@ -19,7 +19,7 @@ from tests.unit.workload.onnx.random_graphs import random_graph
 
 
 def assert_pieces_make_up_the_graph(graph: CnGraph, pieces: DataPieces, has_gaps: bool) -> None:
-    """Edges, reads and outputs are sums of pieces; where strides leave gaps, pieces hold more."""
+    """Pieces carry the bits of all edges, reads and outputs; if strides leave gaps, edges may carry extra bits."""
     edges: dict[tuple[int, int, int], int] = {}
     for source, target, operand, bits in zip(
         graph.edge_source.tolist(),
@@ -69,7 +69,7 @@ def assert_pieces_make_up_the_graph(graph: CnGraph, pieces: DataPieces, has_gaps
 @settings(derandomize=True, deadline=None, database=None, max_examples=100, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_random_graphs_are_made_up_of_pieces(data: st.DataObject) -> None:
-    """Operators of all families, cut at random."""
+    """Graphs of operators of all families, cut at random, are sums of pieces."""
     built = data.draw(random_graph())
     note(repr(built))
     assume(built.nodes)
@@ -89,7 +89,9 @@ def test_random_graphs_are_made_up_of_pieces(data: st.DataObject) -> None:
 
 
 def test_halos_are_shared_pieces() -> None:
-    """Two tiles of 3 lines into two of 3 with a 3x3 window: lines 0-1, 2, 3, 4-5; each CN needs three of four."""
+    """A 3x3 window between two tiles of 3 lines each: pieces are lines 0-1, 2, 3 and 4-5, and each CN needs three of
+    them.
+    """
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload, {"a": [("OY", 2)], "b": [("OY", 2)]}))
     pieces = data_pieces(workload, graph)
@@ -102,7 +104,7 @@ def test_halos_are_shared_pieces() -> None:
 
 
 def test_lines_that_a_stride_skips_do_not_move() -> None:
-    """1x1 with stride 2: lines 0, 2 and 4 of 6 move whole (all but the last pixel, after which nothing is needed)."""
+    """1x1 with stride 2: of 6 lines, only 0, 2 and 4 move, without the last pixel, which nobody needs."""
     nodes = [conv("x", "w0", "a"), conv("a", "w1", "b", strides=[2, 2])]
     workload = read(nodes, None, {"w0": (4, 4, 1, 1), "w1": (4, 4, 1, 1)})
     graph = build_cn_graph(workload, tiled(workload, {"a": [("OY", "all")]}))
@@ -115,7 +117,11 @@ def test_lines_that_a_stride_skips_do_not_move() -> None:
 
 @pytest.mark.parametrize("has_reader_of_all", [False, True])
 def test_readers_of_disjoint_parts_do_not_cut_one_another(has_reader_of_all: bool) -> None:
-    """Of [6, 12] in three parts: 6 rows of the first, 4 columns of the second, the third whole; not 6 x (1 + 4 + 1)."""
+    """A part of a tensor is cut only by the tiles of its own readers.
+
+    Columns of [6, 12] are split into three parts of 4. The first part is read in 6 rows, the second in 4 columns, and
+    the third as a whole. This makes 6 + 4 + 1 = 11 pieces, not 6 x (1 + 4 + 1).
+    """
     nodes = [
         make_node("MatMul", ["x", "w"], ["y"], name="y"),
         make_node("Split", ["y"], ["q", "k", "v"], name="split", axis=1, num_outputs=3),
@@ -147,7 +153,11 @@ def test_readers_of_disjoint_parts_do_not_cut_one_another(has_reader_of_all: boo
 
 
 def test_parts_that_overlap_are_cut_by_all_their_readers() -> None:
-    """Columns 0-7 of [6, 12] by rows, columns 4-11 by columns: neither lies apart, so 6 rows of 1 + 8 columns."""
+    """Overlapping parts of a tensor are cut by the tiles of both readers.
+
+    The tensor has 6 rows and 12 columns. One reader takes columns 0-7, row by row. The other takes columns 4-11, one
+    column at a time. Each of the 6 rows is cut into columns 0-3 and 8 single columns: 9 pieces.
+    """
     nodes = [
         make_node("MatMul", ["x", "w"], ["y"], name="y"),
         make_node("Slice", ["y", "zero", "eight", "one"], ["q"], name="slice_q"),

@@ -1,4 +1,4 @@
-"""CNs and edges of the reference (Stream 70eb6751) on its small cases: equal, or different by a named decision."""
+"""CNs and edges of the reference (Stream 70eb6751) on its small cases are equal, or differ by a named decision."""
 
 import json
 from pathlib import Path
@@ -21,19 +21,20 @@ pytestmark = pytest.mark.skipif(not CASES, reason="the reference cases are not o
 DIFFERENT = {
     "c41_chain3x3_OY4_padded_PATCHED": "border tiles: 6 lines in 4 are 3 tiles of 2, not 8 lines in 4 tiles of 2",
 }
-"""Cases whose CNs are not those of the reference -> the decision, by its name in
-docs/peers.md#numbers-that-differ-from-stream."""
+"""Cases whose CNs differ from the reference -> the decision, by its name in
+docs/peers.md#numbers-that-differ-from-stream.
+"""
 ELEMENTWISE = {"B": "B", "H": "K", "D": "OY", "K": "OX"}
-"""What the reference calls the axes of any tensor of four -> names here."""
+"""The reference's names of the axes of a tensor with four axes -> names in tilewright."""
 
 
 def reference_case(name: str) -> dict[str, Any]:
-    """The recorded case."""
+    """The recorded case of the reference."""
     return json.loads((REFERENCE / "cases" / f"{name}.json").read_text())  # type: ignore[no-any-return]
 
 
 def our_graph(case: dict[str, Any]) -> CnGraph:
-    """The graph of the same ONNX file, mapping file and mode."""
+    """tilewright's graph of the same ONNX file, mapping file and mode."""
     workload = parse_workload(REFERENCE / case["wl"], "corrected")
     stacks = layer_stacks(workload, case["case"]["mode"], case["case"].get("stacks"))
     if case["case"]["mode"] == "fused" and case["case"].get("stacks") is None:
@@ -45,7 +46,7 @@ def our_graph(case: dict[str, Any]) -> CnGraph:
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in DIFFERENT])
 def test_cns_and_edges_equal_the_reference(name: str) -> None:
-    """Ids, loop ranges, groups and edges; an edge carries what overlaps, never more than the whole tile."""
+    """Ids, loop ranges, groups and edges are equal. An edge carries the overlap, at most the whole tile."""
     case = reference_case(name)
     graph = our_graph(case)
     nodes = {node["id"]: node for node in case["nodes"]}
@@ -75,7 +76,7 @@ def test_cns_and_edges_equal_the_reference(name: str) -> None:
 
 
 def test_every_difference_is_named() -> None:
-    """The table has no case that is equal, and the document names each decision."""
+    """Each case in the table of differences differs from the reference, and docs/peers.md names it and its reason."""
     document = (Path(__file__).resolve().parents[4] / "docs" / "peers.md").read_text()
     for name, reason in DIFFERENT.items():
         case = reference_case(name)
@@ -86,7 +87,7 @@ def test_every_difference_is_named() -> None:
 
 
 def test_border_tiles_instead_of_padding() -> None:
-    """c41: the reference's 8 CNs and 16 edges without those of the tile that is all padding are ours."""
+    """The reference's CNs and edges in case c41 equal ours, apart from those of its tile that is all padding."""
     case = reference_case("c41_chain3x3_OY4_padded_PATCHED")
     graph = our_graph(case)
     real = {node["id"] for node in case["nodes"] if node["loop_ranges"]["OY"][0] < 6}

@@ -7,7 +7,7 @@ from tests.unit.multicore.nodes.test_generation import tiled
 
 
 def test_border_tiles_are_classes_of_their_own() -> None:
-    """Lines of a 3x3 on 6 lines: the first and the last read 2 lines, the others 3; columns are whole."""
+    """Lines of a 3x3 on 6 lines: the first and the last CN read 2 lines, the others 3; columns are whole."""
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload, {"a": [("OY", "all")]}))
     assert graph.shape[:6].tolist() == [0, 1, 1, 1, 1, 0]
@@ -18,7 +18,11 @@ def test_border_tiles_are_classes_of_their_own() -> None:
 
 
 def test_smaller_tiles_are_classes_of_their_own() -> None:
-    """6 lines in 4 tiles are 3 of 2, 4 channels in 3 tiles 2 of 2: one class; 7 lines in 2 tiles are 4 and 3: two."""
+    """Tiles of equal size are one class, and a smaller last tile is a second class.
+
+    6 lines for 4 tiles: 3 tiles of 2 lines, one class. 4 channels for 3 tiles: 2 tiles of 2 channels, one class. 7
+    lines for 2 tiles: a tile of 4 lines and a tile of 3 lines, two classes.
+    """
     nodes = [conv("x", "w0", "a")]
     workload = read(nodes, None, {"w0": (4, 4, 1, 1)})
     graph = build_cn_graph(workload, tiled(workload, {"a": [("OY", 4), ("OX", 2)]}))
@@ -31,7 +35,7 @@ def test_smaller_tiles_are_classes_of_their_own() -> None:
 
 
 def test_layers_of_equal_shape_share_their_classes() -> None:
-    """Names do not count; precision and relations do."""
+    """Two layers share one class of CNs if only their names differ."""
     nodes = [conv("x", "w0", "a"), conv("a", "w1", "b")]
     workload = read(nodes, None, {"w0": (4, 4, 1, 1), "w1": (4, 4, 1, 1)})
     graph = build_cn_graph(workload, tiled(workload, {"a": [("OY", 3)], "b": [("OY", 3)]}))
@@ -40,7 +44,7 @@ def test_layers_of_equal_shape_share_their_classes() -> None:
 
 
 def test_a_layer_that_is_not_cut_costs_what_it_cost() -> None:
-    """The class of its only CN is the layer."""
+    """The only CN of an uncut layer has the sizes and precision of the layer."""
     workload = two_convolutions()
     graph = build_cn_graph(workload, tiled(workload))
     for shape, node in zip(graph.shapes, workload.nodes, strict=True):
@@ -51,7 +55,7 @@ def test_a_layer_that_is_not_cut_costs_what_it_cost() -> None:
 
 
 def test_macs_of_all_cns_are_those_of_the_network() -> None:
-    """Border tiles add no work and lose none."""
+    """The MACs of all CNs, border tiles included, add up to those of the network."""
     workload = two_convolutions(side=7)
     tiling = tiled(workload, {"a": [("OY", 3), ("K", 3)], "b": [("OX", 2), ("C", 3), ("OX", 2)]})
     graph = build_cn_graph(workload, tiling)

@@ -15,7 +15,7 @@ from tests.unit.multicore.nodes.networks import SAME, conv, read, two_convolutio
 
 
 def three_layers() -> Workload:
-    """Convolutions a (4 to 8) and b (8 to 4) and their input added: layers 0, 1, 2 of 6 x 6 pixels."""
+    """Convolutions a (4 to 8) and b (8 to 4), and the sum of b and the input: layers 0, 1, 2 of 6 x 6 pixels."""
     nodes = [
         conv("x", "w0", "a", **SAME),
         conv("a", "w1", "b", **SAME),
@@ -30,23 +30,23 @@ def loops(tiling: Tiling) -> list[list[tuple[str, int, int]]]:
 
 
 def hinted(workload: Workload, **options: Any) -> Tiling:
-    """The tiling of these options."""
+    """The tiling that these hint loop options make."""
     return hint_loop_tiling(workload, HintLoopOptions(**options))
 
 
 def test_mode_1_puts_the_same_loops_around_every_layer() -> None:
-    """A dimension that a layer does not have is passed over; `all` is a tile for each line."""
+    """Mode 1 skips a dimension that a layer does not have; `all` makes a tile for each line."""
     tiling = hinted(three_layers(), hint_loops=[("OY", "all"), ("C", 2)])
     assert loops(tiling) == [[("OY", 6, 1), ("C", 2, 2)], [("OY", 6, 1), ("C", 2, 4)], [("OY", 6, 1)]]
 
 
 def test_without_loops_each_layer_is_one_cn() -> None:
-    """Layer by layer."""
+    """Each layer is one CN if there are no hint loops."""
     assert loops(hinted(three_layers())) == [[], [], []]
 
 
 def test_mode_2_keeps_the_loops_inside() -> None:
-    """Every other dimension is cut into single steps; 6 lines in tiles of 4 are a tile of 4 and one of 2."""
+    """Mode 2 cuts every other dimension into single steps; 6 lines in tiles of 4 are a tile of 4 and one of 2."""
     inside = [("B", "all"), ("K", "all"), ("G", "all"), ("C", 9), ("FX", "all"), ("FY", "all"), ("OY", 4)]
     tiling = hinted(three_layers(), cn_define_mode=2, hint_loops=inside)
     assert loops(tiling) == [[("OX", 6, 1), ("OY", 2, 4)], [("OX", 6, 1), ("OY", 2, 4)], [("OY", 2, 4), ("OX", 6, 1)]]
@@ -64,13 +64,15 @@ def test_mode_2_keeps_the_loops_inside() -> None:
     ],
 )
 def test_mode_3_has_loops_for_groups_of_layers(options: dict[str, Any]) -> None:
-    """By cutoffs or by a table of layers; layers that the table lacks are not cut."""
+    """Mode 3 cuts groups of layers, given by cutoffs or by a table; layers outside the table are not cut."""
     tiling = hinted(three_layers(), cn_define_mode=3, **options)
     assert loops(tiling) == [[("OY", 2, 3)], [("OX", 3, 2)], []]
 
 
 def test_mode_4_splits_the_weights_that_do_not_fit() -> None:
-    """Weights of a: 8 x 4 x 9 x 8 bits = 2304, of which a third fits: 2 of the 8 K, in 4 groups; b has room."""
+    """The weights of a have 8 x 4 x 9 x 8 = 2304 bits, of which a third fits: 2 of the 8 K, in 4 groups. Those of b
+    fit.
+    """
     workload = three_layers()
     options = {"hint_loops": [("OY", 3)], "weight_capacity_bits": {0: 768, 1: 2304}}
     tiling = hinted(workload, cn_define_mode=4, **options)
@@ -82,7 +84,11 @@ def test_mode_4_splits_the_weights_that_do_not_fit() -> None:
     ("capacity_bits", "expected"), [(2304, None), (2303, ("K", 2)), (1000, ("K", 3)), (288, ("K", 8))]
 )
 def test_the_largest_tile_of_split_weights_fits(capacity_bits: int, expected: tuple[str, int] | None) -> None:
-    """288 bits for one K of a: 1000 bits hold 3 of the 8, so 3 tiles of 3, 3, 2."""
+    """Weights are cut over K into tiles that fit.
+
+    The weights of layer a have 8 output channels of 288 bits. A memory of 1000 bits holds 3 of them, so K is cut into
+    tiles of 3, 3 and 2.
+    """
     layer = three_layers().nodes[0].layer
     assert layer is not None
     assert weight_bits(layer) == 2304
@@ -90,7 +96,7 @@ def test_the_largest_tile_of_split_weights_fits(capacity_bits: int, expected: tu
 
 
 def test_weights_that_fit_in_no_tile_are_told_for_every_layer() -> None:
-    """Both layers at once."""
+    """Both layers are reported when their weights fit in no tile."""
     with pytest.raises(InputError, match="weights for one index of K") as caught:
         hinted(three_layers(), cn_define_mode=4, weight_capacity_bits={0: 100, 1: 100})
     assert [problem.path for problem in caught.value.problems] == ["a", "b"]
@@ -116,7 +122,7 @@ WRONG_HINTS: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("name", WRONG_HINTS)
 def test_wrong_hint_loops_are_told(name: str) -> None:
-    """Every problem at once, with the nearest name."""
+    """Every wrong hint loop is reported, with the nearest name."""
     options, told = WRONG_HINTS[name]
     with pytest.raises(InputError) as caught:
         hinted(three_layers(), **options)
@@ -125,12 +131,12 @@ def test_wrong_hint_loops_are_told(name: str) -> None:
 
 
 def mapped(workload: Workload, *entries: dict[str, Any], stacks: Any = ((0, 1, 2),)) -> Tiling:
-    """The tiling of these mapping entries."""
+    """The tiling that these mapping entries make."""
     return mapped_tiling(workload, parse_mapping(list(entries)).constraints_of(workload), stacks)
 
 
 def test_tiles_between_cores_are_the_inner_loops_and_the_groups() -> None:
-    """K 2 for two cores inside of the lines."""
+    """The loop over K for two cores is inside of the loop over lines, and makes the groups."""
     entry = {
         "name": "default",
         "intra_core_tiling": ["OY, all"],
@@ -147,26 +153,26 @@ def test_tiles_between_cores_are_the_inner_loops_and_the_groups() -> None:
 
 
 def test_a_layer_alone_in_its_stack_has_no_tiles_one_after_the_other() -> None:
-    """Its parts for several cores stay."""
+    """A layer alone in its stack keeps its parts for several cores and has no other tiles."""
     entry = {"name": "default", "intra_core_tiling": ["OY, all"], "inter_core_tiling": ["K, 2"]}
     tiling = mapped(three_layers(), entry, stacks=((0, 1), (2,)))
     assert loops(tiling)[2] == [("K", 2, 2)]
 
 
 def test_without_a_tiling_fused_layers_have_two_tiles_of_lines() -> None:
-    """The default rule; entries that name no dimension of the layer count as none."""
+    """Fused layers get two tiles of lines if they have no tiling, or one over dimensions that the layer lacks."""
     for entry in ({"name": "default"}, {"name": "default", "intra_core_tiling": ["D, 4"]}):
         assert loops(mapped(three_layers(), entry))[:2] == [[("OY", 2, 3)], [("OY", 2, 3)]]
 
 
 def test_elementwise_layers_answer_to_the_names_of_the_reference() -> None:
-    """H and D are axes 1 and 2 of four: channels and lines."""
+    """H and D name axes 1 and 2 of four, which are channels and lines."""
     entry = {"name": "default", "intra_core_tiling": ["D, all"], "inter_core_tiling": ["H, 2"]}
     assert loops(mapped(three_layers(), entry))[2] == [("K", 2, 2), ("OY", 6, 1)]
 
 
 def test_names_given_to_the_dimensions_count() -> None:
-    """`layer_dimension_names` in the order of the layer: B, K, OY, OX for an addition."""
+    """`layer_dimension_names` renames the dimensions in the order of the layer: B, K, OY, OX for an addition."""
     entries = (
         {"name": "default"},
         {"name": "Add", "intra_core_tiling": ["rows, 3"], "layer_dimension_names": ["n", "ch", "rows", "cols"]},
@@ -175,7 +181,7 @@ def test_names_given_to_the_dimensions_count() -> None:
 
 
 def test_an_open_number_is_one_tile_for_each_core() -> None:
-    """`K, *` with three cores: 8 in 3, 3, 2; told."""
+    """`K, *` with three cores cuts 8 into 3, 3 and 2, with a notice; without core_allocation it is an error."""
     entry = {"name": "default", "inter_core_tiling": ["K, *"], "core_allocation": [0, 1, 2]}
     tiling = mapped(three_layers(), entry, stacks=((0,), (1,), (2,)))
     assert loops(tiling)[0] == [("K", 3, 3)]
@@ -185,7 +191,7 @@ def test_an_open_number_is_one_tile_for_each_core() -> None:
 
 
 def test_fixed_cores_must_be_as_many_as_groups() -> None:
-    """Two groups, three cores."""
+    """Three fixed cores for two groups are an error; one fixed core is allowed."""
     entry = {
         "name": "default",
         "inter_core_tiling": ["K, 2"],
@@ -199,7 +205,7 @@ def test_fixed_cores_must_be_as_many_as_groups() -> None:
 
 
 def test_a_tile_larger_than_its_layer_is_told() -> None:
-    """8 tiles of 6 lines: 6, and a notice."""
+    """8 tiles of 6 lines become 6, with a notice."""
     tiling = mapped(two_convolutions(), {"name": "default", "intra_core_tiling": ["OY, 8"]}, stacks=((0, 1),))
     assert tiling.notices == ("a: OY of size 6 is too small for 8 tiles", "b: OY of size 6 is too small for 8 tiles")
 
@@ -219,12 +225,12 @@ def test_a_tile_larger_than_its_layer_is_told() -> None:
     ],
 )
 def test_stacks(options: dict[str, Any], expected: tuple[tuple[int, ...], ...]) -> None:
-    """2304 bits of weights in each convolution, none in the addition."""
+    """Stacks follow from the weights: 2304 bits in each convolution and none in the addition."""
     assert layer_stacks(three_layers(), **options) == expected
 
 
 def test_wrong_stacks_are_told() -> None:
-    """An unknown layer, one in two stacks, an unknown mode."""
+    """An unknown layer, a layer in two stacks and an unknown mode are reported."""
     with pytest.raises(InputError) as caught:
         layer_stacks(three_layers(), stacks=[[0, 9], [0]])
     assert len(caught.value.problems) == 2

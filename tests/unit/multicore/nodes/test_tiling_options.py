@@ -1,4 +1,4 @@
-"""The options that cut a network, and the tiling they make on an accelerator."""
+"""The options that cut a network, and the tilings they make for an accelerator."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ CHAIN = read(
     None,
     {"w0": (8, 4, 3, 3), "w1": (8, 8, 3, 3), "w2": (4, 8, 3, 3)},
 )
-"""Convolutions a, b, c of 2304, 4608 and 2304 bits of weights, 6 x 6 pixels."""
+"""Convolutions a, b and c with 2304, 4608 and 2304 bits of weights, on 6 x 6 pixels."""
 OPEN = parse_mapping([{"name": "default"}])
 
 
@@ -39,7 +39,7 @@ def loops(tiling: Tiling) -> list[list[tuple[str, int]]]:
 
 
 def test_lists_of_a_yaml_file_are_taken_as_they_are() -> None:
-    """Lists become tuples; keys of a table may be numbers or text."""
+    """Lists from a YAML file become tuples; keys of a table may be numbers or text."""
     assert TilingOptions(1, [["OY", "all"]]) == TilingOptions(1, (("OY", "all"),))  # type: ignore[list-item]
     table: Any = {"0, 1": [["OY", 2]], 2: [["OX", 3]], "(3,)": []}
     assert TilingOptions(3, table).hint_loops == {(0, 1): (("OY", 2),), (2,): (("OX", 3),), (3,): ()}
@@ -48,7 +48,7 @@ def test_lists_of_a_yaml_file_are_taken_as_they_are() -> None:
 
 
 def test_stated_options_are_plain_data() -> None:
-    """As JSON, which gives the same options again."""
+    """The stated options are JSON, from which the same options are made again."""
     options = TilingOptions(3, {(0,): (("OY", "all"),)}, split_W_percentage=0.5)
     stated = json.loads(json.dumps(options.stated()))
     assert stated["hint_loops"] == [[[0], [["OY", "all"]]]]
@@ -85,7 +85,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_values_are_told(name: str) -> None:
-    """With the key and what may stand there."""
+    """The message names the key and the allowed values."""
     values, told = WRONG[name]
     with pytest.raises(InputError) as caught:
         TilingOptions(**values)
@@ -94,7 +94,7 @@ def test_wrong_values_are_told(name: str) -> None:
 
 
 def test_all_wrong_values_are_told_at_once() -> None:
-    """One reading of the message is enough."""
+    """One error reports all wrong values."""
     with pytest.raises(InputError) as caught:
         TilingOptions(7, 5, [-1], "x", 3, "y", 2)  # type: ignore[arg-type]
     paths = {problem.path for problem in caught.value.problems}
@@ -103,7 +103,7 @@ def test_all_wrong_values_are_told_at_once() -> None:
 
 
 def test_checking_a_configuration_loads_nothing_heavy() -> None:
-    """The Snakefile makes these options at every parse."""
+    """Making these options imports none of the heavy packages, because the Snakefile does it at every parse."""
     code = (
         "import sys; from tilewright.multicore.nodes.tiling_options import TilingOptions;"
         "TilingOptions(4, [['OY', 'all']]);"
@@ -114,7 +114,10 @@ def test_checking_a_configuration_loads_nothing_heavy() -> None:
 
 
 def test_mode_lbl_has_every_layer_alone() -> None:
-    """With mode 1 and no loops one CN a layer, whatever the mapping says; else parts for several cores stay."""
+    """Mode `lbl` makes each layer a stack of its own. Hint loops replace the tiling of the mapping.
+
+    Without hint loops, parts for several cores stay.
+    """
     mapping = parse_mapping([{"name": "default", "inter_core_tiling": ["K, 2"], "intra_core_tiling": ["OY, all"]}])
     plain = network_tiling(CHAIN, mapping, quad_core(), TilingOptions(1, mode="lbl"))
     assert (loops(plain), plain.stacks) == ([[], [], []], ((0,), (1,), (2,)))
@@ -134,13 +137,17 @@ def test_mode_lbl_has_every_layer_alone() -> None:
     ],
 )
 def test_stacks_are_given_or_follow_from_the_weights(options: dict[str, Any], stacks: Any) -> None:
-    """Here all weights fit; hint loops fuse the whole network unless stacks are given."""
+    """Stacks are given, or follow from the weights, which all fit here. Hint loops without stacks fuse the whole
+    network.
+    """
     assert network_tiling(CHAIN, OPEN, quad_core(), TilingOptions(**options)).stacks == stacks
 
 
 def test_a_stack_has_weights_for_all_memories_together() -> None:
-    """Four cores of 1000 bits hold no two layers; in four of 1800 bits a and b fit (6912 of 7200), but not c. A memory
-    that cores share counts once."""
+    """A stack fits if its weights fit in the memories of all cores together; a shared memory counts once.
+
+    Four cores of 1000 bits hold no two layers. Four cores of 1800 bits hold a and b (6912 of 7200 bits), not c.
+    """
     accelerator = quad_core(all_cores=1000)
     tight = replace(accelerator, cores=accelerator.cores[:4], places=accelerator.places[:4])
     assert total_weight_capacity_bits(CHAIN, OPEN.constraints_of(CHAIN), tight) == 4000
@@ -152,7 +159,7 @@ def test_a_stack_has_weights_for_all_memories_together() -> None:
 
 
 def test_mode_4_splits_for_the_smallest_memory_of_the_cores_that_may_run_the_layer() -> None:
-    """A K of a has 288 bits, one of b and c 576; b may run on core 0 alone, which has room."""
+    """One K of a has 288 bits, one K of b and c 576. b may run on core 0 alone, which has room."""
     mapping = parse_mapping([{"name": "default", "core_allocation": [0, 1]}, {"name": "b", "core_allocation": [0]}])
     accelerator = quad_core(core_0=8000, core_1=1200)
     tiling = network_tiling(CHAIN, mapping, accelerator, TilingOptions(4, [["OY", 2]]))  # type: ignore[list-item]
@@ -163,7 +170,9 @@ def test_mode_4_splits_for_the_smallest_memory_of_the_cores_that_may_run_the_lay
 
 @pytest.mark.parametrize("hints", [[], [["OY", "all"]], [["K", 2]]])
 def test_mode_4_cuts_alike_where_the_cores_that_were_found_are_fixed(hints: Any) -> None:
-    """A mapping file that fixes a core for each group, on cores of other memories, gives the same CNs."""
+    """A mapping file that fixes a core for each group gives the same CNs as mode 4, also on cores with other
+    memories.
+    """
     accelerator, options = quad_core(core_0=8000, core_1=1200), TilingOptions(4, hints)
     found = network_tiling(CHAIN, parse_mapping([{"name": "default", "core_allocation": [0, 1]}]), accelerator, options)
     entries: list[dict[str, Any]] = [
@@ -179,7 +188,7 @@ def test_mode_4_cuts_alike_where_the_cores_that_were_found_are_fixed(hints: Any)
 
 
 def test_a_core_without_room_for_weights_is_no_limit() -> None:
-    """Only cores that may run the layer count; no core, no limit."""
+    """Only memories of cores that may run the layer limit its weights; without such a memory there is no limit."""
     node = CHAIN.nodes[0]
     entry = parse_mapping([{"name": "default", "core_allocation": [4]}]).entries[0]
     assert weight_capacity_bits(node, entry, quad_core()) is None
@@ -188,7 +197,9 @@ def test_a_core_without_room_for_weights_is_no_limit() -> None:
 
 
 def test_inputs_of_the_network_are_no_weights() -> None:
-    """A list of layers calls them constant: W is the weights, else the last constant that is no input."""
+    """An input that a list of layers calls constant is not a weight. Weights are W, else the last constant that is no
+    input.
+    """
     layer = CHAIN.nodes[0].layer
     assert layer is not None
     both = replace(layer, constant_operands=("W", "I"))
@@ -202,7 +213,7 @@ def test_inputs_of_the_network_are_no_weights() -> None:
 
 
 def test_resnet18_line_by_line() -> None:
-    """1,381 CNs; weights split for 256 KiB as well: 1,697."""
+    """ResNet-18 line by line has 1,381 CNs, and 1,697 when weights are also split for 256 KiB."""
     workload = parse_workload(CONFIG / "workload" / "resnet18.onnx", "corrected")
     lines: Any = [["OY", "all"]]
     counts = {}

@@ -36,12 +36,12 @@ def memory(name: str, operands: Sequence[str] = OPERANDS, size_bits: int = 100_0
 
 
 def core(name: str, *memories: Memory) -> Core:
-    """A core of one unit."""
+    """A core with one unit of computation."""
     return Core(name, OperationalArray((("D1", 1),), 1.0), memories or (memory("buffer"),))
 
 
 def off_chip_core(width: int = WIDTH) -> Core:
-    """A memory of one port; a word costs 10 pJ to read and 20 pJ to write."""
+    """An off-chip memory with one port; a word costs 10 pJ to read and 20 pJ to write."""
     both = tuple((operand, direction) for operand in OPERANDS for direction in ("tl", "th", "fh", "fl"))
     port = Port("rw", "read_write", width, width, both)
     dram = Memory("dram", 10**9, 10.0, 20.0, OPERANDS, (port,), ("D1",))
@@ -51,7 +51,7 @@ def off_chip_core(width: int = WIDTH) -> Core:
 def accelerator(
     cores: Sequence[Core], links: Sequence[Link] = (), sharing: Sequence[tuple[int, ...]] = (), port_pj: float = 0.5
 ) -> MultiCoreAccelerator:
-    """Cores 0, 1, ... and the off-chip core behind them, whose one port is a link to all."""
+    """Cores 0, 1, ... and the off-chip core, whose one port is a link to all."""
     off_chip = len(cores)
     ids = tuple(range(off_chip))
     edges = tuple((i, off_chip) for i in ids) + tuple((off_chip, i) for i in ids)
@@ -62,12 +62,12 @@ def accelerator(
 
 
 def one_way(source: int, target: int, width: int | None = WIDTH) -> Link:
-    """A link from a core to another one, 0.25 pJ a bit."""
+    """A link from one core to another, at 0.25 pJ a bit."""
     return Link(f"{source}->{target}", POINT_TO_POINT, ((source, target),), width, 0.0 if width is None else 0.25)
 
 
 def bus(*core_ids: int) -> Link:
-    """A bus of some cores, 0.25 pJ a bit."""
+    """A bus that links some cores, at 0.25 pJ a bit."""
     return Link("bus", BUS, all_pairs(core_ids), WIDTH, 0.25)
 
 
@@ -77,7 +77,7 @@ def two_cores(width: int | None = WIDTH) -> MultiCoreAccelerator:
 
 
 def with_place(system: MultiCoreAccelerator, core_id: int, **changes: object) -> MultiCoreAccelerator:
-    """The same accelerator with something else said of one core."""
+    """The accelerator with changed properties of one core."""
     places = tuple(
         replace(place, **changes) if place.core_id == core_id else place  # type: ignore[arg-type]
         for place in system.places
@@ -86,7 +86,7 @@ def with_place(system: MultiCoreAccelerator, core_id: int, **changes: object) ->
 
 
 def cut(workload: Workload, loops: Sequence[tuple[str, int | str]] = ()) -> CnGraph:
-    """The CN graph of a network whose layers are cut by loops; one CN for each layer without any."""
+    """The CN graph of a network whose layers are cut by loops; without loops, each layer is one CN."""
     return build_cn_graph(workload, hint_loop_tiling(workload, HintLoopOptions(hint_loops=list(loops))))
 
 
@@ -99,7 +99,7 @@ def costs(
     streams: Sequence[Stream] = (),
     mapping: Mapping = ANY,
 ) -> dict[str, tuple[CoreCostRow, ...]]:
-    """The same cost for every class on every core; total0 is a cycle less than total1, total2 a cycle more."""
+    """Equal costs for every class on every core; total0 is a cycle less than total1, total2 a cycle more."""
     count = len(cost_classes(graph, workload, mapping).classes)
     rows = tuple(
         CoreCostRow(

@@ -1,5 +1,6 @@
-"""Attacks on the lower bounds: random problems, settings and sets of allowed cores, and a climb over allocations, and
-over numbers of the problem, that makes what schedules take as little above the bounds as it can.
+"""Attacks on the lower bounds: random problems, settings and sets of allowed cores.
+
+A hill climb over allocations, and over numbers of the problem, seeks schedules as near to the bounds as possible.
 """
 
 import random
@@ -22,10 +23,10 @@ from tests.plain.tally import Tally
 from tests.unit.multicore.scheduling.random_networks import mutated, random_network
 
 ROUNDING = 1e-12
-"""Part by which the energy of a schedule may be off, being a sum of floating-point numbers."""
+"""Relative error that is allowed for the energy of a schedule, a sum of floating-point numbers."""
 
 LIMITS = (1, 1.01, 1.1, 1.5, 2, 1000000)
-"""Classes of latency over bound, to count how near the attack came."""
+"""Limits of the ratio latency / bound; schedules within each limit are counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,20 +35,20 @@ class Target:
 
     problem: SchedulingProblem
     allowed: Booleans
-    """[cn, core]"""
+    """[cn, core] whether the core is allowed"""
     part_of_cn: Integers
-    """[cn] CNs of one number run on one core"""
+    """[cn] number of the part; CNs of one part run on one core"""
     options: ScheduleOptions
     bounds: LowerBounds
 
     def choices(self) -> list[list[int]]:
-        """[part] cores that all its CNs are allowed."""
+        """[part] cores that are allowed for all CNs of the part."""
         parts = int(self.part_of_cn.max()) + 1
         return [np.flatnonzero(self.allowed[self.part_of_cn == part].all(axis=0)).tolist() for part in range(parts)]
 
 
 def target(seed: int) -> Target:
-    """A random one, the same for the same seed."""
+    """A random target. Equal seeds give equal targets."""
     draw = random.Random(seed)
     problem, space = random_network(seed, draw.choice((4, 12, 30, 60)))
     part_of_cn = space.part_of_cn if draw.random() < 0.7 else np.arange(problem.graph.node_count)
@@ -71,7 +72,7 @@ def target(seed: int) -> Target:
 
 
 def attack(seed: int, evaluations: int = 60, mutations: int = 1) -> Tally:
-    """One trial: counts, and every schedule that is below a bound."""
+    """Runs one trial; returns counts and every schedule that is below a bound."""
     draw, aim, tally = random.Random(-seed - 1), target(seed), Tally()
     tally.counts["trials"] += 1
     chosen = _climb(draw, aim, evaluations, tally, f"seed {seed}")
@@ -94,7 +95,7 @@ def attack(seed: int, evaluations: int = 60, mutations: int = 1) -> Tally:
 def _climb(
     draw: random.Random, aim: Target, evaluations: int, tally: Tally, name: str, start: list[int] | None = None
 ) -> tuple[float, list[int]] | None:
-    """(least latency over its bound, [part] cores) of a hill climb; None where nothing has a schedule."""
+    """Best pair (latency over its bound, core of each part) of a hill climb; None if no allocation has a schedule."""
     choices, scheduler = aim.choices(), Scheduler(aim.problem, aim.options)
     current = start or [draw.choice(cores) for cores in choices]
     best: tuple[float, list[int]] | None = None
@@ -117,7 +118,7 @@ def _climb(
 
 
 def wrong_bounds(bounds: LowerBounds, schedule: Schedule) -> Iterator[str]:
-    """What a schedule is below."""
+    """One text for each bound that the schedule violates."""
     for kind, terms in (("", bounds), ("if copied ", bounds.if_copied)):
         for name, cycles in vars(terms).items():
             if name.endswith("_cycles") and cycles > schedule.latency_cycles:
@@ -127,7 +128,10 @@ def wrong_bounds(bounds: LowerBounds, schedule: Schedule) -> Iterator[str]:
 
 
 def _wrong_of_cn(draw: random.Random, aim: Target, cores: list[int]) -> Iterator[str]:
-    """What the schedule of an allocation breaks of the bounds before and after one CN, and of those of its cores."""
+    """Yield bounds that the schedule of an allocation violates.
+
+    The bounds are those around one CN and, in half of the draws, those for the allocated cores.
+    """
     problem, allocation = aim.problem, np.array(cores)[aim.part_of_cn]
     schedule = Scheduler(problem, aim.options)(allocation)
     own = np.zeros_like(aim.allowed)

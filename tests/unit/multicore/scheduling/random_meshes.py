@@ -33,11 +33,12 @@ LARGE_SHAPES: Shapes = (
     ("hypercube", {"cores": 16}),
 )
 EDGE, EVERYWHERE, TWO_PLACES = "edge", "everywhere", "two places"
-"""Where the off-chip memory is linked: with one core, with all cores by one port, or with two cores."""
+"""The cores that have a link to the off-chip memory: one core, all cores by one port, or two cores."""
 
 
 def shortest_paths(edges: list[Pair], cores: int) -> dict[Pair, list[int]]:
-    """Shortest path between each pair of cores as positions in `edges`, over the smaller core ids if several are equal.
+    """Shortest path between each pair of cores, as positions in `edges`; of equal paths, the one over smaller core ids.
+
     Only the first `cores` cores pass data on.
     """
     nodes = sorted({node for edge in edges for node in edge})
@@ -63,7 +64,9 @@ def shortest_paths(edges: list[Pair], cores: int) -> dict[Pair, list[int]]:
 
 
 def edges_between(name: str, sizes: Mapping[str, int], cores: int) -> list[Pair]:
-    """Pairs of linked cores of a shape. In a hypercube, the numbers of two linked cores differ in one bit."""
+    """Pairs of linked cores in a shape of network. In a hypercube, the numbers of two linked cores differ in
+    one bit.
+    """
     if name == "hypercube":
         return [(core, core ^ bit) for core in range(cores) for bit in (1, 2, 4, 8) if core < core ^ bit < cores]
     return list(topology(name).edges(sizes, cores))
@@ -76,8 +79,10 @@ def random_mesh(
     forwards: bool | None = None,
     shapes: Shapes = SHAPES,
 ) -> CoreSystem:
-    """A network of cores, the off-chip core last. `share` of the links have multicast; None: a random share. Cores
-    forward constants if `forwards`; None: in half of the networks.
+    """A network of cores, the off-chip core last.
+
+    `share` is the part of the links with multicast; None draws it. If `forwards` is True, cores forward constants;
+    if it is None, they do so in half of the networks.
     """
     name, sizes = draw.choice(shapes)
     cores = sizes["cores"] if "cores" in sizes else sizes["nb_rows"] * sizes["nb_cols"]
@@ -119,7 +124,7 @@ def problem_on_a_mesh(
     forwards: bool | None = None,
     shapes: Shapes = SHAPES,
 ) -> tuple[SchedulingProblem, Integers]:
-    """(problem, allocation) that is the same for the same seed: a random problem on a random network of cores."""
+    """A random problem on a random network of cores, and an allocation. Equal seeds give equal results."""
     problem, _ = random_problem(seed, nodes)
     draw = random.Random(seed + 1)
     graph, costs = problem.graph, problem.costs

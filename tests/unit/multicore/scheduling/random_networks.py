@@ -1,5 +1,7 @@
-"""Random networks on random systems, with a choice of cores: layers of tiles that pass data on, unlike cores that
-stream what does not fit, memories that cores share, pairs of cores without a path, buses that broadcast.
+"""Random networks on random systems, with a choice of cores.
+
+A layer consists of tiles, which pass data to tiles of later layers. Cores differ from each other and stream operands
+that do not fit. Some cores share a memory, some pairs of cores have no path, and buses broadcast.
 """
 
 import random
@@ -26,11 +28,13 @@ Paths = dict[tuple[int, int], list[int]]
 _OF_SYSTEM = ("memory_capacity_bits", "memory_read_bits", "memory_write_bits", "link_bits_per_cycle")
 LAYOUTS = ("bus", "star", "port and bus", "private links", "two share", "operand memories", "ring")
 _TRIES = 20
-"""Times that memories are made larger until every part has a core."""
+"""Number of times that memories are doubled until every part has a core."""
 
 
 def random_network(seed: int, nodes: int = 60, parts: int = 16) -> tuple[SchedulingProblem, AllocationSpace]:
-    """(problem, space) with at most so many CNs, and about so many parts at most; the same for the same seed."""
+    """A random problem and its space, with at most `nodes` CNs and about `parts` parts. Equal seeds give equal
+    results.
+    """
     draw = random.Random(seed)
     cores = draw.choice((2, 2, 3, 3, 4))
     layers = draw.randint(2, max(2, min(parts, nodes)))
@@ -53,7 +57,7 @@ def random_network(seed: int, nodes: int = 60, parts: int = 16) -> tuple[Schedul
 def random_network_on_equal_cores(
     seed: int, nodes: int = 60, parts: int = 16
 ) -> tuple[SchedulingProblem, AllocationSpace]:
-    """The same on interchangeable cores on a bus, with the costs of the first core that can run a CN."""
+    """A random network on interchangeable cores on a bus, with the costs of the first core that can run a CN."""
     problem, _ = random_network(seed, nodes, parts)
     draw, cores = random.Random(seed), problem.system.core_count - 1
     costs = problem.costs
@@ -75,7 +79,9 @@ def random_network_on_equal_cores(
 
 
 def _layers(draw: random.Random, cores: int, layers: int, tiles: int) -> tuple[list[Piece], list[Node]]:
-    """Layers of tiles: each reads one or two earlier layers, tile by tile with a halo or all of it, and weights."""
+    """Layers of tiles. Each layer reads weights and one or two earlier layers: tile by tile with a halo, or all
+    tiles.
+    """
     size = draw.choice((20, 100, 600))
     pieces = [Piece(draw.randint(1, size)) for _ in range(tiles)]
     nodes: list[Node] = []
@@ -109,7 +115,7 @@ def _layers(draw: random.Random, cores: int, layers: int, tiles: int) -> tuple[l
 
 
 def _unlike_cores(draw: random.Random, problem: SchedulingProblem) -> SchedulingProblem:
-    """The problem with operands of some layers streaming on some cores, and cores of unlike energy."""
+    """The problem with cores of different energy; on some cores, operands of some layers stream."""
     graph, costs = problem.graph, problem.costs
     stream_bits, rate = costs.stream_bits.copy(), costs.stream_bits_per_cycle.copy()
     energy = costs.on_core_energy_pj * np.array([draw.choice((0.5, 1.0, 1.0, 3.0)) for _ in costs.runtime_cycles[0]])
@@ -126,7 +132,7 @@ def _unlike_cores(draw: random.Random, problem: SchedulingProblem) -> Scheduling
 
 
 def _system(draw: random.Random, cores: int, largest: int) -> CoreSystem:
-    """A system whose memories hold about what one CN needs, or a few times that."""
+    """A system whose memories hold about as much as one CN needs, or a few times as much."""
     layout = draw.choice(LAYOUTS)
     off = cores
     pairs = [(i, j) for i in range(cores + 1) for j in range(cores + 1) if i != j]
@@ -181,7 +187,7 @@ def _words(draw: random.Random, memories: int) -> np.ndarray:
 
 
 def _scaled(draw: random.Random, values: np.ndarray, least: int = 1) -> np.ndarray:
-    """Values with one of them changed, zeros and -1 left as they are."""
+    """Values with one of them changed; zeros and -1 stay."""
     changed = values.copy()
     places = np.flatnonzero(values > 0)
     if len(places):

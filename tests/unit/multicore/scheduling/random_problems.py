@@ -10,11 +10,11 @@ from tests.unit.multicore.scheduling.tiny_systems import Link, Memory, Node, Pie
 
 LAYOUTS = ("bus", "shared memory", "private links", "port and bus", "operand memories", "two share")
 EVERY, SOME, NONE = 1.0, 0.6, 0.0
-"""Share of the paths that a system keeps, of those that its CNs can do without."""
+"""Share of the paths that a system keeps, among paths that its CNs do not need."""
 
 
 def random_problem(seed: int, nodes: int = 12) -> tuple[SchedulingProblem, Integers]:
-    """(problem, allocation) that is the same for the same seed."""
+    """A random problem and an allocation. Equal seeds give equal results."""
     draw = random.Random(seed)
     count = draw.randint(1, nodes)
     pieces: list[Piece] = [Piece(draw.choice((1, 7, 40, 64, 100))) for _ in range(draw.randint(1, 5))]
@@ -47,7 +47,7 @@ def random_problem(seed: int, nodes: int = 12) -> tuple[SchedulingProblem, Integ
 
 
 def without_paths(draw: random.Random, system: CoreSystem, share: float, wanted: set[tuple[int, int]]) -> CoreSystem:
-    """The system with a share of the paths that are not wanted, so that data goes by way of the off-chip memory."""
+    """The system with all wanted paths and a share of the others. Other data take a detour over the off-chip memory."""
     cores = system.core_count
     hops = {(i, j): system.path(i, j).tolist() for i in range(cores) for j in range(cores)}
     exists = {pair for pair, found in zip(hops, system.path_exists.tolist(), strict=True) if found}
@@ -61,14 +61,16 @@ def without_paths(draw: random.Random, system: CoreSystem, share: float, wanted:
 
 
 def passed_on(cores: int) -> list[int | list[int]]:
-    """[core] memories of outputs, of one input and of the other, off-chip last: each core reads what the one before
-    writes, and has weights of its own."""
+    """[core] memories of the output and the two inputs, off-chip core last.
+
+    Each core reads the memory that the core before it writes, and has its own memory of weights.
+    """
     rows: list[int | list[int]] = [[core + 1, core, cores + 1 + core] for core in range(cores)]
     return [*rows, 2 * cores + 1]
 
 
 def random_system(draw: random.Random, cores: int, room: int):
-    """A system in which `room` bits fit every memory, often hardly more."""
+    """A system whose every memory has at least `room` bits, often hardly more."""
     layout = draw.choice(LAYOUTS)
     off = cores
     width = draw.choice((7, 32, 1000))

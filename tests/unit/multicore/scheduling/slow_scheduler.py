@@ -1,5 +1,7 @@
-"""The rules of docs/multi-core-model.md#scheduling again, in plain Python: dictionaries, sorted lists, no heaps, no
-machine code."""
+"""A second scheduler by the rules of docs/multi-core-model/scheduling.md, in plain Python.
+
+It uses dictionaries and sorted lists, no heaps and no machine code.
+"""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ CAUSES = ("off_chip_fetch", "off_chip_stream", "eviction", "sink_output", "core_
 
 @dataclass
 class Copy:
-    """A piece in a memory."""
+    """A copy of a piece in a memory."""
 
     piece: int
     memory: int
@@ -33,11 +35,11 @@ class Slot:
     tentative: bool
     claimed: bool = False
     needs: list[tuple[int, int]] = field(default_factory=list)
-    """(piece, memory) that may still have to be fetched"""
+    """(piece, memory) pairs that may still have to be fetched"""
 
 
 class SlowScheduler:
-    """Runs once; results are in its attributes."""
+    """Scheduler that runs once and keeps the results in its attributes."""
 
     def __init__(self, problem: SchedulingProblem, allocation: Any, options: ScheduleOptions) -> None:
         graph, costs, system = problem.graph, problem.costs, problem.system
@@ -81,7 +83,7 @@ class SlowScheduler:
         self.prepare()
 
     def prepare(self) -> None:
-        """State at time 0."""
+        """Set the state at time 0."""
         memories = range(len(self.system.memory_capacity_bits))
         self.copies: dict[tuple[int, int], Copy] = {}
         self.home: dict[int, tuple[int, int]] = {}
@@ -126,7 +128,7 @@ class SlowScheduler:
         self.turns = [self.turn(cn) for cn in range(self.count)]
         self.now, self.number = 0, 0
         self.tree: set[int] = set()
-        """Links of the latest transfer and its listeners"""
+        """Links and listeners of the latest transfer"""
         self.link_bits = np.zeros((5, len(self.free)), np.int64)
         self.words_read = np.zeros((5, len(memories)), np.int64)
         self.words_written = np.zeros((5, len(memories)), np.int64)
@@ -134,7 +136,7 @@ class SlowScheduler:
         self.store(self.off_memory, sum(self.bits[piece] for piece, cn in enumerate(self.producer) if cn < 0))
 
     def needs_detour(self, place: tuple[int, int], core: int) -> bool:
-        """Whether a CN on a core can have a piece in a memory only by way of the off-chip memory."""
+        """Whether a CN on a core can get a piece into a memory only by way of the off-chip memory."""
         home = self.home.get(place[0], place)
         return home != place and not (
             self.goes_direct(place[0])
@@ -143,12 +145,12 @@ class SlowScheduler:
         )
 
     def goes_direct(self, piece: int) -> bool:
-        """Whether other memories may have a piece from its home."""
+        """Whether other memories may get a piece directly from its home."""
         made_by = self.producer[piece]
         return made_by < 0 or int(self.graph.layer[made_by]) not in self.options.layers_by_off_chip
 
     def list_prefetches(self) -> None:
-        """Copies of constants by core, in the order of the CNs or of their progress, each once."""
+        """List the constants that each core prefetches, in the order of CNs or of progress, each once."""
         seen = set()
         by_progress = self.options.scheduler_candidate_selection == "progress"
         for cn in sorted(range(self.count), key=self.progress) if by_progress else range(self.count):
@@ -164,11 +166,11 @@ class SlowScheduler:
     # Memories.
 
     def store(self, memory: int, bits: int) -> None:
-        """Change what a memory holds."""
+        """Add bits to the contents of a memory."""
         self.stored[memory] += bits
 
     def key(self, copy: Copy) -> int:
-        """Remaining uses times bits."""
+        """Key of eviction: remaining uses times bits."""
         uses = copy.uses
         if self.home.get(copy.piece) == (copy.piece, copy.memory):
             others = [
@@ -180,31 +182,31 @@ class SlowScheduler:
         return uses * self.bits[copy.piece]
 
     def sweep(self) -> None:
-        """Drop what is present, not pinned and of no use."""
+        """Drop copies that are present, unpinned and of no further use."""
         for copy in self.copies.values():
             if copy.state == "present" and copy.pins == 0 and self.key(copy) == 0:
                 self.drop(copy)
 
     def drop(self, copy: Copy) -> None:
-        """Free its space."""
+        """Drop a copy and free its space."""
         copy.state = "absent"
         self.claimed[copy.memory] -= self.bits[copy.piece]
         self.store(copy.memory, -self.bits[copy.piece])
 
     def unpin(self, copy: Copy) -> None:
-        """Take a pin away, and with the last one the promise of space."""
+        """Take one pin off a copy; with the last pin, a reserved copy loses its space."""
         copy.pins -= 1
         if copy.pins == 0 and copy.state == "reserved":
             copy.state = "absent"
             self.claimed[copy.memory] -= self.bits[copy.piece]
 
     def home_present(self, copy: Copy) -> bool:
-        """Whether the piece is where it was produced, and that is elsewhere."""
+        """Whether the piece is present in its home memory, which is not the memory of the copy."""
         place = self.home.get(copy.piece)
         return place is not None and self.copies[place] is not copy and self.copies[place].state == "present"
 
     def evict(self, copy: Copy) -> None:
-        """Drop a copy, or write it off-chip first."""
+        """Evict a copy: drop it, or write it off-chip first."""
         if self.off_chip[copy.piece] != "no" or self.home_present(copy):
             self.drop(copy)
         else:
@@ -220,13 +222,13 @@ class SlowScheduler:
         self.writes[copy.memory].append((copy, cause))
 
     def places(self, cn: int) -> list[Copy]:
-        """Copies that must be there while a CN runs."""
+        """The copies that must be present while a CN runs."""
         return [self.copies[place] for place in self.needs[cn]] + [
             self.copies[self.home[piece]] for piece in self.outputs[cn] if piece in self.home
         ]
 
     def claim(self, cn: int) -> bool:
-        """All space or none."""
+        """Claim all space that a CN needs, or none."""
         places = self.places(cn)
         if any(copy.state == "leaving" for copy in places):
             return False
@@ -261,15 +263,15 @@ class SlowScheduler:
     # Links.
 
     def can_send(self, source: int, target: int) -> bool:
-        """Whether there is a path, within a core without asking."""
+        """Whether there is a path from one core to another; a core can always send to itself."""
         return source == target or bool(self.system.path_exists[source * self.system.core_count + target])
 
     def path(self, source: int, target: int) -> list[int]:
-        """Links between cores."""
+        """The links of the path between two cores."""
         return self.system.path(source, target).tolist()
 
     def share(self, source: int, target: int, source_memory: int, target_memory: int, bits: int) -> int:
-        """Width that a transfer gets now, 0: it waits."""
+        """The bits per cycle that a transfer gets now; 0 if it has to wait."""
         ends = int(self.system.memory_read_bits[source_memory]), int(self.system.memory_write_bits[target_memory])
         links = self.path(source, target)
         full = min([bits, *ends, *(int(self.system.link_bits_per_cycle[link]) for link in links)])
@@ -277,7 +279,7 @@ class SlowScheduler:
         return share if share * self.options.share_divisor >= full else 0
 
     def add_event(self, cycles: int, what: Any) -> None:
-        """Something ends."""
+        """Add an event at the end of something."""
         self.events.append((cycles, self.number, what))
         self.number += 1
 
@@ -319,7 +321,7 @@ class SlowScheduler:
         return bool(is_reached) and all(self.free[link] >= rate for link in rest)
 
     def is_spread_to_all(self, main: list[int]) -> bool:
-        """Whether cores receive a piece for which they do not wait yet."""
+        """Whether a transfer also delivers the piece to cores that do not wait for the piece yet."""
         return self.options.prefetch_results or any(self.system.multicast[link] for link in main)
 
     def source_of(self, copy: Copy, core: int) -> tuple[int, int, Copy | None] | None:
@@ -333,11 +335,11 @@ class SlowScheduler:
         return None
 
     def is_forwarded(self, copy: Copy) -> bool:
-        """Whether cores hand the piece on."""
+        """Whether cores forward the piece."""
         return self.system.forwards_constants and self.producer[copy.piece] < 0
 
     def fastest_source(self, copy: Copy, core: int) -> tuple[int, int, Copy | None]:
-        """(core, memory, copy that is read) from which a constant comes fastest now."""
+        """(core, memory, copy that is read) from which a constant arrives soonest now."""
         choices: list[tuple[int, int, Copy | None]] = [(self.off_core, self.off_memory, None)]
         for place, other in self.copies.items():
             if place[0] == copy.piece and other is not copy and other.state == "present":
@@ -358,11 +360,11 @@ class SlowScheduler:
         return found is not None and found[0] == source
 
     def fits(self, copy: Copy) -> bool:
-        """Whether there is physical space for it."""
+        """Whether the memory has physical space for the copy."""
         return self.stored[copy.memory] + self.bits[copy.piece] <= self.system.memory_capacity_bits[copy.memory]
 
     def begin(self, copy: Copy, read: Copy | None) -> None:
-        """A copy is under way."""
+        """Mark a copy as arriving, and pin the copy that is read."""
         copy.state = "arriving"
         self.store(copy.memory, self.bits[copy.piece])
         if read is not None:
@@ -386,7 +388,7 @@ class SlowScheduler:
     def spread(
         self, copy: Copy, cause: str, source: int, core: int, memory: int, rate: int, read: Copy | None
     ) -> None:  # fmt: skip
-        """Others listen."""
+        """Let other cores that need the piece listen to the transfer."""
         main = self.path(source, core)
         for other, slot in self.slot.items():
             if slot is None or not slot.claimed or not any(self.system.link_is_broadcast[link] for link in main):
@@ -407,7 +409,7 @@ class SlowScheduler:
     def overhear(
         self, copy: Copy, cause: str, source: int, core: int, memory: int, rate: int, read: Copy | None
     ) -> None:  # fmt: skip
-        """Everyone who will need it has it from the bus."""
+        """Give the piece to every core on the bus that will need it."""
         main = self.path(source, core)
         for other in self.elsewhere(copy.piece):
             bits = self.bits[other.piece]
@@ -424,11 +426,11 @@ class SlowScheduler:
                 self.fly(other, cause, source, other.core, (memory, other.memory), rate, read, (source, core))
 
     def elsewhere(self, piece: int) -> list[Copy]:
-        """Copies but for the home."""
+        """Copies of a piece outside its home memory."""
         return [self.copies[place] for place in self.copies if place[0] == piece and place != self.home.get(piece)]
 
     def next_fetch(self, slot: Slot) -> Copy | None:
-        """The next need of a prepared CN that nobody fetches yet."""
+        """The next need of a prepared CN whose fetch has not begun."""
         while slot.needs and self.copies[slot.needs[0]].state != "reserved":
             slot.needs.pop(0)
         return self.copies[slot.needs[0]] if slot.needs else None
@@ -436,7 +438,7 @@ class SlowScheduler:
     # Decisions.
 
     def choose(self, core: int) -> Slot:
-        """The best candidate of a core."""
+        """The best candidate for the slot of a core."""
         horizon = max(self.now, self.busy_until[core])
 
         def ready(cn: int) -> int:
@@ -455,28 +457,32 @@ class SlowScheduler:
         return Slot(cn, not soon, False, list(self.needs[cn]))
 
     def progress(self, cn: int) -> Any:
-        """Rule 3: stack, share of the layer's CNs that come before, deepest layer. Steps of a tile stay together."""
+        """Rule 3, by progress: stack, share of earlier CNs in the layer, deepest layer first. Steps of a tile stay
+        together.
+        """
         layer = int(self.graph.layer[cn])
         members = [other for other in range(self.count) if self.graph.layer[other] == layer]
         place = sorted((self.first_step(other), other) for other in members).index((self.first_step(cn), cn))
         return int(self.graph.stack[cn]), Fraction(place, len(members)), -layer, cn
 
     def first_step(self, cn: int) -> int:
-        """First CN of the steps that add up the outputs of a CN."""
+        """The first CN of the reduction steps that make a CN's output."""
         span = range(int(self.graph.need_start[cn]), int(self.graph.need_start[cn + 1]))
         makers = {self.producer[int(self.graph.need_piece[need])] for need in span}
         before = [maker for maker in makers if maker >= 0 and self.graph.layer[maker] == self.graph.layer[cn]]
         return self.first_step(min(before)) if before else cn
 
     def turn(self, cn: int) -> tuple[int, int]:
-        """Rule 3: place in the group before the group where what the CNs of the layer share fits, else the group."""
+        """Rule 3: (place in the group, group) where the constants shared by CNs of the layer fit, else (group, 0)."""
         layer, group = int(self.graph.layer[cn]), int(self.graph.group[cn])
         members = [other for other in range(self.graph.node_count) if self.graph.layer[other] == layer]
         place = sum(self.graph.group[other] == group for other in members if other < cn)
         return (int(place), group) if self.shared_constants_fit(members) else (group, 0)
 
     def shared_constants_fit(self, members: list[int]) -> bool:
-        """Whether the constants that several CNs of a layer need fit each memory of every core that runs one."""
+        """Whether the constants that several CNs of a layer share fit in each memory of every core that runs
+        such a CN.
+        """
         graph, system = self.graph, self.system
         needs: Counter[tuple[int, int]] = Counter()
         for cn in members:
@@ -496,7 +502,7 @@ class SlowScheduler:
         )
 
     def prepare_next(self, core: int) -> bool:
-        """Fill or change the slot of a core."""
+        """Fill the slot of a core, or change it for a better CN."""
         slot = self.slot[core]
         if slot is None:
             if not self.candidates[core]:
@@ -526,7 +532,7 @@ class SlowScheduler:
         return True
 
     def start_node(self, core: int) -> bool:
-        """Start the prepared CN if everything is there."""
+        """Start the prepared CN if all its copies are present."""
         slot = self.slot[core]
         assert slot is not None
         cn = slot.cn
@@ -557,7 +563,7 @@ class SlowScheduler:
         return True
 
     def start_streams(self, cn: int, core: int) -> int:
-        """Cycles that the CN takes, 0 if links are too full."""
+        """Start the streams of a CN; returns its cycles, or 0 if links are too full."""
         demand: dict[int, int] = defaultdict(int)
         load: dict[int, int] = defaultdict(int)
         for operand, (bits, rate) in self.streams[cn].items():
@@ -584,7 +590,7 @@ class SlowScheduler:
         return cycles
 
     def serve(self, kind: str, who: int) -> bool:
-        """Start one thing of a request."""
+        """Start one action for a request."""
         if kind == "memory":
             copy, cause = self.writes[who][0]
             rate = self.share(copy.core, self.off_core, who, self.off_memory, self.bits[copy.piece])
@@ -599,7 +605,7 @@ class SlowScheduler:
         return self.start_node(who) if copy is None else self.fetch(copy, who)
 
     def act(self) -> None:
-        """Everything that can be done at this time."""
+        """Do everything that can start at this time."""
         changed = True
         while changed:
             changed = False
@@ -624,7 +630,7 @@ class SlowScheduler:
         self.peak = {memory: max(peak, self.stored[memory]) for memory, peak in self.peak.items()}
 
     def prefetch(self, core: int) -> None:
-        """Fetch a constant ahead."""
+        """Start to fetch a constant ahead of its use."""
         waiting = self.prefetches[core]
         if self.prefetching[core]:
             return
@@ -651,7 +657,7 @@ class SlowScheduler:
                 self.spread(copy, "off_chip_fetch", self.off_core, core, self.off_memory, rate, None)
 
     def forward(self, core: int) -> None:
-        """Fetch a result ahead."""
+        """Start to fetch a result ahead of its use."""
         waiting = self.forwards[core]
         if self.forwarding[core]:
             return
@@ -671,7 +677,7 @@ class SlowScheduler:
     # Events.
 
     def run(self) -> "SlowScheduler":
-        """Simulate to the end."""
+        """Simulate until no event is left."""
         for cn in range(self.count):
             if not self.predecessors[cn]:
                 self.candidates[self.core_of[cn]].add(cn)
@@ -692,7 +698,7 @@ class SlowScheduler:
         return self
 
     def end_flight(self, copy: Copy, cause: str, core: int, links: list[int], rate: int, read: Copy | None) -> None:
-        """A transfer ends."""
+        """End a transfer."""
         for link in links:
             self.free[link] += rate
         if cause in ("eviction", "sink_output"):
@@ -713,7 +719,7 @@ class SlowScheduler:
             self.unpin(read)
 
     def end_node(self, core: int) -> None:
-        """A CN ends."""
+        """End a CN."""
         cn = self.running[core]
         assert cn is not None
         self.running[core] = None

@@ -1,8 +1,8 @@
-"""Scheduling problems from CN graph, cost tables and accelerator, checked against what is worked out by hand.
+"""Scheduling problems from CN graph, cost tables and accelerator, checked against numbers worked out by hand.
 
-Elements have 8 bits, links carry 64 bits per cycle, an on-chip word has 1024 bits, CNs take 100 cycles. The two
-convolutions: x has 4 x 6 x 6 elements (1,152 bits: 18 cycles), w0 8 x 4 x 3 x 3 (2,304: 36), a 8 x 6 x 6 (2,304: 36),
-w1 4 x 8 x 3 x 3 (2,304: 36), b 4 x 6 x 6 (1,152: 18).
+Elements have 8 bits, links carry 64 bits per cycle, an on-chip word has 1024 bits, and CNs take 100 cycles. Bits and
+cycles of the tensors of the two convolutions: x of 4 x 6 x 6 (1,152 bits: 18 cycles), w0 of 8 x 4 x 3 x 3 (2,304: 36),
+a of 8 x 6 x 6 (2,304: 36), w1 of 4 x 8 x 3 x 3 (2,304: 36), b of 4 x 6 x 6 (1,152: 18).
 """
 
 from dataclasses import fields
@@ -51,7 +51,7 @@ OUTPUT, I1, I2, OTHER = range(4)
 def assemble(
     workload: Workload, system=None, loops=(), mapping=ANY, runtime="total1", **cost: object
 ) -> AssembledProblem:
-    """The problem of a network whose layers are cut by loops, on two linked cores unless told otherwise."""
+    """The problem of a network whose layers are cut by loops, by default on two linked cores."""
     system = system or two_cores()
     graph = cut(workload, loops)
     table = costs(graph, workload, system, mapping=mapping, **cost)  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def assemble(
 
 
 def test_systems_of_accelerators_are_not_confused() -> None:
-    """An accelerator has one system while it is among the last ones, and later an equal one; others have their own."""
+    """Each accelerator has its own system. A system that is no longer kept is made again and equals the first."""
     systems = [two_cores(width) for width in (WIDTH, 2 * WIDTH, None, *range(8, 8 + KNOWN_SYSTEMS))]
     made = [core_system(one) for one in systems]
     assert core_system(systems[-1]) is made[-1]
@@ -73,7 +73,7 @@ def test_systems_of_accelerators_are_not_confused() -> None:
 
 
 def play(assembled: AssembledProblem, cores: list[int]) -> Schedule:
-    """A schedule that keeps all invariants."""
+    """The schedule of an allocation, which keeps all invariants."""
     schedule = simulate(assembled.problem, np.array(cores))
     assert check_schedule(assembled.problem, schedule) == []
     return schedule
@@ -85,7 +85,7 @@ def spans(schedule: Schedule) -> list[tuple[int, int]]:
 
 
 def pieces(assembled: AssembledProblem) -> dict[str, list[tuple[int, int, bool]]]:
-    """Tensor -> (bits, producer, whether it leaves) of its pieces."""
+    """Tensor -> (bits, producer, whether it is an output of the network) of each of its pieces."""
     graph, names = assembled.problem.graph, assembled.names.tensor_names
     found: dict[str, list[tuple[int, int, bool]]] = {name: [] for name in names}
     for place, tensor in enumerate(assembled.pieces.tensor.tolist()):
@@ -103,11 +103,13 @@ def needs(assembled: AssembledProblem) -> list[tuple[int, str, int]]:
 
 
 def test_two_convolutions_on_two_cores() -> None:
-    """Core 0 fetches w0 and x: 36 + 18 cycles; CN 0 runs 54-154. Core 1 prepares CN 1 from 54 on: w1 54-90, then a
-    154-190 over the link; CN 1 190-290; b 290-308 to the off-chip memory.
+    """Latency and energy of two convolutions on two cores are those worked out by hand.
 
-    Energy: 2 CNs of 7; fetches 5,760 bits x 0.5 on the port, 18 + 36 + 36 words x 10 read, 2 + 3 + 3 words x 2 written;
-    a 2,304 x 0.25, 3 words read and written: 3 + 6; b 1,152 x 0.5, 2 words x 1 read, 18 x 20 written.
+    Core 0 fetches w0 and x in 36 + 18 cycles, and CN 0 runs 54-154. Core 1 fetches w1 54-90 and gets a over the link
+    154-190. CN 1 runs 190-290, and b goes to the off-chip memory 290-308.
+
+    Energy: 2 CNs of 7. Fetches: 5,760 bits x 0.5 on the port, 18 + 36 + 36 words x 10 read, 2 + 3 + 3 words x 2
+    written. a: 2,304 x 0.25, and 3 words read and written, 3 + 6. b: 1,152 x 0.5, 2 words x 1 read, 18 x 20 written.
     """
     assembled = assemble(two_convolutions())
     assert pieces(assembled) == {
@@ -125,11 +127,13 @@ def test_two_convolutions_on_two_cores() -> None:
 
 
 def test_cores_that_only_reach_the_off_chip_memory_hand_data_over_there() -> None:
-    """No links but the port: CN 0 54-154 as above, w1 54-90; a is written 154-190 and fetched 190-226; CN 1 226-326; b
-    326-344, which is the lower bound of the allocation.
+    """Cores without links to each other hand data over through the off-chip memory.
 
-    Of a on the port 2,304 x 0.5 each way; 3 words read on core 0 (3) and 36 written off-chip (720), 36 read there (360)
-    and 3 written on core 1 (6), beside the fetches of the test above.
+    CN 0 runs 54-154, and w1 is fetched 54-90. a is written 154-190 and fetched 190-226, CN 1 runs 226-326, and b is
+    written 326-344. This latency is the lower bound of the allocation.
+
+    Energy of a: 2,304 x 0.5 on the port each way; 3 words read on core 0 (3) and 36 written off-chip (720); 36 read
+    there (360) and 3 written on core 1 (6). The fetches cost as with links.
     """
     assembled = assemble(two_convolutions(), accelerator([core("left"), core("right")]))
     schedule = play(assembled, [0, 1])
@@ -144,14 +148,16 @@ def test_cores_that_only_reach_the_off_chip_memory_hand_data_over_there() -> Non
 
 
 def test_on_one_core_nothing_moves_between() -> None:
-    """Core 0: CN 0 54-154, w1 fetched 54-90 meanwhile, CN 1 154-254, b until 272."""
+    """Nothing moves between CNs on one core: CN 0 runs 54-154, w1 is fetched 54-90, CN 1 runs 154-254, b ends
+    at 272.
+    """
     schedule = play(assemble(two_convolutions()), [0, 0])
     assert spans(schedule) == [(54, 154), (154, 254)]
     assert schedule.latency_cycles == 272
 
 
 def test_cores_that_share_memory_hand_nothing_over() -> None:
-    """One buffer for both cores: a is where CN 1 needs it, as on one core."""
+    """If two cores share one buffer, tensor `a` need not move from CN 0 to CN 1, as on one core."""
     system = accelerator([core("left"), core("right")], sharing=[(0, 1)])
     assembled = assemble(two_convolutions(), system)
     assert assembled.names.memory_names == ("0+1: buffer", "2: dram")
@@ -162,7 +168,9 @@ def test_cores_that_share_memory_hand_nothing_over() -> None:
 
 
 def test_an_operand_streams() -> None:
-    """Weights stream: only x is fetched, 0-18; CN 0 18-118 (2,304 bits fit in), CN 1 118-218, b until 236."""
+    """Weights stream, so only x is fetched, 0-18. CN 0 runs 18-118 while 2,304 bits stream in, CN 1 118-218, b ends at
+    236.
+    """
     stream = Stream("I2", 2304, 30)
     assembled = assemble(two_convolutions(), streams=[stream])
     table = assembled.problem.costs
@@ -175,7 +183,7 @@ def test_an_operand_streams() -> None:
 
 
 def test_a_residual_is_one_piece_for_both_who_read_it() -> None:
-    """x is the input of the convolution (I1) and the second operand of the addition (W, here I2)."""
+    """x is one piece, though both the convolution (I1) and the addition (W, here I2) read it."""
     nodes = [conv("x", "w", "a", **SAME), make_node("Add", ["a", "x"], ["y"], name="y")]
     assembled = assemble(read(nodes, {"x": IMAGE}, {"w": (4, 4, 3, 3)}))
     assert pieces(assembled)["x"] == [(1152, -1, False)]
@@ -185,7 +193,7 @@ def test_a_residual_is_one_piece_for_both_who_read_it() -> None:
 
 
 def test_memory_operands_follow_the_links_of_the_layer() -> None:
-    """Where the mapping file links I to I2 and W to I1, needs follow."""
+    """A mapping entry that links I to I2 and W to I1 changes the operands of the needs."""
     links = (("O", "O"), ("W", "I1"), ("I", "I2"))
     mapping = Mapping((MappingConstraints("a", memory_operand_links=links), MappingConstraints("default")))
     assembled = assemble(two_convolutions(), mapping=mapping)
@@ -193,7 +201,7 @@ def test_memory_operands_follow_the_links_of_the_layer() -> None:
 
 
 def test_a_bias_is_kept_beside_the_weights_and_never_streams() -> None:
-    """A bias is no operand of its layer: it lies in the memory of I2, and is fetched also where I2 streams."""
+    """A bias lies in the memory of I2 and is fetched also where I2 streams."""
     nodes = [make_node("Conv", ["x", "w", "c"], ["a"], name="a", **SAME)]
     memories = memory("weights", ["I2"]), memory("others", ["I1", "O"])
     system = accelerator([core("left", *memories)])
@@ -206,9 +214,10 @@ def test_a_bias_is_kept_beside_the_weights_and_never_streams() -> None:
 
 
 def test_partial_sums_are_handed_on() -> None:
-    """A convolution in 2 steps over C, lines in 2 tiles: CNs 0, 1 make the partial sums that 2, 3 add to.
+    """CNs hand partial sums on: a convolution in 2 steps over C, with lines in 2 tiles.
 
-    A tile of the output has 8 x 3 x 6 elements, at the precision of partial sums; only CNs 2 and 3 have final output.
+    CNs 0 and 1 make the partial sums that CNs 2 and 3 add to. A tile of 8 x 3 x 6 elements has the precision of partial
+    sums. Only CNs 2 and 3 have a final output.
     """
     workload = read([conv("x", "w", "a", **SAME)], None, {"w": (8, 4, 3, 3)})
     assembled = assemble(workload, loops=[("OY", 2), ("C", 2)])
@@ -228,7 +237,10 @@ def test_partial_sums_are_handed_on() -> None:
 
 
 def test_edges_are_those_of_the_cn_graph() -> None:
-    """Line by line, what flows between CNs is what the CN graph says, bit by bit, and groups run in order."""
+    """The edges of the schedule equal those of the CN graph, with their bits; the CNs of a layer run in order.
+
+    Both layers are cut into lines.
+    """
     workload = two_convolutions()
     graph = cut(workload, [("OY", "all")])
     assembled = assemble(workload, loops=[("OY", "all")])
@@ -243,7 +255,7 @@ def test_edges_are_those_of_the_cn_graph() -> None:
 
 
 def test_what_a_core_cannot_run() -> None:
-    """The off-chip core runs nothing; a core may be told not to run an operator that its file could."""
+    """The off-chip core runs no CN. A core does not run an operator that its operator types leave out."""
     system = with_place(two_cores(), 1, operator_types=("vector",))
     assembled = assemble(two_convolutions(), system)
     assert assembled.problem.costs.runtime_cycles.tolist() == [[100, -1, -1]] * 2
@@ -254,12 +266,15 @@ def test_what_a_core_cannot_run() -> None:
 
 @pytest.mark.parametrize(("runtime", "cycles"), [("total0", 99), ("total1", 100), ("total2", 101)])
 def test_runtime_is_what_is_asked_for(runtime: str, cycles: int) -> None:
-    """total0 has stalls, total1 on-loading too, total2 off-loading too."""
+    """total0 includes stalls, total1 also on-loading, and total2 also off-loading."""
     assert assemble(two_convolutions(), runtime=runtime).problem.costs.runtime_cycles[0, 0] == cycles
 
 
 def test_links_and_paths() -> None:
-    """The one port of the off-chip memory is a link in both directions; what is infinite is wider than any transfer."""
+    """The single port of the off-chip memory is one link for both directions.
+
+    A link without a limit gets a width that no transfer exceeds.
+    """
     system = accelerator([core("a"), core("b"), core("c")], [one_way(0, 1, None), bus(0, 1, 2)])
     found = assemble(two_convolutions(), system).problem.system
     assert found.link_bits_per_cycle.tolist() == [UNLIMITED_BITS_PER_CYCLE, WIDTH, WIDTH]
@@ -271,7 +286,7 @@ def test_links_and_paths() -> None:
 
 
 def test_words_of_the_ports_that_data_pass() -> None:
-    """Outputs are read by the port that hands them up, inputs written by the port that takes them from above."""
+    """Outputs are read by the port that hands them up; inputs are written by the port that takes them from above."""
     system = accelerator([core("a", memory("one", ["I1", "O"], width=256), memory("two", ["I2"], width=32))])
     found = assemble(two_convolutions(), system).problem.system
     assert found.memory_read_bits.tolist() == [256, 32, WIDTH]
@@ -281,7 +296,7 @@ def test_words_of_the_ports_that_data_pass() -> None:
 
 
 def test_everything_that_does_not_fit_is_told_at_once() -> None:
-    """A core file without a table, one with the table of another graph, an unknown runtime."""
+    """One error reports an unknown runtime, a core file without a table, and one with another graph's table."""
     workload, system = two_convolutions(), two_cores()
     graph = cut(workload)
     table = {"left": costs(graph, workload, system)["left"][:1]}
@@ -294,7 +309,7 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
 
 
 def test_an_accelerator_without_off_chip_memory_is_refused() -> None:
-    """Weights must come from somewhere."""
+    """An accelerator without an off-chip core is refused, because weights must come from somewhere."""
     system = with_place(two_cores(), 2, role="memory")
     graph = cut(two_convolutions())
     with pytest.raises(InputError, match="has no off-chip core"):

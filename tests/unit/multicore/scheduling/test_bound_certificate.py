@@ -1,4 +1,4 @@
-"""Certificates of lower bounds: what follows from weights in exact fractions, and claims that do not follow."""
+"""Certificates of lower bounds: weights in exact fractions prove a bound, and false claims are found."""
 
 import copy
 from typing import Any
@@ -20,7 +20,7 @@ def certified(seed: int) -> tuple[Target, dict[str, Any]]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_bounds_follow_from_their_weights(seed: int) -> None:
-    """All that is claimed of random problems is what the bounds say, and follows."""
+    """Every claim for random problems states its bound and follows from its weights."""
     aim, certificate = certified(seed)
     for rule, claim in certificate.items():
         stated = aim.bounds.energy_pj if rule == "energy" else getattr(aim.bounds.if_copied, f"{rule}_cycles")
@@ -29,7 +29,7 @@ def test_bounds_follow_from_their_weights(seed: int) -> None:
 
 
 def test_larger_claims_and_other_weights_do_not_follow() -> None:
-    """One cycle more than the best weights give, energy by a millionth, negative weights, a rule that is none."""
+    """A claim of one cycle more, energy larger by a millionth, negative weights and an unknown rule are found."""
     aim, certificate = certified(3)
     assert set(certificate) == {"critical_path", "off_chip_traffic", "energy", "core_work", "link_traffic"}
     for rule in certificate:
@@ -50,7 +50,7 @@ def test_larger_claims_and_other_weights_do_not_follow() -> None:
 
 
 def test_nothing_to_run() -> None:
-    """Without CNs every bound is 0."""
+    """The certificate of a problem without CNs has no fault."""
     problem = make_problem(bus_system(1), [Piece(40)], [])
     allowed = target(0).allowed[:0, :2]
     certificate = bound_certificate(problem, allowed, lower_bounds(problem))

@@ -1,4 +1,4 @@
-"""Rows of CNs between whose runs phases lie: against plain searches through small graphs."""
+"""Rows of CNs that divide a schedule into phases, compared with plain searches in small graphs."""
 
 from itertools import combinations, pairwise
 
@@ -14,7 +14,7 @@ from tests.unit.multicore.scheduling.random_problems import random_problem
 
 
 def waits_for(problem: SchedulingProblem) -> list[set[int]]:
-    """Of each CN all that end before it starts."""
+    """[cn] the CNs that end before it starts."""
     start, successor = problem.edges
     found: list[set[int]] = [set() for _ in range(problem.graph.node_count)]
     for cn in problem.topological_order.tolist():
@@ -24,13 +24,16 @@ def waits_for(problem: SchedulingProblem) -> list[set[int]]:
 
 
 def paths_of(problem: SchedulingProblem) -> LongestPaths:
-    """Its longest paths, all cores allowed."""
+    """The longest paths of a problem when all cores are allowed."""
     classes = cn_classes(problem, None)
     return paths_through(problem, classes, system_limits(problem.system))
 
 
 def worth(row: tuple[int, ...], before: list[set[int]], cycles: list[int]) -> float:
-    """Pairs that a row parts, and what its CNs are worth themselves."""
+    """Worth of a row of CNs: products of the cycles of two CNs, one before and one after the same CN of the row.
+
+    The cycles of all CNs before or after a CN of the row count a little, too.
+    """
     nodes, total = range(len(cycles)), sum(cycles)
     after = {cn: {other for other in nodes if cn in before[other]} for cn in row}
     pairs = {(one, other) for cn in row for one in before[cn] for other in after[cn]}
@@ -41,7 +44,7 @@ def worth(row: tuple[int, ...], before: list[set[int]], cycles: list[int]) -> fl
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_the_best_row_of_a_small_graph(seed: int, count: int) -> None:
-    """No row of as many CNs, or fewer, parts more pairs."""
+    """No row of at most `count` CNs has a greater worth than the one found."""
     problem, _ = random_problem(seed, 14)
     paths, before = paths_of(problem), waits_for(problem)
     cycles = paths.runtime.tolist()
@@ -59,7 +62,10 @@ def test_the_best_row_of_a_small_graph(seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_phases_of_cns_follow_from_who_waits_for_whom(seed: int) -> None:
-    """Also where CNs are many, so that only some of each layer are looked at."""
+    """The phases of CNs equal those from a plain walk over predecessors.
+
+    Half of the problems have so many CNs that the search tries only some of them.
+    """
     problem, _ = random_problem(seed, (25, 120)[seed % 2])
     paths, before = paths_of(problem), waits_for(problem)
     chain: NodeChain = chain_of(problem, paths, 6)

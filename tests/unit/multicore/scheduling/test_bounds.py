@@ -1,4 +1,4 @@
-"""Bounds from what one CN waits for and what waits for it: by hand, and against schedules of random problems."""
+"""Bounds from the work before and after one CN: worked out by hand, and against schedules of random problems."""
 
 import numpy as np
 import pytest
@@ -46,11 +46,14 @@ def split_of(problem: SchedulingProblem, allocation: list[int] | None = None) ->
 
 
 def test_weights_that_find_no_room_are_fetched_afterwards() -> None:
-    """CN 0 runs 50 cycles, then CNs 1 to 3 one cycle each, with weights of 100 bits each; room for 100, link of 10.
+    """Weights that find no room are fetched after CN 0, so the bound is 70 cycles.
 
-    At the end of CN 0 at most one of the weights is on chip, 200 bits are still to come: 50 + 20 = 70. Alone, the path
-    is 50 + 1, the work of the core 53, the traffic 30. The schedule fetches one weight beforehand, and the others one
-    after the other: CN 1 50-51, weight 51-61, CN 2 61-62, weight 62-72, CN 3 72-73.
+    CN 0 runs 50 cycles, then CNs 1 to 3 run one cycle each, with weights of 100 bits each. The memory has room for 100
+    bits, and the link carries 10 a cycle. When CN 0 ends, at most one weight is on chip, and 200 bits are missing: 50 +
+    20 = 70. Alone, the path gives 50 + 1, the work 53, and the traffic 30.
+
+    The schedule fetches one weight early and the others one after the other: CN 1 50-51, weight 51-61, CN 2 61-62,
+    weight 62-72, CN 3 72-73.
     """
     nodes = [Node(50), *[Node(1, [(weight, WEIGHT)], after=[0]) for weight in range(3)]]
     problem = make_problem(bus_system(1, [100]), [Piece(100)] * 3, nodes)
@@ -71,9 +74,10 @@ def test_weights_that_find_no_room_are_fetched_afterwards() -> None:
 
 
 def test_work_before_and_work_after_add_up() -> None:
-    """Two cores. CNs 0 to 3 take 10 cycles anywhere, CN 4 waits for all of them (5), then CNs 5 to 8 take 10 again.
+    """Work before CN 4 and work after it add up to a bound of 45 cycles, which a schedule reaches.
 
-    20 + 5 + 20 cycles, which a schedule takes; the path is 25, and the work 85 / 2 = 42.5.
+    There are two cores. CNs 0 to 3 take 10 cycles each. CN 4 waits for all of them and takes 5 cycles. CNs 5 to 8 take
+    10 each: 20 + 5 + 20. The path alone gives 25, the work 85 / 2 = 42.5.
     """
     first, middle = [Node(10) for _ in range(4)], Node(5, after=[0, 1, 2, 3])
     problem = make_problem(bus_system(2), [], [*first, middle, *[Node(10, after=[4]) for _ in range(4)]])
@@ -84,10 +88,10 @@ def test_work_before_and_work_after_add_up() -> None:
 
 
 def test_what_passes_a_link_before_and_after_adds_up() -> None:
-    """CNs 0, 1 on core 0 make 60 bits each for CN 2 on core 1, which makes 40 and 50 for CNs 3, 4 on core 0.
+    """Traffic over a link before CN 2 and after it adds up: 12 + 1 + 9 cycles.
 
-    The link takes 10 bits a cycle.
-    By CN 2: 120 bits before, 90 after: 12 + 1 + 9. The path: 1 + 6 + 1 + 5 + 1.
+    CNs 0 and 1 on core 0 make 60 bits each for CN 2 on core 1. CN 2 makes 40 and 50 bits for CNs 3 and 4 on core 0. The
+    link carries 10 bits a cycle. The path alone gives 1 + 6 + 1 + 5 + 1.
     """
     pieces = [Piece(60, 0), Piece(60, 1), Piece(40, 2), Piece(50, 2)]
     readers = [Node({0: 1}, [(2, INPUT)]), Node({0: 1}, [(3, INPUT)])]
@@ -109,7 +113,10 @@ def test_what_passes_a_link_before_and_after_adds_up() -> None:
 def test_no_cn_starts_earlier_and_nothing_ends_sooner(
     seed: int, selection: str, prefetched: tuple[int, ...], of_allocation: bool
 ) -> None:
-    """Every CN of random problems, over all allocations or for the one that is scheduled."""
+    """Schedules of random problems respect the bounds on the time before and after every CN.
+
+    The bounds hold over all allocations, or for the allocation of the schedule alone.
+    """
     problem, allocation = random_problem(seed, 25)
     options = ScheduleOptions(scheduler_candidate_selection=selection, operands_to_prefetch=prefetched)
     schedule = simulate(problem, allocation, options)
@@ -125,7 +132,10 @@ def test_no_cn_starts_earlier_and_nothing_ends_sooner(
 
 
 def test_a_link_that_stands_twice_in_a_path_is_passed_once() -> None:
-    """100 bits over link 0 of 10, link 1, and link 0 again: one transfer of 10 cycles between CNs of one cycle."""
+    """A link that stands twice in a path counts once.
+
+    The path is link 0 (10 bits a cycle), link 1 and link 0 again: 100 bits take 10 cycles.
+    """
     ends = {(0, 2): [0], (2, 0): [0], (1, 2): [0], (2, 1): [0]}
     links = [Link(10), Link(1000)]
     system = make_system([0, 1, 2], [Memory(), Memory(), Memory()], links, {(0, 1): [0, 1, 0], **ends})
@@ -134,7 +144,7 @@ def test_a_link_that_stands_twice_in_a_path_is_passed_once() -> None:
 
 
 def plain_split_cycles(split: SplitBounds) -> int:
-    """`split_latency_cycles` without what it knows of other CNs: the whole bound of every CN that it tries."""
+    """`split_latency_cycles` without its knowledge of other CNs: computes the whole bound of every CN that it tries."""
 
     def cycles(cn: int, rounds: int) -> int:
         before, after = split.paths.around(cn)
@@ -156,7 +166,7 @@ def plain_split_cycles(split: SplitBounds) -> int:
 
 @pytest.mark.parametrize("seed", range(members(24, 5)))
 def test_cns_that_are_left_out_change_no_bound(seed: int) -> None:
-    """The bound by single CNs of random problems is that of trying every CN to the end."""
+    """The bound by single CNs equals the bound from trying every CN to the end, for random problems."""
     problem, allocation = random_problem(seed, 30)
     for chosen in (None, allocation.tolist()):
         split = split_of(problem, chosen)
@@ -166,13 +176,13 @@ def test_cns_that_are_left_out_change_no_bound(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_climb_over_allocations_gets_below_a_bound(seed: int) -> None:
-    """Some trials of `benchmarks/attack_bounds.py`."""
+    """Some trials of `benchmarks/attack_bounds.py` find no schedule below a bound."""
     tally = attack(seed, evaluations=25)
     assert tally.wrong == []
     assert tally.counts["schedules"] >= 10
 
 
 def test_a_problem_without_cns_has_no_bound() -> None:
-    """One constant that nobody needs."""
+    """A problem without CNs, with one unused constant, has bounds of 0."""
     bounds = lower_bounds(make_problem(bus_system(1), [Piece(40)], []))
     assert (bounds.if_copied.before_and_after_cycles, bounds.if_copied.latency_cycles) == (0, 0)

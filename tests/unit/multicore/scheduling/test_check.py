@@ -1,4 +1,4 @@
-"""What `check_schedule` finds: a good schedule that is changed in one place fails the rule that this breaks."""
+"""Faults that `check_schedule` finds: a good schedule with one change violates the rule that the change breaks."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,10 +30,11 @@ A, B, R = 2, 3, 4
 
 
 def good_schedule() -> tuple[SchedulingProblem, Schedule]:
-    """Cores 0 and 1 on a bus (link 0) with the off-chip core 3, core 2 alone on link 1 to it; all links of 10.
+    """A schedule on three cores and the off-chip core 3.
 
-    Weight 0 goes to both cores of the bus at once (0-4). CN 0 makes A for CN 2 on core 1, CN 1 on core 1 makes B for
-    CN 3 on core 2, by a detour; CN 2 streams weight 1 and makes the result R.
+    Cores 0 and 1 are on a bus with core 3 (link 0), and core 2 is on link 1 to core 3. All links carry 10 bits a cycle.
+    Weight 0 goes to both cores of the bus at once (0-4). CN 0 makes A for CN 2 on core 1. CN 1 on core 1 makes B for CN
+    3 on core 2, by a detour. CN 2 streams weight 1 and makes the result R.
     """
     bus = {(i, j): [0] for i in (0, 1, 3) for j in (0, 1, 3) if i != j}
     memories = [Memory(80), Memory(200), Memory(60), Memory(10**6, 1000, 10.0, 20.0)]
@@ -50,7 +51,7 @@ def good_schedule() -> tuple[SchedulingProblem, Schedule]:
 
 
 def test_the_schedule_that_is_changed_has_everything() -> None:
-    """All causes, a listener; by itself it keeps all rules."""
+    """The unchanged schedule keeps all rules, and has transfers of all causes and a listener."""
     problem, schedule = good_schedule()
     assert check_schedule(problem, schedule) == []
     assert sorted(schedule.transfers["cause"].tolist()) == [FETCH, FETCH, FETCH, EVICTION, RESULT, BETWEEN]
@@ -59,7 +60,7 @@ def test_the_schedule_that_is_changed_has_everything() -> None:
 
 
 def test_layers_by_off_chip_are_held_to_their_way() -> None:
-    """A of layer 0 goes from core to core: layer 0 does not go by way of the off-chip memory, layer 1 does."""
+    """A result that moves directly between cores is a fault only if its layer must use the off-chip memory."""
     problem, schedule = good_schedule()
     by_layer = replace(problem, graph=replace(problem.graph, layer=np.arange(4)))
     assert detour_faults(by_layer, schedule, (1, 2, 3)) == []
@@ -191,7 +192,7 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
         ("streams", {}, "bits_per_cycle", 3, "links", "link 0 carries 11 bits per cycle"),
         ("streams", {}, "bits", -1, "cores", "CN 2: wrong number of streamed bits over link 0"),
         ("streams", {}, "cn", 9, "logs", "streams: cn is out of range"),
-        ("memory_changes", {"memory": 2}, "time_cycles", 1, "memories", "memory 2 stores bits at times or in amounts"),
+        ("memory_changes", {"memory": 2}, "time_cycles", 1, "memories", "memory 2: the stored bits differ in time or"),
         (
             "memory_changes",
             {"memory": 0},
@@ -207,14 +208,14 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
             "change_bits",
             11,
             "memories",
-            "memory 2 holds 61 bits .* possible are 0 to 60",
+            "memory 2 holds 61 bits .* can hold 0 to 60",
         ),
         ("memory_changes", {"memory": 2}, "change_bits", -1, "memories", "memory 2: the recorded peak differs"),
         ("memory_changes", {"memory": 2}, "memory", 9, "logs", "memory_changes: memory is out of range"),
     ],
 )
 def test_a_changed_log_is_found(log: str, where: dict[str, int], column: str, by: int, rule: str, text: str) -> None:
-    """One number of one row."""
+    """A changed number in one row of a log is found."""
     problem, schedule = good_schedule()
     found = faults_by_rule(problem, changed(schedule, log, where, column, by))
     assert found.get(rule), found
@@ -246,7 +247,7 @@ def _matches(text: str, fault: str) -> bool:
     ],
 )
 def test_a_changed_number_is_found(field: str, place: Any, by: int, rule: str, text: str) -> None:
-    """One entry of an array, or a total."""
+    """A changed entry of an array, or a changed total, is found."""
     problem, schedule = good_schedule()
     value = getattr(schedule, field)
     if place is None:
@@ -261,7 +262,7 @@ def test_a_changed_number_is_found(field: str, place: Any, by: int, rule: str, t
 @pytest.mark.parametrize("cause", CAUSES)
 @pytest.mark.parametrize("part", ["link", "memory"])
 def test_a_changed_energy_is_found(cause: str, part: str) -> None:
-    """Each part of each cause, and the total that it is in."""
+    """A changed part of the energy of each cause is found, and so is the total that contains it."""
     problem, schedule = good_schedule()
     terms = schedule.energy_terms_pj
     one = terms[cause]
@@ -274,7 +275,7 @@ def test_a_changed_energy_is_found(cause: str, part: str) -> None:
 
 
 def test_a_changed_energy_on_cores_is_found() -> None:
-    """And the total that it is in."""
+    """A changed energy on cores is found, and so is the total that contains it."""
     problem, schedule = good_schedule()
     terms = {**schedule.energy_terms_pj, ON_CORE: 4.0}
     found = faults_by_rule(problem, replace(schedule, energy_terms_pj=terms))["energy"]
@@ -284,7 +285,7 @@ def test_a_changed_energy_on_cores_is_found() -> None:
 
 @pytest.mark.parametrize("log", ["transfers", "streams", "memory_changes"])
 def test_a_row_too_few_or_too_many_is_found(log: str) -> None:
-    """Each row of each log."""
+    """Each row of each log is missed if it is removed, and found if it is doubled."""
     problem, schedule = good_schedule()
     rows = getattr(schedule, log)
     for row in range(len(rows)):
@@ -294,7 +295,7 @@ def test_a_row_too_few_or_too_many_is_found(log: str) -> None:
 
 @pytest.mark.parametrize("pair", [(3, 1), (1, 3)])
 def test_a_stream_needs_a_path(pair: tuple[int, int]) -> None:
-    """In the direction in which it streams: weight 1 goes to core 1."""
+    """Weight 1 streams to core 1, so a missing path is a fault only in that direction."""
     problem, schedule = good_schedule()
     exists = problem.system.path_exists.copy()
     exists[pair[0] * 4 + pair[1]] = False
@@ -307,7 +308,7 @@ def test_a_stream_needs_a_path(pair: tuple[int, int]) -> None:
 
 
 def test_space_that_is_given_away_too_early_is_found() -> None:
-    """The weight of core 0 leaves a cycle before CN 0 ends, which keeps its 40 bits and the 30 that it makes."""
+    """CN 0 uses 70 bits: its weight of 40 and its output of 30. Removing the weight a cycle too early is found."""
     problem, schedule = good_schedule()
     rows = schedule.memory_changes.copy()
     lost = np.flatnonzero((rows["memory"] == 0) & (rows["change_bits"] == -40))[0]
@@ -319,7 +320,7 @@ def test_space_that_is_given_away_too_early_is_found() -> None:
 
 
 def test_a_schedule_without_logs_cannot_be_checked() -> None:
-    """One fault that says so."""
+    """A schedule without logs, or with an array of the wrong shape, gives one fault that says so."""
     problem, schedule = good_schedule()
     found = faults_by_rule(problem, replace(schedule, memory_changes=schedule.memory_changes[:0]))
     assert found == {"logs": ["the schedule was made without logs, so it cannot be checked"]}

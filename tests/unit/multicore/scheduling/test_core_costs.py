@@ -1,4 +1,4 @@
-"""The artifact of the cost table of one core."""
+"""The file with the cost table of one core."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ CANNOT = CoreCostRow(1, "runs pooling, not Conv")
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
-    """Also those of classes that the core cannot run; equal rows are equal bytes."""
+    """Rows are read as written, even rows of CNs that the core cannot run; equal rows give equal bytes."""
     path = tmp_path / "core.jsonl"
     digest = write_core_costs(path, [RUNS, CANNOT], {"code": "x"})
     assert read_core_costs(path) == (RUNS, CANNOT)
@@ -36,7 +36,7 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_utilisation_is_of_the_time_with_on_loading() -> None:
-    """10 of 20 cycles; nothing where the core cannot run the class."""
+    """Utilisation is 10 of 20 cycles, on-loading included, and 0 where the core cannot run the class."""
     assert RUNS.can_run
     assert RUNS.utilisation == 0.5
     assert not CANNOT.can_run
@@ -45,7 +45,7 @@ def test_utilisation_is_of_the_time_with_on_loading() -> None:
 
 @pytest.mark.parametrize("rows", [[CANNOT], [CANNOT, RUNS], [RUNS, RUNS]], ids=["gap", "order", "twice"])
 def test_rows_that_are_not_one_for_each_class_are_refused(rows: list[CoreCostRow], tmp_path: Path) -> None:
-    """Whoever reads the table counts on it."""
+    """A table whose rows are not one for each class, in order, is refused."""
     path = tmp_path / "core.jsonl"
     write_core_costs(path, rows, {})
     with pytest.raises(ArtifactError, match="in order"):
@@ -53,7 +53,7 @@ def test_rows_that_are_not_one_for_each_class_are_refused(rows: list[CoreCostRow
 
 
 def test_missing_and_damaged_tables_are_told(tmp_path: Path) -> None:
-    """As all artifacts."""
+    """A missing and a damaged table raise ArtifactError."""
     path = tmp_path / "core.jsonl"
     with pytest.raises(ArtifactError, match="no such artifact"):
         read_core_costs(path)

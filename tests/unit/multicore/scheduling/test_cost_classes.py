@@ -12,7 +12,9 @@ from tests.unit.pipeline.stages.multi.core_cases import ANY, cut
 
 
 def test_classes_are_numbered_by_their_first_cn_and_cover_all_cns() -> None:
-    """Six lines of each of two convolutions: at the upper border, within, and at the lower border."""
+    """Six lines of two convolutions make two classes each: border lines and inner lines. First CNs number the
+    classes.
+    """
     workload = two_convolutions()
     graph = cut(workload, ("OY", "all"))
     found = cost_classes(graph, workload, ANY)
@@ -23,7 +25,7 @@ def test_classes_are_numbered_by_their_first_cn_and_cover_all_cns() -> None:
 
 
 def test_equal_layers_are_one_class_whatever_they_are_called() -> None:
-    """Two convolutions of equal sizes, one behind the other."""
+    """Two convolutions of equal sizes, one behind the other, are one class."""
     nodes = [conv("x", "w", "a", **SAME), conv("a", "v", "b", **SAME)]
     workload = read(nodes, constants={"w": (4, 4, 3, 3), "v": (4, 4, 3, 3)})
     found = cost_classes(cut(workload), workload, ANY)
@@ -31,7 +33,7 @@ def test_equal_layers_are_one_class_whatever_they_are_called() -> None:
 
 
 def test_what_the_mapping_file_says_for_one_core_makes_classes() -> None:
-    """A spatial mapping of its own tells a layer apart; cores, tilings and names of entries do not."""
+    """A different spatial mapping makes a second class; cores, tilings and names of entries do not."""
     nodes = [conv("x", "w", "a", **SAME), conv("a", "v", "b", **SAME)]
     workload = read(nodes, constants={"w": (4, 4, 3, 3), "v": (4, 4, 3, 3)})
     other = replace(MappingConstraints("b"), core_allocation=(1,), intra_core_tiling=(TilingEntry("OY", 2),))
@@ -45,7 +47,7 @@ def test_what_the_mapping_file_says_for_one_core_makes_classes() -> None:
 
 
 def test_a_part_of_an_operator_is_no_class_with_that_operator_alone() -> None:
-    """Softmax has an Exp; a core for softmax need not run an Exp by itself."""
+    """An Exp that is a part of Softmax and an Exp alone are different classes, as a core may run only one of them."""
     nodes = [make_node("Exp", ["x"], ["a"], name="a"), make_node("Softmax", ["a"], ["b"], name="b")]
     workload = read(nodes, {"x": (1, 8)})
     graph = cut(workload)
@@ -65,7 +67,7 @@ def test_a_part_of_an_operator_is_no_class_with_that_operator_alone() -> None:
     ids=lambda value: str(value) if isinstance(value, tuple) else None,
 )
 def test_steps_of_a_reduction_are_classes(loops: tuple[tuple[str, int], ...], expected: list[object]) -> None:
-    """The first step takes no partial sums, the last one leaves none."""
+    """Steps of a reduction are classes: the first step takes no partial sums, and the last step leaves none."""
     nodes = [conv("x", "w", "a")]
     workload = read(nodes, {"x": (1, 4, 9, 9)}, {"w": (8, 4, 3, 3)})
     found = cost_classes(cut(workload, *loops), workload, ANY).classes

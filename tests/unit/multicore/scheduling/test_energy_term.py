@@ -1,5 +1,7 @@
-"""A term of the energy of schedules in one file: leakage of cores while they wait. Whatever adds up, checks, stores,
-tabulates or draws the energy of a schedule has it."""
+"""A plug-in term for the energy of schedules: leakage of cores while they wait.
+
+The term must appear wherever the energy of a schedule is added up, checked, stored, tabulated or drawn.
+"""
 
 import json
 from collections.abc import Iterator
@@ -33,14 +35,14 @@ ENTRIES = {SCHEDULE_TERMS.owner: {TERM: f"{__name__}:IdleLeakage"}}
 
 
 class _IdleLeakage:
-    """A core leaks in every cycle in which it runs nothing."""
+    """Energy term: a core leaks in every cycle in which it runs nothing."""
 
     def concerns(self, problem: SchedulingProblem) -> bool:
-        """All problems."""
+        """Whether the term applies: always."""
         return True
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Of all cores but the off-chip one."""
+        """Leakage of all cores but the off-chip core."""
         cores = problem.system.core_count - 1
         busy = int(np.sum(schedule.end_cycles - schedule.start_cycles))
         return PJ_A_CYCLE * (cores * schedule.latency_cycles - busy)
@@ -51,7 +53,7 @@ IdleLeakage = _IdleLeakage()
 
 @pytest.fixture(scope="module", autouse=True)
 def idle_leakage() -> Iterator[None]:
-    """The term while the tests of this file run."""
+    """Registers the term while the tests of this file run."""
     enter(ENTRIES)
     yield
     withdraw(ENTRIES)
@@ -59,7 +61,7 @@ def idle_leakage() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(idle_leakage: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three convolutions on two cores, all steps, checked by its verb."""
+    """The folder of a run of three convolutions on two cores."""
     found = tmp_path_factory.mktemp("run")
     run(found, write_accelerator(found / "hw", DUO), chain(found), write_mapping(found), LINES)
     return found
@@ -67,13 +69,13 @@ def folder(idle_leakage: None, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="module")
 def summary(folder: Path) -> dict[str, Any]:
-    """Its summary."""
+    """The summary of the run."""
     return payload(folder / "summary.json")
 
 
 @pytest.fixture(scope="module")
 def artifact(folder: Path) -> ScheduleArtifact:
-    """Its schedule, read back."""
+    """The schedule of the run, read back."""
     return read_schedule(folder / "schedule.npz")
 
 
@@ -81,20 +83,20 @@ def artifact(folder: Path) -> ScheduleArtifact:
 def test_what_is_no_energy_is_refused(
     value: object, artifact: ScheduleArtifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A term that is negative, missing or no number, with the name of the plug-in."""
+    """A negative, missing or non-numeric term raises an error that names the plug-in."""
     monkeypatch.setattr(_IdleLeakage, "energy_pj", lambda self, problem, schedule: value)
     with pytest.raises(InputError, match=f"plug-in {TERM} is not a valid energy for a schedule"):
         energy_terms_of(artifact.problem, artifact.schedule)
 
 
 def payload(path: Path) -> dict[str, Any]:
-    """What an artifact holds."""
+    """The payload of an artifact."""
     found: dict[str, Any] = json.loads(path.read_text())["payload"]
     return found
 
 
 def test_the_total(folder: Path, summary: dict[str, Any], artifact: ScheduleArtifact) -> None:
-    """Of the schedule, as it is stored and in the summary; the search for an allocation minimises it."""
+    """The schedule, the stored file and the summary have the term, and the search for an allocation minimises it."""
     schedule, problem = artifact.schedule, artifact.problem
     leaked = IdleLeakage.energy_pj(problem, schedule)
     withdraw(ENTRIES)
@@ -109,7 +111,7 @@ def test_the_total(folder: Path, summary: dict[str, Any], artifact: ScheduleArti
 
 
 def test_the_checks(summary: dict[str, Any], artifact: ScheduleArtifact) -> None:
-    """A wrong number is found, in the schedule and in the summary; so is a schedule without the term."""
+    """A wrong number in the schedule or the summary is found, and so is a schedule without the term."""
     schedule, problem = artifact.schedule, artifact.problem
     assert faults_by_rule(problem, schedule)["energy"] == []
     terms = schedule.energy_terms_pj
@@ -124,7 +126,7 @@ def test_the_checks(summary: dict[str, Any], artifact: ScheduleArtifact) -> None
 
 
 def test_the_tables(summary: dict[str, Any], artifact: ScheduleArtifact) -> None:
-    """Of all runs, and of a run as text."""
+    """The table of all runs and the text of a run have the term."""
     leaked = artifact.schedule.energy_terms_pj[TERM]
     assert summary["energy"]["terms_pj"] == {TERM: leaked}
     assert runs_table({}, {"run": summary})[f"{TERM}_energy_pj"][0] == leaked
@@ -132,7 +134,7 @@ def test_the_tables(summary: dict[str, Any], artifact: ScheduleArtifact) -> None
 
 
 def test_the_figure(folder: Path, summary: dict[str, Any], artifact: ScheduleArtifact) -> None:
-    """Of this run, of the one on a single core, and of another one."""
+    """The figure draws the term for this run, for the run on a single core, and for another run."""
     view, singles = ScheduleView(artifact), payload(folder / "allocation.json")["single_core"]
     bars = energy_bars(view, summary | {"baselines": baseline_rows(summary, summary, singles)})
     assert len(bars) == 3

@@ -1,4 +1,4 @@
-"""Forwarding: cores send constants that they hold to other cores, and the bounds know it."""
+"""Forwarding: cores send constants they hold to other cores, and the lower bounds take this into account."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def forwarding(problem: SchedulingProblem) -> SchedulingProblem:
 @settings(max_examples=members(300, 40), deadline=None)
 @given(SEEDS, OPTIONS)
 def test_the_compiled_scheduler_forwards_like_the_slow_one(seed: int, options: ScheduleOptions) -> None:
-    """Same transfers on systems with buses, shared memories and memories of operands."""
+    """Both schedulers make equal transfers on systems with buses, shared memories and memories of operands."""
     problem, allocation = random_problem(seed)
     problem = forwarding(problem)
     fast, slow = simulate(problem, allocation, options), SlowScheduler(problem, allocation, options).run()
@@ -43,7 +43,7 @@ def test_the_compiled_scheduler_forwards_like_the_slow_one(seed: int, options: S
 @settings(max_examples=members(600, 16), deadline=None)
 @given(SEEDS, OPTIONS, st.booleans())
 def test_schedules_with_forwarding_keep_every_rule(seed: int, options: ScheduleOptions, is_mesh: bool) -> None:
-    """No fault for the checker, never below a bound, and every bound follows from its certificate."""
+    """The checker finds no fault, the schedule is not below a bound, and every bound follows from its certificate."""
     problem, allocation = problem_on_a_mesh(seed, 20) if is_mesh else random_problem(seed, 20)
     problem = forwarding(problem)
     schedule = simulate(problem, allocation, options)
@@ -68,8 +68,11 @@ def test_forwarding_never_gives_a_worse_bound(seed: int) -> None:
 
 
 def test_a_core_takes_data_from_a_neighbour_while_the_port_is_busy() -> None:
-    """Two cores beside each other need the same 40 bits; core 1 needs 100 other bits first. The port is busy with these
-    bits when core 0, which has no other work, could send the 40 bits."""
+    """Core 1 gets the 40 bits from core 0 while the port is busy with its other data.
+
+    The neighbours need the same 40 bits, and core 1 first needs 100 other bits. Core 0 has the 40 bits and no other
+    work.
+    """
     links = [Link(10), Link(10)]  # port, link between the cores
     paths = {pair: [0] for core in range(2) for pair in ((core, 2), (2, core))} | {(0, 1): [1], (1, 0): [1]}
     system = make_system([0, 1, 2], [Memory()] * 2 + [Memory(10**9, 1000, 10.0, 20.0)], links, paths)

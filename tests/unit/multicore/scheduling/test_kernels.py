@@ -25,7 +25,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 
 def record(dtype: np.dtype, **arrays: np.ndarray) -> Any:
-    """A record of the kernel with the addresses of arrays, which the caller keeps."""
+    """A record of the kernel with the addresses of arrays; the caller keeps the arrays."""
     made = np.zeros(1, dtype).view(np.recarray)[0]
     for name, array in arrays.items():
         made[name] = pointer_to(array)
@@ -33,7 +33,7 @@ def record(dtype: np.dtype, **arrays: np.ndarray) -> Any:
 
 
 def test_events_come_by_time_then_in_the_order_in_which_they_began() -> None:
-    """The heap of events gives the earliest end first, of equal ones the first that was entered."""
+    """The heap gives the event with the earliest end; of equal ends, the event that was entered first."""
     events = np.zeros(8, EVENT)
     state = record(STATE, events=events)
     for what, cycles in enumerate((5, 3, 5, 3, 4, 5)):
@@ -43,7 +43,7 @@ def test_events_come_by_time_then_in_the_order_in_which_they_began() -> None:
 
 
 def test_the_copy_with_the_smallest_key_is_evicted_and_void_entries_are_thrown_away() -> None:
-    """A copy that was entered again counts with its last key; the heap never outgrows its place."""
+    """A copy that is entered again counts with its last key, and the heap never outgrows its array."""
     copies, entries, memories = np.zeros(3, COPY), np.zeros(8, ENTRY), np.zeros(2, MEMORY_STATE)
     copies["state"] = PRESENT
     memories["evict_start"] = 0, 4
@@ -55,7 +55,7 @@ def test_the_copy_with_the_smallest_key_is_evicted_and_void_entries_are_thrown_a
 
 
 def test_a_transfer_gets_what_is_free_on_its_path_if_that_is_enough() -> None:
-    """The narrowest port or link limits it; less than its share of that and it waits."""
+    """The narrowest port or link limits a transfer; a transfer that gets less than its share of this width waits."""
     memories, links, free = np.zeros(2, MEMORY), np.zeros(3, LINK), np.zeros(3, LINK_STATE)
     memories["read_bits"], memories["write_bits"] = 32, 64
     links["bits_per_cycle"], free["free_bits_per_cycle"] = (16, 128, 8), (12, 128, 8)

@@ -25,8 +25,9 @@ SEEDS = st.integers(0, 10**9)
 
 
 def traffic(problem: SchedulingProblem, schedule: Schedule) -> dict[int, int]:
-    """Bits over each link, from the transfers alone: a link with multicast carries a piece once for all receivers of
-    the piece that are served together. Streams are left out.
+    """Bits over each link, computed from the transfers alone and without streams.
+
+    A link with multicast carries a piece once for all receivers that are served together.
     """
     system = problem.system
     served: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
@@ -54,19 +55,19 @@ def traffic(problem: SchedulingProblem, schedule: Schedule) -> dict[int, int]:
 @settings(max_examples=members(300, 40), deadline=None)
 @given(SEEDS, OPTIONS)
 def test_the_compiled_scheduler_equals_the_slow_one_on_networks(seed: int, options: ScheduleOptions) -> None:
-    """Same times, transfers, peaks, and counts of bits and words."""
+    """Both schedulers give equal times, transfers, peaks, and counts of bits and words."""
     assert_equals_the_slow_one(*problem_on_a_mesh(seed), options)
 
 
 @settings(max_examples=members(600, 60), deadline=None)
 @given(SEEDS, OPTIONS)
 def test_the_compiled_scheduler_equals_the_slow_one_on_larger_networks(seed: int, options: ScheduleOptions) -> None:
-    """Schedules are equal on 8 to 16 cores, most of which wait most of the time."""
+    """Both schedulers make equal schedules on 8 to 16 cores; most of these cores wait most of the time."""
     assert_equals_the_slow_one(*problem_on_a_mesh(seed, 40, shapes=LARGE_SHAPES), options)
 
 
 def assert_equals_the_slow_one(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions) -> None:
-    """Check times, transfers, peaks, and counts of bits and words."""
+    """Checks that times, transfers, peaks, and counts of bits and words are equal."""
     fast, slow = simulate(problem, allocation, options), SlowScheduler(problem, allocation, options).run()
     assert fast.transfers.tolist() == slow.transfers
     assert (fast.start_cycles.tolist(), fast.end_cycles.tolist()) == (slow.start, slow.end)
@@ -79,7 +80,7 @@ def assert_equals_the_slow_one(problem: SchedulingProblem, allocation: Integers,
 @settings(max_examples=members(600, 16), deadline=None)
 @given(SEEDS, OPTIONS)
 def test_schedules_with_multicast_keep_every_rule(seed: int, options: ScheduleOptions) -> None:
-    """No fault for the checker, the traffic of a second count, and never below a bound."""
+    """The checker finds no fault, the traffic equals a second count, and the schedule is not below a bound."""
     problem, allocation = problem_on_a_mesh(seed, 20)
     schedule = simulate(problem, allocation, options)
     assert check_schedule(problem, schedule, options.has_barriers) == []
@@ -106,7 +107,7 @@ def test_multicast_never_gives_a_worse_bound(seed: int) -> None:
 
 
 def row_of_three(is_multicast: bool) -> SchedulingProblem:
-    """Off-chip memory at the end of a row of three cores. Each core needs the same 40 bits."""
+    """Three cores in a row, with off-chip memory at one end. Each core needs the same 40 bits."""
     links = [Link(10, 0.5, False, is_multicast)] * 3  # off-chip to 0, 0 to 1, 1 to 2
     out = {(3, core): list(range(core + 1)) for core in range(3)}
     back = {(core, 3): list(range(core + 1)) for core in range(3)}
@@ -115,7 +116,7 @@ def row_of_three(is_multicast: bool) -> SchedulingProblem:
 
 
 def test_a_piece_moves_once_over_each_link_of_a_row() -> None:
-    """With multicast the three cores have the piece after 4 cycles, and each link carries 40 bits."""
+    """The three cores have the piece after 4 cycles with multicast, and each link carries 40 bits."""
     problem = row_of_three(True)
     schedule = simulate(problem, np.arange(3))
     assert schedule.start_cycles.tolist() == [4, 4, 4]
@@ -128,7 +129,7 @@ def test_a_piece_moves_once_over_each_link_of_a_row() -> None:
 
 
 def test_a_core_without_room_is_not_served() -> None:
-    """A core whose memory is full of other data fetches the piece later by itself."""
+    """A core whose memory is full is not served with the others, and fetches the piece later."""
     problem = row_of_three(True)
     system = problem.system
     small = replace(system, memory_capacity_bits=np.array([100, 100, 60, 10**9]))
@@ -154,7 +155,7 @@ def test_a_source_in_the_middle_sends_both_ways_at_once() -> None:
 
 
 def test_multicast_without_broadcast_is_refused() -> None:
-    """The two columns of a system must agree."""
+    """A system with multicast but without links that broadcast contradicts itself and is refused."""
     system = row_of_three(True).system
     with pytest.raises(InputError, match="link_is_broadcast"):
         make_problem(replace(system, link_is_broadcast=np.zeros(3, np.bool_)), [], [])

@@ -1,4 +1,4 @@
-"""Bounds by phases in order: what a schedule does, divided among the phases, obeys every order and every stay."""
+"""Bounds by ordered phases: every schedule, divided among the phases, obeys all constraints of the bounds."""
 
 from dataclasses import dataclass
 
@@ -32,19 +32,19 @@ class Divided:
     problem: SchedulingProblem
     schedule: Schedule
     ends: Integers
-    """[phase] when it ends"""
+    """[phase] time of its end"""
 
     def part(self, start: float, end: float) -> Floats:
-        """[phase] what part of something from `start` to `end` is over at its end."""
+        """[phase] share of the time from `start` to `end` that is over when the phase ends."""
         found: Floats = np.clip((self.ends - start) / max(end - start, 1e-9), 0.0, 1.0)
         return found
 
     def run(self, cn: int) -> Floats:
-        """Of the run of a CN."""
+        """[phase] share of the run of a CN that is over."""
         return self.part(float(self.schedule.start_cycles[cn]), float(self.schedule.end_cycles[cn]))
 
     def fetched(self, piece: int, memory: int, before: int) -> Floats:
-        """Of the last fetch of a piece into a memory before a time."""
+        """[phase] share of a fetch that is over; it is the last fetch of a piece into a memory before a time."""
         moves = self.schedule.transfers
         found = (moves["piece"] == piece) & (moves["cause"] == FETCH) & (moves["target_memory"] == memory)
         rows = moves[found & (moves["end_cycles"] <= before)]
@@ -52,7 +52,10 @@ class Divided:
         return self.part(float(last["start_cycles"]), float(last["end_cycles"]))
 
     def moved(self, piece: int, memories: set[int], item: Item) -> tuple[Floats, Floats]:
-        """(begun, done) of the first move of what was made into one of the memories, in one where its legs are one."""
+        """(begun, done) of the first move of a result into one of the memories.
+
+        `begun` equals `done` if the legs of the item count as one.
+        """
         is_one = all(leg == 0 for _, leg in item.legs)
         moves = self.schedule.transfers
         found = (moves["piece"] == piece) & np.isin(moves["cause"], (FETCH, CORE_TO_CORE))
@@ -69,7 +72,7 @@ class Divided:
         return ((written + done) / 2,) * 2 if is_one else (written, done)
 
     def load(self, move: np.void) -> Floats:
-        """[link] cycles that a bit of a move takes."""
+        """[link] cycles for each bit of a move."""
         widths = self.problem.system.link_bits_per_cycle
         found = np.zeros(len(widths))
         links = np.unique(self.problem.system.path(int(move["source_core"]), int(move["target_core"])))
@@ -77,20 +80,20 @@ class Divided:
         return found
 
     def is_way(self, item: Item, first: Floats, second: Floats) -> bool:
-        """Whether an item may move so; both legs together where they load the same links."""
+        """Whether an item may move on these links. Legs over equal links count together."""
         ways = item.loads[:, :, item.loads.shape[2] - len(first) :]
         legs = np.stack((first + second, 0 * second) if np.array_equal(first, second) else (first, second))
         return bool(np.all(np.isclose(ways, legs), axis=(1, 2)).any())
 
 
 def phase_ends(schedule: Schedule, chain: NodeChain) -> Integers:
-    """[phase] when it ends."""
+    """[phase] time of its end."""
     times = [time for cn in chain.cns.tolist() for time in (schedule.start_cycles[cn], schedule.end_cycles[cn])]
     return np.array([*times, schedule.latency_cycles], np.int64)
 
 
 def faults(problem: SchedulingProblem, schedule: Schedule, allowed: Booleans | None, count: int) -> list[str]:
-    """Orders and stays that a schedule breaks; there must be none."""
+    """Violated constraints on the order of moves and runs and on pieces that stay in memory; there must be none."""
     classes = cn_classes(problem, allowed)
     paths = paths_through(problem, classes, system_limits(problem.system))
     moves, chain = (possible_moves(problem, classes, with_streamed=True), chain_of(problem, paths, count))
@@ -151,7 +154,10 @@ def faults(problem: SchedulingProblem, schedule: Schedule, allowed: Booleans | N
 
 @pytest.mark.parametrize("seed", range(60))
 def test_schedules_obey_orders_and_stays(seed: int) -> None:
-    """Over all allocations and for the one of the schedule; problems of few CNs, and networks of layers of tiles."""
+    """Schedules of small problems and of networks obey the constraints on order and on pieces that stay in memory.
+
+    The constraints are those for all allocations, and those for the allocation of the schedule.
+    """
     options = ScheduleOptions(
         scheduler_candidate_selection=("latency", "memory")[seed % 2],
         operands_to_prefetch=((), (1,), (1, 2))[seed % 3],

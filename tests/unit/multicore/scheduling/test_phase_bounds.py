@@ -1,4 +1,4 @@
-"""Bounds by phases: by hand, and against schedules of random problems with weights of all kinds."""
+"""Bounds by phases: worked out by hand, and against schedules of random problems with weights of all kinds."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -40,7 +40,7 @@ def program_of(
     allowed: Booleans | None = None,
     make: Callable[..., PhaseProblem] = phase_problem,
 ) -> PhaseProblem:
-    """What must be done between the starts of so many CNs at most."""
+    """The linear program for a chain of at most `phases` CNs."""
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths = paths_through(problem, classes, limits)
     moves = possible_moves(problem, classes, with_streamed=True)
@@ -48,10 +48,12 @@ def program_of(
 
 
 def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
-    """CNs 0 and 1 make 80 bits each for CNs 2 and 3, all in a row, one cycle each; room for 100, link of 10.
+    """Data that do not fit are written and fetched again, which gives a bound of 13 cycles.
 
-    When CN 2 starts, 60 bits of the 160 are off-chip or have been: 12 cycles of the link between the starts of CN 0 and
-    CN 3, which takes one more. No other bound sees more than the four cycles. The schedule evicts both pieces whole.
+    CNs 0 and 1 make 80 bits each for CNs 2 and 3; all run in a row, one cycle each. There is room for 100 bits, and the
+    link carries 10 a cycle. When CN 2 starts, 60 of the 160 bits are off-chip or have been there: 12 cycles of the link
+    between the starts of CN 0 and CN 3, and one cycle of CN 3. The other bounds give four cycles. The schedule evicts
+    both pieces whole and takes 36.
     """
     pieces = [Piece(80, 0), Piece(80, 1)]
     nodes = [
@@ -72,10 +74,11 @@ def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
 
 
 def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
-    """Core 0 makes 100 bits for core 1 in each of 4 CNs of one cycle; when all are there, 4 CNs of 10 cycles follow on
-    either core, and last one CN of 1 cycle. Link of 10: 1 + 40 + 20 + 1, with 1 for the CN that reads all.
+    """A phase of the link and a phase of the cores add up: 1 + 40 + 20 + 1 cycles, with 1 for the CN that reads all.
 
-    By one CN alone it is the same; by two phases of the link, one before and one behind, it is more.
+    Core 0 makes 100 bits for core 1 in each of 4 CNs of one cycle. When all bits are there, 4 CNs of 10 cycles follow
+    on either core, and last one CN of 1 cycle. The link carries 10 bits a cycle, so the first phase takes 40 cycles.
+    The second phase takes 20 cycles, on the cores or on the link.
     """
     pieces = [*(Piece(100, cn) for cn in range(4)), *(Piece(50, cn) for cn in range(5, 9))]
     makers = [Node({0: 1}, layer=0) for _ in range(4)]
@@ -91,11 +94,12 @@ def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
 
 
 def test_what_is_written_early_may_be_fetched_late() -> None:
-    """CN 0 (core 0) makes 100 bits for CN 3 (core 1); no path is between them, and every way has its own link of 10.
+    """Data that are written early may be fetched late, so the bound is 201 cycles and the schedule takes 202.
 
-    CN 1 (core 1) waits for CN 0 and 1,000 bits of constants, CN 2 (core 0) waits for it and makes a result of 1,000
-    bits: the link to core 1 is full before CN 1 runs, the one from core 0 after. What CN 0 makes is written before and
-    fetched after, so that both phases take no longer.
+    CN 0 on core 0 makes 100 bits for CN 3 on core 1. The cores have no path to each other; every way to and from the
+    off-chip memory has a link of 10. CN 1 on core 1 waits for CN 0 and 1,000 bits of constants. CN 2 on core 0 waits
+    for CN 1 and makes a result of 1,000 bits. The link to core 1 is full before CN 1 runs, and the link from core 0
+    after it. So the 100 bits are written before CN 1 runs, and fetched after it.
     """
     links = [Link(10)] * 4
     paths = {(0, 2): [0], (2, 1): [1], (2, 0): [2], (1, 2): [3]}
@@ -124,7 +128,7 @@ def test_what_is_written_early_may_be_fetched_late() -> None:
 def test_no_weights_give_more_than_a_schedule_takes(
     seed: int, phases: int, selection: str, prefetched: tuple[int, ...], of_allocation: bool
 ) -> None:
-    """The solver's weights, the same disturbed, and any others, over all allocations or for the one scheduled."""
+    """No weights give a bound above the schedule's latency: the solver's, disturbed copies of them, or random ones."""
     problem, allocation = random_problem(seed, 25)
     options = ScheduleOptions(scheduler_candidate_selection=selection, operands_to_prefetch=prefetched)
     latency = simulate(problem, allocation, options).latency_cycles
@@ -144,7 +148,7 @@ def test_no_weights_give_more_than_a_schedule_takes(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_solver_finds_the_best_weights(seed: int) -> None:
-    """No step from the solver's weights, up or down, gives more."""
+    """No step from the solver's weights, up or down, gives a higher bound."""
     problem, _ = random_problem(1000 + seed, 25)
     draw = np.random.default_rng(seed)
     for program in (program_of(problem, 6), program_of(problem, 6, make=ordered_phase_problem)):
@@ -170,7 +174,7 @@ def test_both_solvers_give_the_same_bound(seed: int, monkeypatch: pytest.MonkeyP
 
 
 def test_what_streams_out_is_fetched_again() -> None:
-    """Three CNs stream 100 bits out each, 10 cycles of the link; CN 3 fetches all three: 30 + 30 + 1."""
+    """Each of three CNs streams 100 bits out, in 10 cycles; CN 3 fetches all 300 bits: 30 + 30 + 1 cycles."""
     pieces = [Piece(100, cn) for cn in range(3)]
     makers = [Node(1, streams={0: (100, 10)}) for _ in range(3)]
     reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1)
@@ -186,7 +190,9 @@ def test_what_streams_out_is_fetched_again() -> None:
 
 
 def test_what_is_streamed_in_is_written_before() -> None:
-    """Three CNs make 100 bits each, which CN 3 streams: one runs (1), 300 bits are written (30) and streamed (30)."""
+    """CN 3 streams 100 bits from each of three CNs: one CN runs (1), then 300 bits are written (30) and
+    streamed (30).
+    """
     pieces = [Piece(100, cn) for cn in range(3)]
     reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1, streams={INPUT: (300, 10)})
     problem = make_problem(bus_system(1), pieces, [*(Node(1) for _ in range(3)), reader])
@@ -198,7 +204,7 @@ def test_what_is_streamed_in_is_written_before() -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_moves_of_what_streams_at_one_end(seed: int) -> None:
-    """Beside the moves of what never streams: those of a plain walk through the needs."""
+    """Moves of data that may stream at one end equal those of a plain walk through the needs."""
     problem, allocation = random_problem(seed, 30)
     allowed = np.zeros((len(allocation), problem.system.core_count), np.bool_)
     allowed[np.arange(len(allocation)), allocation] = True

@@ -1,4 +1,4 @@
-"""Schedules of random problems: equal to the slow scheduler, with all invariants, never below the lower bounds."""
+"""Schedules of random problems equal the slow scheduler's, keep all invariants, and are not below the lower bounds."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -42,7 +42,7 @@ AFTER_A_LATER_EVICTION = ScheduleOptions(
 
 
 def contents(schedule: Schedule) -> bytes:
-    """Everything in a schedule that is an array."""
+    """The bytes of all arrays in a schedule."""
     return b"".join(value.tobytes() for value in vars(schedule).values() if isinstance(value, np.ndarray))
 
 
@@ -50,7 +50,7 @@ def contents(schedule: Schedule) -> bytes:
 @given(SEEDS, OPTIONS, st.sampled_from((4, 12, 30)))
 @example(2352, AFTER_A_LATER_EVICTION, 60)
 def test_the_compiled_scheduler_equals_the_slow_one(seed: int, options: ScheduleOptions, nodes: int) -> None:
-    """Same times, same transfers in the same order, same counts of bits and words."""
+    """Both schedulers give equal times, transfers in the same order, and counts of bits and words."""
     problem, allocation = random_problem(seed, nodes)
     fast, slow = simulate(problem, allocation, options), SlowScheduler(problem, allocation, options).run()
     assert fast.start_cycles.tolist() == slow.start
@@ -65,7 +65,7 @@ def test_the_compiled_scheduler_equals_the_slow_one(seed: int, options: Schedule
 @settings(max_examples=80, deadline=None)
 @given(SEEDS, OPTIONS)
 def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions) -> None:
-    """What check_schedule verifies without the kernel."""
+    """`check_schedule`, which does not use the kernel, finds no fault."""
     problem, allocation = random_problem(seed, 25)
     assert check_schedule(problem, simulate(problem, allocation, options), options.has_barriers) == []
 
@@ -73,7 +73,7 @@ def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions
 @settings(max_examples=members(30, 12), deadline=None)
 @given(SEEDS, OPTIONS)
 def test_no_schedule_is_below_the_bounds(seed: int, options: ScheduleOptions) -> None:
-    """Neither below the bounds over all allocations nor below those of its own one."""
+    """No schedule is below the bounds over all allocations, or below the bounds for its own allocation."""
     problem, allocation = random_problem(seed, 20)
     schedule = simulate(problem, allocation, options)
     any_allocation = lower_bounds(problem)
@@ -91,7 +91,7 @@ def test_no_schedule_is_below_the_bounds(seed: int, options: ScheduleOptions) ->
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, OPTIONS)
 def test_schedules_are_deterministic(seed: int, options: ScheduleOptions) -> None:
-    """Byte for byte the same, from a scheduler that was used in between, and without logs the same numbers."""
+    """A schedule has the same bytes from a scheduler that was used in between, and the same numbers without logs."""
     problem, allocation = random_problem(seed, 20)
     scheduler = Scheduler(problem, options)
     first = scheduler(allocation)
@@ -103,7 +103,7 @@ def test_schedules_are_deterministic(seed: int, options: ScheduleOptions) -> Non
 
 
 def test_one_scheduler_serves_several_threads() -> None:
-    """Allocations that are scheduled at once come out as one after the other."""
+    """Allocations that several threads schedule at once give the schedules that one thread gives."""
     problem, _ = random_problem(6, 25)
     count, cores = problem.graph.node_count, problem.system.core_count - 1
     allocations = [np.random.default_rng(seed).integers(0, cores, count) for seed in range(40)]
@@ -124,7 +124,7 @@ def test_one_scheduler_serves_several_threads() -> None:
     ],
 )
 def test_wrong_options_are_named(options: dict[str, object], path: str) -> None:
-    """Each is one problem with the option's name."""
+    """A wrong option is one problem with the option's name."""
     with pytest.raises(InputError) as raised:
         ScheduleOptions(**options)  # type: ignore[arg-type]
     assert [problem.path for problem in raised.value.problems] == [path]

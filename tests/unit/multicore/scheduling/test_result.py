@@ -1,4 +1,4 @@
-"""`schedule.npz`: a schedule is read back as it was, and damage is told."""
+"""`schedule.npz`: a schedule is read back as written, and damage is reported."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -29,7 +29,7 @@ def made(streams: bool = False) -> ScheduleArtifact:
 
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_schedule_is_read_back_without_loss(tmp_path: Path, streams: bool) -> None:
-    """Every field of the schedule and of its problem, so that it can be checked with nothing else."""
+    """Every field of the schedule and of its problem is read back, so the file alone is enough to check it."""
     original = made(streams)
     write_schedule(tmp_path / "schedule.npz", original)
     back = read_schedule(tmp_path / "schedule.npz")
@@ -47,14 +47,14 @@ def test_a_schedule_is_read_back_without_loss(tmp_path: Path, streams: bool) -> 
 
 
 def test_equal_schedules_are_equal_bytes(tmp_path: Path) -> None:
-    """Nothing of the moment is in the file."""
+    """Equal schedules give equal bytes: nothing depends on the time of writing."""
     write_schedule(tmp_path / "one.npz", made())
     write_schedule(tmp_path / "other.npz", made())
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
 
 
 def test_pieces_belong_to_the_layer_that_makes_or_first_reads_them() -> None:
-    """w0 and x to layer 0, w1 to layer 1, what layer 0 makes to layer 0."""
+    """Pieces of w0, x and a belong to layer 0, and pieces of w1 and b to layer 1."""
     artifact = made()
     layers: dict[str, set[int]] = {}
     for tensor, layer in zip(artifact.piece_tensor.tolist(), artifact.piece_layer.tolist(), strict=True):
@@ -64,7 +64,7 @@ def test_pieces_belong_to_the_layer_that_makes_or_first_reads_them() -> None:
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
-    """Missing, cut off, changed, of another kind, of another version."""
+    """A file that is missing, cut off, changed, of another kind or of another version raises ArtifactError."""
     path = tmp_path / "schedule.npz"
     with pytest.raises(ArtifactError, match="no such artifact"):
         read_schedule(path)

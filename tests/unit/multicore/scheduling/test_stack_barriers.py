@@ -1,4 +1,4 @@
-"""Stacks as barriers: worked out on paper, refused where a stack needs a later one, missed by no check."""
+"""Stacks as barriers: a schedule worked out by hand, refused orders of stacks, and the check for barriers."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ BARRIER = ScheduleOptions(stack_order="barrier")
 
 
 def two_stacks() -> SchedulingProblem:
-    """CNs 0 and 1 on two cores, then CN 2 of a later stack, which needs a weight of 50 bits and what CN 0 makes."""
+    """CNs 0 and 1 on two cores, then CN 2 of a later stack, which needs a weight of 50 bits and the piece of CN 0."""
     pieces = [Piece(50), Piece(20, 0)]
     nodes = [
         Node(10, layer=0, stack=3),
@@ -27,9 +27,9 @@ def two_stacks() -> SchedulingProblem:
 
 
 def test_the_next_stack_waits_for_all_of_the_one_before() -> None:
-    """By priority CN 2 runs when CN 0 has ended, at 10; with barriers when CN 1 has, at 40.
+    """CN 2 waits with barriers until CN 1 has ended, at 40; by priority it starts when CN 0 has ended, at 10.
 
-    Its weight comes at 0 to 5 in both: it may be fetched once all of the stack before has started.
+    Its weight is always fetched at 0 to 5, because a fetch may begin when all of the earlier stack has started.
     """
     problem, allocation = two_stacks(), np.array([0, 1, 0])
     free, held = simulate(problem, allocation), simulate(problem, allocation, BARRIER)
@@ -41,7 +41,7 @@ def test_the_next_stack_waits_for_all_of_the_one_before() -> None:
 
 
 def test_the_check_finds_what_starts_before_the_barrier() -> None:
-    """A schedule by priority is none with barriers; one with barriers is."""
+    """The check with barriers finds faults in a schedule by priority, and none in a schedule with barriers."""
     problem, allocation = two_stacks(), np.array([0, 1, 0])
     found = faults_by_rule(problem, simulate(problem, allocation), has_barriers=True)["nodes"]
     assert found == ["CN 2 of stack 7 starts before cycle 40, the end of the last earlier stack"]
@@ -49,14 +49,14 @@ def test_the_check_finds_what_starts_before_the_barrier() -> None:
 
 
 def test_one_stack_has_no_barrier() -> None:
-    """The schedule is that of priority."""
+    """The schedule of one stack with barriers is the schedule by priority."""
     problem, allocation = two_stacks(), np.array([0, 1, 0])
     problem = replace(problem, graph=replace(problem.graph, stack=np.zeros(3, np.int64)))
     assert simulate(problem, allocation, BARRIER).start_cycles.tolist() == [0, 0, 10]
 
 
 def test_a_stack_that_needs_a_later_one_is_refused() -> None:
-    """It would wait for ever."""
+    """A stack that needs a later stack is refused, because it would wait for ever."""
     problem = two_stacks()
     problem = replace(problem, graph=replace(problem.graph, stack=np.array([3, 3, 1])))
     with pytest.raises(InputError, match="layer 2 needs layer 0, which is in a later stack"):
@@ -64,7 +64,7 @@ def test_a_stack_that_needs_a_later_one_is_refused() -> None:
 
 
 def test_the_model_of_the_reference_has_no_barriers() -> None:
-    """Told with the options, whoever makes them."""
+    """Both kinds of options refuse barriers with the model of the reference."""
     for kind in (ScheduleOptions, ScheduleSettings):
         with pytest.raises(InputError, match="stream-2023 has no barrier") as raised:
             kind(stack_order="barrier", schedule_model="stream-2023")
@@ -72,7 +72,7 @@ def test_the_model_of_the_reference_has_no_barriers() -> None:
 
 
 def test_the_model_of_the_reference_fetches_no_results_ahead() -> None:
-    """Told, not ignored."""
+    """`prefetch_results` is refused, not ignored, with the model of the reference."""
     for kind in (ScheduleOptions, ScheduleSettings):
         with pytest.raises(InputError, match="stream-2023 does not") as raised:
             kind(prefetch_results=True, schedule_model="stream-2023")
@@ -80,7 +80,7 @@ def test_the_model_of_the_reference_fetches_no_results_ahead() -> None:
 
 
 def test_the_model_of_the_reference_does_not_choose_by_progress() -> None:
-    """Told, not ignored."""
+    """The options refuse selection by progress with the model of the reference, and do not ignore the setting."""
     for kind in (ScheduleOptions, ScheduleSettings):
         with pytest.raises(InputError, match="stream-2023 has no such rule") as raised:
             kind(scheduler_candidate_selection="progress", schedule_model="stream-2023")

@@ -1,4 +1,4 @@
-"""What streams on some cores and moves on the others counts in the bounds of traffic and energy, whichever it does."""
+"""Operands that stream on some cores and move on others count in the bounds of traffic and energy."""
 
 import random
 from dataclasses import replace
@@ -18,14 +18,17 @@ from tests.unit.multicore.scheduling.tiny_systems import Node, Piece, bus_system
 
 
 def with_streams(problem: SchedulingProblem, bits: Integers) -> SchedulingProblem:
-    """The problem with other `bits[row, core, operand]` that stream."""
+    """The problem with its streamed bits replaced by `bits[row, core, operand]`."""
     rate = np.where(bits > 0, np.maximum(problem.costs.stream_bits_per_cycle, 1), 0)
     return replace(problem, costs=replace(problem.costs, stream_bits=bits, stream_bits_per_cycle=rate))
 
 
 def test_one_core_has_room_and_the_other_streams() -> None:
-    """400 bits in and 200 out over a link of 10 a cycle: 60 cycles, wherever they stream; an access of the off-chip
-    memory is 10 pJ to read and 20 to write, a bit over the link 0.5, and on chip 2 and 1."""
+    """400 bits in and 200 out over a link of 10 take 60 cycles, wherever they stream.
+
+    The off-chip memory takes 10 pJ to read and 20 pJ to write, the on-chip memory 1 and 2 pJ. A bit on the link takes
+    0.5 pJ.
+    """
     pieces, streams = [Piece(400), Piece(200, 0, True)], {0: (200, 10), 1: (400, 10)}
     both = make_problem(bus_system(2), pieces, [Node(70, needs=[(0, 1)], streams=streams)])
     found: list[LowerBounds] = []
@@ -38,7 +41,7 @@ def test_one_core_has_room_and_the_other_streams() -> None:
 
 
 def traffic_cycles(problem: SchedulingProblem, allowed: Booleans) -> int:
-    """The term of off-chip traffic of `lower_bounds(problem, allowed).if_copied`, without the slower terms."""
+    """Off-chip traffic term of `lower_bounds(problem, allowed).if_copied`, without the slower terms."""
     limits, classes = system_limits(problem.system), cn_classes(problem, allowed, may_stream=False)
     fetched, written = fetched_pieces(problem, classes), written_pieces(problem, classes)
     bits = problem.graph.piece_bits
@@ -48,8 +51,7 @@ def traffic_cycles(problem: SchedulingProblem, allowed: Booleans) -> int:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_traffic_is_no_more_where_what_streamed_fits(seed: int) -> None:
-    """Random problems with streams of one operand, which have at least the bits of what is read or written by it;
-    streams of a row on a core are left out, one after the other."""
+    """The traffic bound of a random problem does not grow when an operand fits a core and no longer streams."""
     draw, aim = random.Random(seed), target(seed)
     problem, graph = aim.problem, aim.problem.graph
     piece, operand = problem.fetch_order

@@ -1,8 +1,9 @@
-"""Schedules of tiny systems, worked out on paper by the rules of docs/multi-core-model.md#scheduling.
+"""Schedules of tiny systems, worked out on paper by the rules of docs/multi-core-model/scheduling.md.
 
-Unless a test says otherwise: links carry 10 bits per cycle at 0.5 pJ per bit; words have 1000 bits, so that each piece
-is one word; a word costs 1 pJ to read and 2 pJ to write on chip, 10 and 20 pJ off-chip. A fetch of b bits from the
-off-chip memory over one link thus costs 0.5 b on the link and 10 + 2 = 12 pJ in memories, a write to it 1 + 20 = 21 pJ.
+Unless a test says otherwise, links carry 10 bits a cycle at 0.5 pJ a bit. A word has 1000 bits, so each piece is one
+word. A word costs 1 pJ to read and 2 pJ to write on chip, 10 and 20 pJ off-chip. Fetching b bits from the off-chip
+memory over one link costs 0.5 b on the link and 10 + 2 = 12 pJ in memories. A write to the off-chip memory costs 1 + 20
+= 21 pJ in memories.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ DRAM = Memory(10**9, 1000, 10.0, 20.0)
 
 
 def run(problem: SchedulingProblem, allocation: Sequence[int], **options: object) -> Schedule:
-    """A schedule that keeps all invariants."""
+    """The schedule of an allocation, which keeps all invariants."""
     schedule = simulate(problem, np.array(allocation), ScheduleOptions(**options))  # type: ignore[arg-type]
     assert check_schedule(problem, schedule) == []
     return schedule
@@ -54,10 +55,12 @@ def energy(schedule: Schedule) -> dict[str, tuple[float, float]]:
 
 
 def test_one_node_waits_for_its_two_constants() -> None:
-    """Weight 50 bits: 0-5, input 30 bits: 5-8 (the link is full before). CN 8-15. Result 20 bits: 15-17.
+    """A CN waits for its weight and its input, which share one link.
 
-    Energy: fetches 80 × 0.5 = 40 and 2 × 12 = 24; result 20 × 0.5 = 10 and 21; CN 3; in all 98.
-    The memory holds 50 from 0, 80 from 5, 100 from 8; inputs leave at 15, the result at 17.
+    The weight of 50 bits comes 0-5, the input of 30 bits 5-8, CN 0 runs 8-15, and the result of 20 bits leaves 15-17.
+    Energy in pJ: fetches take 80 × 0.5 = 40 on the link and 2 × 12 = 24 in memories. The result takes 20 × 0.5 = 10 and
+    21. The run of the CN takes 3, so the total is 98. The memory holds 50 bits from 0, 80 from 5 and 100 from 8. The
+    inputs leave the memory at 15, the result at 17.
     """
     problem = make_problem(
         bus_system(1), [Piece(50), Piece(30), Piece(20, 0, True)], [Node(7, [(0, WEIGHT), (1, INPUT)], energy_pj=3)]
@@ -72,9 +75,10 @@ def test_one_node_waits_for_its_two_constants() -> None:
 
 
 def test_a_weight_stays_for_the_next_node_and_its_fetch_hides_the_next_input() -> None:
-    """Weight 40 bits: 0-4, input 1 (20): 4-6; CN 0 6-16. Meanwhile the core prepares CN 1: input 2 (20): 6-8.
+    """A weight stays for the next CN, whose input is fetched while the first CN runs.
 
-    The weight is there already, so CN 1 starts when CN 0 ends: 16-26. Fetched 80 bits in 3 words: 40 and 36 pJ.
+    The weight of 40 bits comes 0-4 and input 1 of 20 bits 4-6; CN 0 runs 6-16. Meanwhile input 2 of 20 bits comes 6-8,
+    and CN 1 runs 16-26. Fetches of 80 bits in 3 words cost 40 and 36 pJ.
     """
     nodes = [Node(10, [(0, WEIGHT), (1, INPUT)]), Node(10, [(0, WEIGHT), (2, INPUT)])]
     schedule = run(make_problem(bus_system(1), [Piece(40), Piece(20), Piece(20)], nodes), [0, 0])
@@ -84,9 +88,10 @@ def test_a_weight_stays_for_the_next_node_and_its_fetch_hides_the_next_input() -
 
 
 def test_data_goes_from_core_to_core() -> None:
-    """CN 0 on core 0: 0-5 makes 60 bits, sent at 5-11 to core 1, where CN 1 runs 11-14.
+    """A piece of 60 bits goes from core 0 to core 1 over their link.
 
-    Link 60 × 0.5 = 30; read 1 on core 0, write 2 on core 1. The home is dropped at 11: no copy needs it.
+    CN 0 runs 0-5 on core 0, the piece moves 5-11, and CN 1 runs 11-14 on core 1. The link costs 60 × 0.5 = 30, the read
+    1 and the write 2 pJ. The copy at home is dropped at 11, because nobody else needs it.
     """
     problem = make_problem(bus_system(2), [Piece(60, 0)], [Node(5), Node(3, [(0, INPUT)])])
     schedule = run(problem, [0, 1])
@@ -97,7 +102,7 @@ def test_data_goes_from_core_to_core() -> None:
 
 
 def test_cores_that_share_a_memory_need_no_transfer() -> None:
-    """Cores 0 and 1 have the same memory: CN 1 on core 1 starts when CN 0 on core 0 ends, and nothing moves."""
+    """Cores 0 and 1 have the same memory, so CN 1 on core 1 starts when CN 0 on core 0 ends, and nothing moves."""
     system = make_system([0, 0, 1], [Memory(), DRAM], [Link()], {(0, 2): [0], (2, 0): [0], (1, 2): [0], (2, 1): [0]})
     schedule = run(make_problem(system, [Piece(60, 0)], [Node(5), Node(3, [(0, INPUT)])]), [0, 1])
     assert spans(schedule) == [(0, 5), (5, 8)]
@@ -105,17 +110,18 @@ def test_cores_that_share_a_memory_need_no_transfer() -> None:
 
 
 def test_a_bus_serves_one_transfer_at_a_time() -> None:
-    """Both cores want 40 bits of their own: core 0 0-4, core 1 4-8; CNs 4-10 and 8-14."""
+    """Two cores need 40 bits each over one bus: core 0 gets them 0-4, core 1 4-8; the CNs run 4-10 and 8-14."""
     nodes = [Node(6, [(0, WEIGHT)]), Node(6, [(1, WEIGHT)])]
     schedule = run(make_problem(bus_system(2), [Piece(40), Piece(40)], nodes), [0, 1])
     assert spans(schedule) == [(4, 10), (8, 14)]
 
 
 def test_narrow_links_share_the_port_of_the_off_chip_memory() -> None:
-    """Port (link 2) 16 bits per cycle, own links of the cores 10 each, 40 bits for each core.
+    """A transfer takes what another leaves of the port's width.
 
-    Core 0: 10 bits per cycle, 0-4. Core 1: the port has 6 left, more than a quarter of 10: ⌈40 / 6⌉ = 7, 0-7.
-    Link energy: both over two links at 0.5: 80 × 0.5 × 2 = 80.
+    The port (link 2) carries 16 bits a cycle, each core's own link 10, and each core needs 40 bits. Core 0 gets 10 bits
+    a cycle, 0-4. For core 1 the port has 6 left, more than a quarter of 10: ⌈40 / 6⌉ = 7, so 0-7. Both transfers pass
+    two links at 0.5: 80 × 0.5 × 2 = 80 pJ.
     """
     links = [Link(10), Link(10), Link(16)]
     paths = {(0, 2): [0, 2], (2, 0): [2, 0], (1, 2): [1, 2], (2, 1): [2, 1]}
@@ -128,7 +134,7 @@ def test_narrow_links_share_the_port_of_the_off_chip_memory() -> None:
 
 
 def test_too_small_a_share_is_not_taken() -> None:
-    """As above with a port of 12: 2 are left, less than a quarter of 10, so core 1 waits until 4: 4-8, CN 8-14."""
+    """A port of 12 leaves 2 bits a cycle, less than a quarter of 10, so core 1 waits: data 4-8, CN 8-14."""
     links = [Link(10), Link(10), Link(12)]
     paths = {(0, 2): [0, 2], (2, 0): [2, 0], (1, 2): [1, 2], (2, 1): [2, 1]}
     system = make_system([0, 1, 2], [Memory(), Memory(), DRAM], links, paths)
@@ -140,7 +146,9 @@ def test_too_small_a_share_is_not_taken() -> None:
 
 
 def test_a_bus_broadcasts_a_piece_that_two_cores_want() -> None:
-    """The 40 bits go over the bus once, 0-4; both CNs 4-10. Link 20; read once 10, written twice 4."""
+    """A bus broadcasts 40 bits to two cores at once, 0-4, and both CNs run 4-10. Link 20 pJ; one read 10, two
+    writes 4.
+    """
     nodes = [Node(6, [(0, WEIGHT)]), Node(6, [(0, WEIGHT)])]
     system = bus_system(2, link=Link(10, 0.5, is_broadcast=True))
     schedule = run(make_problem(system, [Piece(40)], nodes), [0, 1])
@@ -150,13 +158,13 @@ def test_a_bus_broadcasts_a_piece_that_two_cores_want() -> None:
 
 
 def test_eviction_writes_back_and_frees_its_space_when_the_write_ends() -> None:
-    """Core 0 has 100 bits. CN 0 (0-5) makes A, 60 bits, for CN 2; CN 1 makes B, 70 bits, for CN 3 on core 1.
+    """Eviction writes a piece back, and its space is free when the write ends.
 
-    CN 1 is prepared at 0 but A is pinned until CN 0 ends. At 5 A is evicted: written 5-11. CN 1: 11-21.
-    At 11 core 0 prepares CN 2, which lacks A; its claim waits, for B is pinned until 21. Then B may be evicted (nobody
-    has it yet, core 1 prepares CN 3 since 11 but claims come before transfers): written 21-28.
-    At 28 core 0 has space and B is off-chip. Core 0 was prepared first: A 28-34, then B to core 1 34-41.
-    CN 2 34-38, CN 3 41-44. Both ways 130 bits over the link: 65 each; writes 2 × 21, fetches 2 × 12.
+    Core 0 has 100 bits. CN 0 (0-5) makes A, 60 bits, for CN 2. CN 1 makes B, 70 bits, for CN 3 on core 1. A is pinned
+    until CN 0 ends, then it is written 5-11. CN 1 runs 11-21. At 11 core 0 prepares CN 2, which lacks A. B is pinned
+    until 21, then it is evicted, because claims come before transfers: written 21-28. At 28 core 0 has space, and B is
+    off-chip. Core 0 was prepared first, so A comes 28-34, then B goes to core 1 34-41. CN 2 runs 34-38, CN 3 41-44.
+    In each direction, the link carries 130 bits for 65 pJ. Writes cost 2 × 21, fetches 2 × 12.
     """
     pieces = [Piece(60, 0), Piece(70, 1)]
     nodes = [Node(5), Node(10, after=[0]), Node(4, [(0, INPUT)], after=[1]), Node(3, [(1, INPUT)])]
@@ -172,11 +180,12 @@ def test_eviction_writes_back_and_frees_its_space_when_the_write_ends() -> None:
 
 
 def test_the_cheapest_to_lose_is_evicted_and_constants_are_just_dropped() -> None:
-    """Memory of 100 bits; weights W0 (30 bits, needed by CNs 0, 2 and 3), W1 (50, CNs 0 and 3); W2 (40) for CN 1.
+    """The copy that is cheapest to lose is evicted; a constant is dropped without a write.
 
-    W0 0-3, W1 3-8, CN 0 8-18. CN 1 claims 40 at 18: keys W0 2 × 30 = 60, W1 1 × 50 = 50: W1 goes, at once, for it is
-    off-chip too. W2 18-22, CN 1 22-32; CN 2 is prepared at 22, needs nothing new: 32-42. At 32 W2 is dropped, CN 3 is
-    prepared and fetches W1 again: 32-37; CN 3 42-52.
+    The memory has 100 bits. CNs 0, 2 and 3 need weight W0 (30 bits), CNs 0 and 3 W1 (50), CN 1 W2 (40). W0 comes 0-3,
+    W1 3-8, and CN 0 runs 8-18. At 18 CN 1 claims 40 bits. The key of W0 is 2 × 30 = 60, that of W1 1 × 50 = 50, so W1
+    is dropped. W2 comes 18-22, and CN 1 runs 22-32. CN 2 needs nothing new and runs 32-42. At 32 W2 is dropped, and W1
+    comes again 32-37 for CN 3, which runs 42-52.
     """
     pieces = [Piece(30), Piece(50), Piece(40)]
     nodes = [
@@ -192,11 +201,12 @@ def test_the_cheapest_to_lose_is_evicted_and_constants_are_just_dropped() -> Non
 
 
 def test_prefetching_brings_weights_while_an_input_is_made() -> None:
-    """Core 1 needs CN 1's weight (80 bits) for CN 2, which waits for CN 0 and CN 1 on core 0: 0-10, 10-20.
+    """Prefetching brings the weight of CN 2 (80 bits) while CNs 0 and 1 on core 0 make its input.
 
-    Without prefetching: CN 2 is a candidate from 10 on (CN 1 has started): weight 10-18, piece of 20 bits 20-22,
-    CN 2 22-27. With it: weight 0-8. The end is the same; the link is free from 8 on.
-    With CN 1 of 2 cycles (10-12), without: weight 10-18, piece 18-20, CN 2 20-25; with: piece 12-14, CN 2 14-19.
+    CNs 0 and 1 run 0-10 and 10-20. Without prefetching, CN 2 is a candidate from 10 on, when CN 1 has started: weight
+    10-18, piece of 20 bits 20-22, CN 2 22-27. With it, the weight comes 0-8 and CN 2 ends at the same time. If CN 1
+    takes 2 cycles (10-12), CN 2 runs 20-25 without prefetching (weight 10-18, piece 18-20), and 14-19 with it (piece
+    12-14).
     """
     for cycles, plain, ahead in ((10, (22, 27), (22, 27)), (2, (20, 25), (14, 19))):
         nodes = [Node(10), Node(cycles, after=[0]), Node(5, [(0, WEIGHT), (1, INPUT)])]
@@ -208,9 +218,9 @@ def test_prefetching_brings_weights_while_an_input_is_made() -> None:
 
 
 def test_an_operand_that_is_too_large_streams_while_the_node_runs() -> None:
-    """CN of 20 cycles streams 100 bits at 5 per cycle: the link has them, 0-20; ⌈100 / 5⌉ = 20 adds nothing.
+    """A CN of 20 cycles streams 100 bits at 5 a cycle, so the ⌈100 / 5⌉ = 20 cycles of the stream add no time.
 
-    Energy: link 100 × 0.5 = 50; off-chip end 1 word read: 10.
+    The link costs 50 pJ, and the word that is read 10 pJ.
     """
     problem = make_problem(bus_system(1), [Piece(100)], [Node(20, [(0, WEIGHT)], streams={WEIGHT: (100, 5)})])
     schedule = run(problem, [0])
@@ -222,9 +232,10 @@ def test_an_operand_that_is_too_large_streams_while_the_node_runs() -> None:
 
 
 def test_contention_of_the_off_chip_port_makes_a_streaming_node_longer() -> None:
-    """Two CNs of 20 cycles on two cores, each streaming 140 bits at 7 per cycle over one link of 10.
+    """A streaming CN takes longer when the port is shared.
 
-    CN 0 gets 7: 0-20. CN 1 gets the 3 left (at least a quarter of 7): ⌈140 / 3⌉ = 47: 0-47.
+    Two CNs of 20 cycles on two cores stream 140 bits each at 7 a cycle over one link of 10. CN 0 gets 7 and runs 0-20.
+    CN 1 gets 3, at least a quarter of 7: ⌈140 / 3⌉ = 47, so 0-47.
     """
     nodes = [Node(20, [(i, WEIGHT)], streams={WEIGHT: (140, 7)}) for i in range(2)]
     schedule = run(make_problem(bus_system(2), [Piece(140), Piece(140)], nodes), [0, 1])
@@ -232,11 +243,13 @@ def test_contention_of_the_off_chip_port_makes_a_streaming_node_longer() -> None
 
 
 def test_a_produced_piece_that_streams_is_written_off_chip_first() -> None:
-    """CN 0 (0-5) makes 50 bits, written off-chip 5-10 (eviction); CN 1 streams them, 50 at 10 per cycle: 10-18.
+    """A produced piece that streams is written off-chip first.
 
-    CN 1 streams its output of 30 bits out, too, at 2 per cycle: together 12 on a link of 10, so 10: ⌈80 / 10⌉ = 8
-    cycles instead of 4. Its result is off-chip at 18, and nothing else moves.
-    Streams: link 80 × 0.5 = 40; 1 word read 10, 1 written 20. Eviction: link 25, memories 21.
+    CN 0 (0-5) makes 50 bits, which are written 5-10 as an eviction. CN 1 streams these
+    bits in at 10 a cycle, and streams its output of 30 bits out at 2 a cycle. Both streams need 12 bits a cycle of a
+    link with 10, so CN 1 takes ⌈80 / 10⌉ = 8 cycles instead of 4: 10-18. The result is off-chip at 18, and nothing else
+    moves. Streams cost 80 × 0.5 = 40 on the link, 10 for a word that is read, and 20 for a word that is written. The
+    eviction costs 25 on the link and 21 in memories.
     """
     nodes = [Node(5), Node(4, [(0, INPUT)], streams={INPUT: (50, 10), 0: (30, 2)})]
     schedule = run(make_problem(bus_system(1), [Piece(50, 0), Piece(30, 1, True)], nodes), [0, 0])
@@ -247,17 +260,18 @@ def test_a_produced_piece_that_streams_is_written_off_chip_first() -> None:
 
 
 def detour_system(capacities: Sequence[int], direct: Sequence[tuple[int, int]] = ()) -> CoreSystem:
-    """Cores that only have link 0 to the off-chip core, but for some pairs that have link 1."""
+    """Cores with link 0 to the off-chip core; some pairs of cores have link 1 between them."""
     off = len(capacities)
     paths = {pair: [0] for core in range(off) for pair in ((core, off), (off, core))} | {pair: [1] for pair in direct}
     return make_system(range(off + 1), [*map(Memory, capacities), DRAM], [Link(), Link()], paths)
 
 
 def test_data_between_cores_without_a_path_goes_by_way_of_the_off_chip_memory() -> None:
-    """CN 0 on core 0 (0-5) makes 60 bits, written off-chip 5-11 (eviction), then core 1 fetches them 11-17; CN 1 17-20.
+    """Data between cores without a path go by way of the off-chip memory.
 
-    Each way 60 × 0.5 = 30 on the link; the write costs 21, the fetch 12. The home is dropped at 11: nobody gets the
-    piece from there.
+    CN 0 on core 0 (0-5) makes 60 bits, which are written off-chip 5-11 and fetched by core 1 11-17; CN 1 runs 17-20.
+    Each way costs 60 × 0.5 = 30 on the link. In memories the write costs 21, the fetch 12. The copy at home is dropped
+    at 11, because nobody reads it there.
     """
     problem = make_problem(detour_system([100, 100]), [Piece(60, 0)], [Node(5), Node(3, [(0, INPUT)])])
     schedule = run(problem, [0, 1])
@@ -268,11 +282,12 @@ def test_data_between_cores_without_a_path_goes_by_way_of_the_off_chip_memory() 
 
 
 def test_a_detour_leaves_the_piece_to_those_that_can_have_it_from_its_home() -> None:
-    """Core 0 sends to core 1 over link 1, to core 2 not at all. CN 0 on core 0 (0-5) makes 60 bits for all three.
+    """A detour leaves the piece at home for the cores that can read it there.
 
-    Core 1 has them over link 1 5-11, CN 1 11-14; meanwhile they are written off-chip over link 0, 5-11, and core 2
-    fetches them 11-17, CN 2 17-20. CN 3 on core 0, after CN 2, still finds them at home: 20-22. It ends last, so that
-    core 0 holds 60 bits from 0 to 22.
+    Core 0 has link 1 to core 1 and no link to core 2. CN 0 on core 0 (0-5) makes 60 bits for all three cores. They go
+    to core 1 over link 1 5-11, and CN 1 runs 11-14. Meanwhile they are written off-chip over link 0 5-11; core 2
+    fetches them 11-17, and CN 2 runs 17-20. CN 3 on core 0 follows CN 2 and finds them at home: 20-22. So core 0 holds
+    60 bits from 0 to 22.
     """
     nodes = [Node(5), Node(3, [(0, INPUT)]), Node(3, [(0, INPUT)]), Node(2, [(0, INPUT)], after=[2])]
     schedule = run(make_problem(detour_system([100] * 3, [(0, 1)]), [Piece(60, 0)], nodes), [0, 1, 2, 0])
@@ -286,10 +301,11 @@ def test_a_detour_leaves_the_piece_to_those_that_can_have_it_from_its_home() -> 
 
 
 def test_a_detour_frees_its_space_at_home_when_it_is_written() -> None:
-    """Core 0 has 100 bits. CN 0 (0-5) makes A, 60 bits, for CN 2 on core 1; CN 1 on core 0 makes B, 70 bits.
+    """A detour frees the space at home when the write ends.
 
-    A is pinned while it is written, 5-11; so CN 1 claims its space at 11, when A is dropped: 11-21. A to core 1 11-17,
-    CN 2 17-21.
+    Core 0 has 100 bits. CN 0 (0-5) makes A, 60 bits, for CN 2 on core 1. CN 1 on core 0 makes B, 70 bits. A is pinned
+    while it is written, 5-11. At 11 A is dropped, and CN 1 claims the space: 11-21. A goes to core 1 11-17, and CN 2
+    runs 17-21.
     """
     nodes = [Node(5), Node(10, after=[0]), Node(4, [(0, INPUT)])]
     schedule = run(make_problem(detour_system([100, 100]), [Piece(60, 0), Piece(70, 1)], nodes), [0, 0, 1])
@@ -298,11 +314,12 @@ def test_a_detour_frees_its_space_at_home_when_it_is_written() -> None:
 
 
 def test_layers_by_off_chip_leave_the_link_between_cores_to_others() -> None:
-    """Core 0 sends to core 1 over link 1, 10 bits a cycle, which CN 0 (0-5) and CN 1 (5-10) would share.
+    """Layers in `layers_by_off_chip` leave the link between cores to other layers.
 
-    CN 0 is of layer 0, CN 1 of layer 1. Directly each piece of 60 bits takes 6 cycles. By way of the off-chip memory
-    piece 0 is written 5-11 over link 0 and fetched 11-17; CN 2 17-20. Piece 1 comes directly, once CN 3 is
-    prepared: 17-23. On core 0 nothing moves.
+    Core 0 has link 1 to core 1, 10 bits a cycle. CN 0 of layer 0 (0-5) and CN 1 of layer 1 (5-10) each make 60 bits for
+    core 1. Directly, each piece takes 6 cycles. By way of the off-chip memory, piece 0 is written 5-11 over link 0 and
+    fetched 11-17; CN 2 runs 17-20. Piece 1 moves directly once CN 3 is prepared: 17-23. If all CNs run on core 0,
+    nothing moves.
     """
     nodes = [Node(5), Node(5), Node(3, [(0, INPUT)]), Node(3, [(1, INPUT)], after=[2])]
     problem = make_problem(detour_system([200, 200], [(0, 1)]), [Piece(60, 0), Piece(60, 1)], nodes)
@@ -323,13 +340,14 @@ FETCHED_AHEAD = [
     *(Node(5), Node(20), Node(2), Node(2, [(0, INPUT)])),
     *(Node(30), Node(2), Node(2, [(0, INPUT)])),
 ]
-"""CN 0 on core 0 (0-5) makes a piece of 60 bits. Core 1 runs CN 1, 2, 3, core 2 CN 4, 5, 6; the last ones need it."""
+"""CN 0 on core 0 (0-5) makes 60 bits for CNs 3 and 6. Core 1 runs CNs 1, 2, 3, and core 2 runs CNs 4, 5, 6."""
 
 
 def test_results_are_fetched_ahead_by_all_that_will_need_them() -> None:
-    """Without: core 1 prepares CN 3 when CN 2 starts, at 20, and has the piece at 26; core 2 CN 6 at 30, 36.
+    """All cores that will need a result fetch it ahead with `prefetch_results`.
 
-    With: core 1 fetches it over the bus as soon as it is made, 5-11, and core 2 listens.
+    Without it, core 1 prepares CN 3 when CN 2 starts, at 20, and has the piece at 26. Core 2 prepares CN 6 at 30 and
+    has the piece at 36. With it, core 1 fetches the piece over the bus when it is made, 5-11, and core 2 listens.
     """
     system = bus_system(3, link=Link(is_broadcast=True))
     problem = make_problem(system, [Piece(60, 0)], FETCHED_AHEAD)
@@ -343,7 +361,9 @@ def test_results_are_fetched_ahead_by_all_that_will_need_them() -> None:
 
 
 def test_results_are_fetched_ahead_into_space_that_nobody_claims() -> None:
-    """Core 1 has 100 bits, of which CN 1 takes 50 until 20; then core 1 claims space for CN 3, and fetches."""
+    """A result is fetched ahead only into free space: CN 1 uses 50 of core 1's 100 bits until 20, then core 1
+    fetches.
+    """
     system = bus_system(3, [10_000, 100, 10_000], link=Link(is_broadcast=True))
     problem = make_problem(system, [Piece(60, 0), Piece(50, 1)], FETCHED_AHEAD)
     schedule = run(problem, [0, 1, 1, 1, 2, 2, 2], prefetch_results=True)
@@ -352,11 +372,13 @@ def test_results_are_fetched_ahead_into_space_that_nobody_claims() -> None:
 
 
 def test_what_a_core_could_not_write_back_is_off_chip_before() -> None:
-    """Core 1 has a path from core 0 (link 1) and from the off-chip core (link 0), none to it; its memory has 60 bits.
+    """A piece is written off-chip early if its next core could not write it back.
 
-    CN 0 on core 0 (0-5) makes 60 bits: to core 1 over link 1 5-11, as the home is there, and off-chip 5-11. CN 1 on
-    core 1 11-14. Then CN 2 on core 1 takes all of the memory for a weight of 50 bits, so that the piece is dropped, not
-    written: weight 14-19, CN 2 19-22. CN 3 needs the piece again: off-chip 22-28, CN 3 28-31.
+    The memory of core 1 has 60 bits. Core 1 can receive from core 0 (link 1) and from the off-chip core (link 0), but
+    it cannot send to the off-chip core. CN 0 on core 0 (0-5) makes a piece of 60 bits. The piece goes to core 1 (5-11)
+    and off-chip (5-11). CN 1 on core 1 runs 11-14. CN 2 on core 1 needs the space for a weight of 50 bits, so core 1
+    drops the piece without a write. The weight is fetched 14-19, and CN 2 runs 19-22. CN 3 needs the piece again: the
+    piece is fetched 22-28, and CN 3 runs 28-31.
     """
     system = make_system(
         range(3), [Memory(), Memory(60), DRAM], [Link(), Link()], {(0, 2): [0], (2, 0): [0], (2, 1): [0], (0, 1): [1]}
@@ -373,9 +395,10 @@ def test_what_a_core_could_not_write_back_is_off_chip_before() -> None:
 
 
 def test_a_halo_that_two_nodes_share_moves_once() -> None:
-    """Rows r0, r1, r2 of 20 bits made by CN 0 (0-4) on core 0; on core 1 CN 1 needs r0, r1, CN 2 r1, r2.
+    """A halo that two CNs share moves once.
 
-    r0 4-6, r1 6-8, CN 1 8-13; r2 for CN 2, prepared from 8 on: 8-10; CN 2 13-18. Moved: 60 bits, not 80.
+    CN 0 (0-4) on core 0 makes rows r0, r1, r2 of 20 bits. On core 1, CN 1 needs r0 and r1, CN 2 r1 and r2. r0 moves
+    4-6, r1 6-8, and CN 1 runs 8-13. r2 moves 8-10, and CN 2 runs 13-18. 60 bits move, not 80.
     """
     nodes = [Node(4), Node(5, [(0, INPUT), (1, INPUT)]), Node(5, [(1, INPUT), (2, INPUT)])]
     schedule = run(make_problem(bus_system(2), [Piece(20, 0)] * 3, nodes), [0, 1, 1])
@@ -384,10 +407,11 @@ def test_a_halo_that_two_nodes_share_moves_once() -> None:
 
 
 def test_selection_by_latency_goes_wide_and_by_memory_goes_deep() -> None:
-    """One core; layer 0 has CNs 0, 1, 2, layer 1 has CN 3 (after 0), CN 4 (after 1); all 10 cycles.
+    """Selection by latency goes through a layer first; selection by memory goes to the deepest layer first.
 
-    At 0: CN 0. At 0, too, the next: candidates 1 and 2 (ready 0) and 3 (ready at 10, the horizon): latency takes 1,
-    then 2, then 3 (ready at 10), then 4; memory takes the deepest: 3, then 1, then 4, then 2.
+    On one core, layer 0 has CNs 0, 1, 2, and layer 1 has CN 3 (after 0) and CN 4 (after 1). All take 10 cycles, and CN
+    0 runs first. Then the candidates are 1 and 2 (ready at 0) and 3 (ready at 10, the horizon). Latency takes 1, 2, 3,
+    4; memory takes 3, 1, 4, 2.
     """
     nodes = [Node(10, layer=0)] * 3 + [Node(10, layer=1, after=[0]), Node(10, layer=1, after=[1])]
     problem = make_problem(bus_system(1), [], nodes)
@@ -397,14 +421,15 @@ def test_selection_by_latency_goes_wide_and_by_memory_goes_deep() -> None:
 
 
 def test_selection_by_memory_finishes_rows_where_the_weights_fit_and_groups_where_they_do_not() -> None:
-    """One core; layer 0 in two rows of two groups (CNs 0-3 row by row, a weight of 40 bits for each group); layer 1 has
-    a CN for each row, after both groups of it. All 10 cycles.
+    """Selection by memory finishes rows if the weights fit, and groups if they do not.
 
-    A weight comes in 40 / 10 = 4 cycles: CN 0 (group 0, row 0) starts at 4. Memory of 100 bits: both weights fit, so
-    row 0 comes first: CN 0 4-14, CN 1 14-24, then layer 1's CN 4 24-34, CN 2 34-44, CN 3 44-54, CN 5 54-64.
-    Memory of 79 bits: the second weight waits for the first, so group 0 runs to its end: CN 0 4-14, CN 2 14-24, then
-    the weight of group 1 24-28, CN 1 28-38. While it runs CN 4 (ready at its end) is prepared: 38-48, then CN 3 48-58,
-    CN 5 58-68.
+    On one core, layer 0 has two rows of two groups (CNs 0-3, row by row), with a weight of 40 bits for each group.
+    Layer 1 has a CN for each row, after both groups of the row. All take 10 cycles, and a weight comes in 40 / 10 = 4
+    cycles.
+
+    In 100 bits both weights fit, so row 0 comes first: CN 0 4-14, CN 1 14-24, CN 4 24-34, CN 2 34-44, CN 3 44-54, CN 5
+    54-64. In 79 bits the second weight waits for the first, so group 0 comes first: CN 0 4-14, CN 2 14-24, the weight
+    of group 1 24-28, CN 1 28-38. Then CN 4 38-48, CN 3 48-58, CN 5 58-68.
     """
     nodes = [Node(10, [(group, WEIGHT)], group=group) for _ in range(2) for group in range(2)]
     nodes += [Node(10, layer=1, after=[0, 1]), Node(10, layer=1, after=[2, 3])]
@@ -422,7 +447,10 @@ def test_selection_by_memory_finishes_rows_where_the_weights_fit_and_groups_wher
 
 
 def test_selection_by_memory_looks_at_the_cores_that_run_the_layer_not_at_those_that_might() -> None:
-    """The same on core 0 of 100 bits, whether core 1, of 79, may run the layer or not."""
+    """Selection by memory looks at the core that runs the layer, with 100 bits.
+
+    Core 1, with 79 bits, could run the layer but does not, so it has no effect.
+    """
     nodes = [Node(10, [(group, WEIGHT)], group=group) for _ in range(2) for group in range(2)]
     nodes += [Node(10, layer=1, after=[0, 1]), Node(10, layer=1, after=[2, 3])]
     nodes[2], nodes[3] = replace(nodes[2], after=[0]), replace(nodes[3], after=[1])
@@ -437,12 +465,12 @@ def test_selection_by_memory_looks_at_the_cores_that_run_the_layer_not_at_those_
 
 
 def test_selection_by_progress_advances_layers_together() -> None:
-    """One core; layers 0 and 1 have CNs 0, 1 and 2, 3; layer 2 has CN 4 (after 0 and 2) and CN 5 (after 1 and 3); all
-    10 cycles.
+    """Selection by progress advances all layers together.
 
-    CNs 0, 2 and 4 have progress 0, the others 1/2. Of equal progress, the deepest layer goes first: CN 2 0-10, CN 0
-    10-20, then CN 4 is ready: 20-30. Then CN 3 30-40, CN 1 40-50, CN 5 50-60. By latency, CN 4 waits for all of both
-    layers: 0, 1, 2, 3, 4, 5. By memory, layer 1 goes first, because it is deeper: CN 2, CN 3, CN 0, CN 4, CN 1, CN 5.
+    There is one core, and all CNs take 10 cycles. Layer 0 has CNs 0 and 1, and layer 1 has CNs 2 and 3. Layer 2 has CN
+    4 (after 0 and 2) and CN 5 (after 1 and 3). CNs 0, 2 and 4 have progress 0, the others 1/2. Of equal progress, the
+    deepest layer goes first: CN 2 0-10, CN 0 10-20, CN 4 20-30, CN 3 30-40, CN 1 40-50, CN 5 50-60. By latency, the
+    order is 0, 1, 2, 3, 4, 5. By memory, the deeper layer 1 goes first: 2, 3, 0, 4, 1, 5.
     """
     nodes = [Node(10, layer=layer) for layer in (0, 0, 1, 1)]
     nodes += [Node(10, layer=2, after=[0, 2]), Node(10, layer=2, after=[1, 3])]
@@ -457,8 +485,11 @@ def test_selection_by_progress_advances_layers_together() -> None:
 
 
 def test_selection_by_progress_prefetches_constants_in_its_order() -> None:
-    """One core; layers 0 and 1 have CNs 0, 1 and 2, 3, each with a weight of its own. The weights come in the order 2,
-    0, 3, 1, by the other rules in the order of the CNs."""
+    """Selection by progress also orders the prefetched constants.
+
+    On one core, layers 0 and 1 have CNs 0, 1 and 2, 3, each with its own weight. By progress the weights come in the
+    order 2, 0, 3, 1, by latency in the order of the CNs.
+    """
     nodes = [Node(10, [(cn, WEIGHT)], layer=cn // 2) for cn in range(4)]
     problem = make_problem(bus_system(1, [1000]), [Piece(40)] * 4, nodes)
 
@@ -471,8 +502,11 @@ def test_selection_by_progress_prefetches_constants_in_its_order() -> None:
 
 
 def test_selection_by_progress_counts_the_steps_of_a_tile_together() -> None:
-    """One core; layer 0 has CNs 0 to 3: the first steps of two tiles, then their second steps, which read partial
-    sums. All 10 cycles. Each tile is completed before the next begins."""
+    """Selection by progress completes each tile before the next one begins.
+
+    On one core, layer 0 has the first steps of two tiles (CNs 0 and 1), then their second steps (CNs 2 and 3). The
+    second steps read partial sums. All take 10 cycles.
+    """
     nodes = [Node(10, layer=0), Node(10, layer=0), Node(10, [(0, 0)], layer=0), Node(10, [(1, 0)], layer=0)]
     problem = make_problem(bus_system(1, [1000]), [Piece(8, 0), Piece(8, 1)], nodes)
     found = simulate(problem, np.zeros(4, np.int64), ScheduleOptions(scheduler_candidate_selection="progress"))
@@ -480,10 +514,10 @@ def test_selection_by_progress_counts_the_steps_of_a_tile_together() -> None:
 
 
 def test_a_tentative_choice_gives_way_to_what_is_ready_earlier() -> None:
-    """Core 0: CN 0 0-100. Core 1: CN 2 (after 0) is chosen tentatively at 0; core 2: CN 1 0-5 starts CN 3's data.
+    """A tentative choice of a core is replaced by a CN that is ready earlier.
 
-    CN 3 on core 1 (after 1; CN 1 starts at 4, when its weight of 40 bits is there, and ends at 9) is a candidate at 4
-    and replaces CN 2: 9-14. CN 2: 100-101.
+    CN 0 runs 0-100 on core 0. Core 1 tentatively chooses CN 2 (after 0). CN 1 on core 2 starts at 4, with its weight of
+    40 bits, and ends at 9. CN 3 (after 1) is a candidate for core 1 at 4 and replaces CN 2: 9-14. CN 2 runs 100-101.
     """
     nodes = [Node(100), Node(5, [(0, WEIGHT)]), Node(1, after=[0]), Node(5, after=[1])]
     schedule = run(make_problem(bus_system(3), [Piece(40)], nodes), [0, 2, 1, 1])

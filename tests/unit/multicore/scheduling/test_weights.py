@@ -1,4 +1,4 @@
-"""Search for the weights of a lower bound: it ends early only if no weights give another cycle."""
+"""The search for the weights of a lower bound: it ends early only if no weights give another cycle."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ ROUNDS = 200
 
 
 def search(seed: int, cycles_only: bool, known: int = 0) -> tuple[Weighted, int]:
-    """The bound of a random problem whose items each choose the cheapest of some loads, and the steps of the search."""
+    """(bound of a random problem, number of steps); in the problem, each item chooses the cheapest of some loads."""
     draw = np.random.default_rng(seed)
     items, choices, resources = draw.integers(1, 6), draw.integers(1, 5), int(draw.integers(1, 5))
     scale = 10.0 ** draw.integers(0, 7)
@@ -43,8 +43,7 @@ def test_the_cycles_are_those_of_all_steps(part: int) -> None:
 
 
 def test_cycles_above_those_that_are_known_stay() -> None:
-    """A search that may end at cycles that are known finds the same cycles where these are more, and takes fewer steps
-    where they are not."""
+    """A search with a known bound takes no more steps; it finds the same bound, unless the known bound is larger."""
     fewer = 0
     for seed in range(members(40, 8)):
         whole, steps = search(seed, cycles_only=True)
@@ -64,7 +63,7 @@ def test_one_resource_needs_one_step() -> None:
 
 
 def test_two_machines_share_the_work() -> None:
-    """Two items of 3 and 5 cycles on either of two machines: half of 8 cycles each, which no weights exceed."""
+    """Two items of 3 and 5 cycles on either of two machines: each machine gets half of 8 cycles, the best bound."""
     times = np.array([3.0, 5.0])
     calls = []
 

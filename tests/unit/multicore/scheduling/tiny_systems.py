@@ -12,7 +12,7 @@ WEIGHT, INPUT = 1, 2
 
 @dataclass(frozen=True)
 class Memory:
-    """Capacity and words; energies in pJ a word."""
+    """A memory: capacity and words in bits, energies in pJ a word."""
 
     capacity_bits: int = 10_000
     width_bits: int = 1000
@@ -22,7 +22,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Link:
-    """Width and energy."""
+    """A link: width and energy."""
 
     bits_per_cycle: int = 10
     pj_per_bit: float = 0.5
@@ -32,7 +32,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Piece:
-    """Bits; which CN makes it (-1: a constant); whether it is a result."""
+    """A piece of data: bits, the CN that makes it (-1: a constant), and whether it is a result of the network."""
 
     bits: int
     producer: int = -1
@@ -41,7 +41,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Node:
-    """Cycles on every core (or a core); (piece, operand) of each need; CNs that end before it."""
+    """A CN: cycles on every core or for each core, (piece, operand) of its needs, and CNs that end before it."""
 
     cycles: int | Mapping[int, int]
     needs: Sequence[tuple[int, int]] = ()
@@ -51,7 +51,7 @@ class Node:
     stack: int = 0
     energy_pj: float = 0.0
     streams: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """operand: (bits, bits per cycle)"""
+    """operand -> (bits, bits per cycle)"""
 
 
 def make_system(
@@ -60,7 +60,7 @@ def make_system(
     links: Sequence[Link],
     paths: Mapping[tuple[int, int], Sequence[int]],
 ) -> CoreSystem:
-    """The last core is off-chip; a core with one memory number has it for the three operands."""
+    """A system whose last core is off-chip. A core with one memory number uses this memory for all three operands."""
     cores = len(core_memory)
     has_multicast = any(link.is_multicast for link in links)
     hops = [list(paths.get((source, target), ())) for source in range(cores) for target in range(cores)]
@@ -95,7 +95,7 @@ def bus_system(
 
 
 def make_problem(system: CoreSystem, pieces: Sequence[Piece], nodes: Sequence[Node]) -> SchedulingProblem:
-    """One row of the cost table a CN."""
+    """A scheduling problem whose cost table has one row for each CN."""
     cores, operands = system.core_memory.shape
     runtime = np.full((len(nodes), cores), -1, np.int64)
     stream_bits = np.zeros((len(nodes), cores, operands), np.int64)

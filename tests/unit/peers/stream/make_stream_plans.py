@@ -1,7 +1,8 @@
 """Makes data/stream-plans.json: random mapping files, and the tiles that stream-dse 2.1.1 gives their layers.
 
-Run in an environment with stream-dse 2.1.1, in the folder of the project:
-PYTHONPATH=. python tests/unit/peers/stream/make_stream_plans.py
+Run it in an environment with stream-dse 2.1.1, in the folder of the project:
+
+    PYTHONPATH=. python tests/unit/peers/stream/make_stream_plans.py
 """
 
 from __future__ import annotations

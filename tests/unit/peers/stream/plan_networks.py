@@ -56,6 +56,6 @@ def matrix_network(folder: Path) -> Path:
 
 
 def one_product(folder: Path) -> Path:
-    """Network of one product of matrices."""
+    """Network of one matrix product."""
     node = helper.make_node("Gemm", ["x", "w1"], ["a"], name="only")
     return _save(folder / "one.onnx", [node], _value("x", 32, 16), "a", _weights("w1", 16, 64))

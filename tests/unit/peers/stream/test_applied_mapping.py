@@ -1,4 +1,4 @@
-"""Mapping files of stream-dse 2.x for a network: the same tiles as in release 2.1.1, and what is refused or told."""
+"""Mapping files of stream-dse 2.x for a network: tiles equal to release 2.1.1, refused files and notices."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ CORE, OFFCHIP = HARDWARE / "zigzag" / "tpu_like_vector.yaml", HARDWARE / "multi"
 
 @pytest.fixture(name="system", scope="module")
 def _system(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four equal cores on a bus, each for all operators."""
+    """Four equal cores on a bus; each runs all operators."""
     path = tmp_path_factory.mktemp("system") / "four.yaml"
     cores = {place: str(CORE) for place in range(4)}
     links = {"core_connectivity": ["0, 1, 2, 3"], "bandwidth": 64, "unit_energy_cost": 0}
@@ -40,7 +40,7 @@ def _system(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def problem_of(network: Path, system: Path, file: Any) -> SystemProblem:
-    """Network on the four cores, with a mapping file."""
+    """The problem of a network on the four cores with a mapping file."""
     return read_checked(Descriptions(system, network, file), TilingOptions())
 
 
@@ -65,17 +65,17 @@ def tiles_of(problem: SystemProblem) -> dict[str, dict[int, int]]:
 
 
 def _cuts_a_mean(entry: dict[str, Any]) -> bool:
-    """True if an entry cuts the reduction of the mean: tilewright cannot add its parts."""
+    """True if an entry cuts the reduction of the mean, whose parts tilewright cannot add."""
     cuts = [cut["dim"] for part in entry["inter_core_tiling"] for cut in part]
     return entry["name"] == "mean" and not {"D4", "D5"}.isdisjoint(cuts)
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_tiles_are_those_of_release_2_1_1(number: int, system: Path, tmp_path: Path) -> None:
-    """Random groups, parts and tiles: Stream 2.1.1 recorded the tiles of each layer, or that it refuses the file.
+    """Random groups, parts and tiles give the tiles that Stream 2.1.1 recorded, or an error where it refused the file.
 
     The network has further layers, so the file is a part of a mapping. Two kinds of files differ on purpose: cuts of a
-    reduction that cannot be added, and tiles of a reduction of a layer that is alone in its group.
+    reduction that cannot be added, and tiles over a reduction in a layer that is alone in its group.
     """
     case = CASES[number]
     network = getattr(plan_networks, case["network"])(tmp_path)
@@ -111,14 +111,14 @@ fused_groups:
 
 
 def written(folder: Path, text: str) -> Path:
-    """Mapping file with this text."""
+    """A mapping file with this text."""
     path = folder / "mapping.yaml"
     path.write_text(text)
     return path
 
 
 def test_groups_become_stacks_and_shared_tiles(system: Path, tmp_path: Path) -> None:
-    """Left and right share the output loops through the elementwise product; down cuts its reduction between cores."""
+    """Layers `left` and `right` are tiled like the product `mul` in their stack; `down` cuts its reduction."""
     problem = problem_of(matrix_network(tmp_path), system, written(tmp_path, GATED))
     names = {node.node_id: node.name for node in problem.workload_as_read.nodes}
     assert [[names[one] for one in stack] for stack in problem.mapping.stacks] == [
@@ -153,7 +153,9 @@ def test_options_take_precedence_over_groups(system: Path, tmp_path: Path) -> No
 def test_options_that_overrule_groups_are_told(
     options: dict[str, Any], name: str, system: Path, tmp_path: Path
 ) -> None:
-    """The notice has the line of the groups and the name of the option. Without such an option there is none."""
+    """If options overrule the groups, a notice has the line of the groups and the option's name; else there is no
+    notice.
+    """
     problem = problem_of(matrix_network(tmp_path), system, written(tmp_path, GATED))
     told = f"mapping.yaml:8 fused_groups: the groups give only the tiles, because {name} decides the stacks"
     _, notices = checked_cn_graph(problem, TilingOptions(**options))
@@ -163,7 +165,7 @@ def test_options_that_overrule_groups_are_told(
 
 
 def test_the_schema_for_editors_takes_both_forms_and_no_others() -> None:
-    """The table and the list of its layers are valid. Older lists, unknown keys and wrong loops are not."""
+    """The table and the list of its layers are valid. Older lists, unknown keys and wrong loops are invalid."""
     jsonschema = pytest.importorskip("jsonschema")
     valid = jsonschema.Draft202012Validator(stream_mapping_schema()).is_valid
     table = yaml.safe_load(GATED)
@@ -223,7 +225,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input_is_refused_by_line(case: str, system: Path, tmp_path: Path) -> None:
-    """Each problem has the line, and says what is allowed."""
+    """Each problem has the line and says what is allowed."""
     old, new, line, said = WRONG[case]
     assert old in GATED
     path = written(tmp_path, GATED.replace(old, new, 1))
@@ -244,7 +246,7 @@ def test_all_problems_are_told_at_once(system: Path, tmp_path: Path) -> None:
 
 
 def test_an_operator_that_a_core_cannot_run_has_the_line(tmp_path: Path, system: Path) -> None:
-    """Later checks, which know only entries, still name the line of the file."""
+    """A later check of operators, which knows entries only, still names the line of the file."""
     core = tmp_path / "mac.yaml"
     core.write_text(CORE.read_text().replace("operator_types:", "operator_types: [Gemm, MatMul] #"))
     text = system.read_text().replace(f"2: {CORE}", f"2: {core}")
@@ -256,7 +258,7 @@ def test_an_operator_that_a_core_cannot_run_has_the_line(tmp_path: Path, system:
 
 
 def test_what_has_no_effect_is_told(system: Path, tmp_path: Path) -> None:
-    """Kernels and arguments of code are told, and so are layers without an entry or a group."""
+    """Notices report kernels and arguments of code, layers without an entry and layers without a group."""
     text = GATED.replace("core_allocation: [[2]]", "core_allocation: [[2]], kernel: {name: mul, kwargs: {}}")
     text = text.replace("- {name: last, core_allocation: [[3]], inter_core_tiling: []}\n", "")
     text = text.replace("- {name: rest, layers: [down, last], intra_core_tiling: [{dim: last.D0, tile: 16}]}\n", "")
@@ -272,7 +274,7 @@ def test_what_has_no_effect_is_told(system: Path, tmp_path: Path) -> None:
 
 
 def test_a_list_of_layers_is_read_too(system: Path, tmp_path: Path) -> None:
-    """The list form has no groups: options decide the stacks, and no layer is cut into tiles."""
+    """The list form has no groups, so options decide the stacks, and no layer is cut into tiles."""
     layers = yaml.safe_load(GATED)["layers"]
     problem = problem_of(matrix_network(tmp_path), system, written(tmp_path, yaml.safe_dump(layers)))
     assert problem.mapping.stacks == ()
@@ -282,7 +284,10 @@ def test_a_list_of_layers_is_read_too(system: Path, tmp_path: Path) -> None:
 
 
 def test_tiles_of_a_layer_alone_in_its_group_are_parts_on_the_same_cores(system: Path, tmp_path: Path) -> None:
-    """Four cores compute four channels each, four times; tiles of the reduction are left out and told."""
+    """Tiles of a layer alone in its group become parts: each of four cores computes 4 of the 16 parts of K.
+
+    Tiles of the reduction are dropped with a notice.
+    """
     text = """
 layers: [{name: second, core_allocation: [[0, 1, 2, 3]], inter_core_tiling: [[{dim: D6, split: 4}]]}]
 fused_groups:
@@ -300,7 +305,7 @@ NAMES = some.text("abcd/._1", min_size=1, max_size=6).filter(lambda name: name.s
 
 @some.composite
 def files(draw: some.DrawFn) -> dict[str, Any]:
-    """Content of a mapping file that is correct without a network."""
+    """Content of a mapping file that is valid without a network."""
     names = draw(some.lists(NAMES, min_size=1, max_size=4, unique=True))
     layers = []
     for name in names:
@@ -318,14 +323,14 @@ def files(draw: some.DrawFn) -> dict[str, Any]:
 
 
 def _cuts(layer: PlanLayer) -> list[dict[str, Any]]:
-    """Cuts of a layer, as in a file."""
+    """The cuts of a layer, in the form of a file."""
     return [{"dim": f"D{cut.dimension}", "split": cut.parts} for cut in layer.splits]
 
 
 @given(files())
 @settings(max_examples=60, deadline=None)
 def test_reading_keeps_everything(file: dict[str, Any]) -> None:
-    """The plan has all numbers of the file, and its artifact gives the same plan."""
+    """The plan has all numbers of the file, and its encoded form gives the same plan."""
     mapping = read_mapping(file, plans=True)
     plan = mapping.plan
     assert plan is not None
@@ -356,7 +361,7 @@ def test_other_artifacts_do_not_change() -> None:
 
 
 def test_fuse_keeps_the_decisions_of_a_file(system: Path, tmp_path: Path) -> None:
-    """Cores, tiles and stacks of the file are those of the plan; also for a network of one layer."""
+    """The plan found by `fuse` has the cores, tiles and stacks of the file; a network of one layer works, too."""
     network, file = matrix_network(tmp_path), written(tmp_path, GATED)
     found = tilewright.fuse(network, system, file, nb_plans=4, jobs=1, fusion_time_budget_s=None)
     names = {node.node_id: node.name for node in found.problem.workload_as_read.nodes}
@@ -375,7 +380,9 @@ fused_groups: [{name: g, layers: [only], intra_core_tiling: [{dim: only.D0, tile
 
 
 def test_a_run_with_the_written_mapping_has_the_same_schedule(system: Path, tmp_path: Path) -> None:
-    """`allocate` writes ordinary entries; with the stacks in its first line, the latency is the same."""
+    """`allocate` writes ordinary entries. With the stacks from its first line, they give the same latency and
+    energy.
+    """
     network, file = matrix_network(tmp_path), written(tmp_path, GATED)
     made = tilewright.run_multi_core(str(network), str(system), str(file))
     text = made.mapping_text()
@@ -386,7 +393,11 @@ def test_a_run_with_the_written_mapping_has_the_same_schedule(system: Path, tmp_
 
 
 def test_a_type_of_several_layers_is_in_no_single_group(system: Path, tmp_path: Path) -> None:
-    """The file does not say which of the layers are in the group; with one group, all of them are."""
+    """An entry for an operator type in one of two groups makes no stacks, as the file does not say which layers it
+    means.
+
+    With one group, all layers of the type are in the group.
+    """
     text = """
 layers:
 - {name: last, core_allocation: [[0]]}

@@ -1,4 +1,4 @@
-"""Benchmark beside stream-dse 2.1.1: equal CPU time, the joined mapping, and the Python of the peer."""
+"""The benchmark beside stream-dse 2.1.1: equal CPU time, the joined mapping, and the Python that stream-dse needs."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ BENCHMARKS = Path(__file__).resolve().parents[4] / "benchmarks"
 
 @pytest.fixture(name="modules")
 def _modules(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Modules of the benchmark, which are programs and no package: (stream_two, child, groups, setup_environment)."""
+    """The benchmark's programs, imported as modules: (stream_two, child, groups, setup_environment)."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     import child
     import stream_dse_2.groups
@@ -27,7 +27,9 @@ def _modules(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_result_that_took_more_than_the_peer_is_discarded(
     modules: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, used: list[float], tries: int
 ) -> None:
-    """The row has the result of the first process within the CPU seconds of the peer; the limit falls each time."""
+    """The row has the result of the first process that stays within the peer's CPU seconds; the limit falls
+    each time.
+    """
     stream_two, child, *_ = modules
     limits: list[float] = []
 
@@ -48,7 +50,7 @@ def test_a_result_that_took_more_than_the_peer_is_discarded(
 def test_a_search_that_always_takes_more_than_the_peer_has_no_row(
     modules: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The message has the CPU seconds of the peer."""
+    """The error message has the peer's CPU seconds."""
     stream_two, child, *_ = modules
 
     def run(command: list[str], _environment: dict[str, str]) -> Any:
@@ -61,7 +63,7 @@ def test_a_search_that_always_takes_more_than_the_peer_has_no_row(
 
 
 def test_groups_of_all_files_are_joined_with_names_of_their_own(modules: Any, tmp_path: Path) -> None:
-    """Each file of stream-dse has one group with the same name; the joined mapping has all layers and groups."""
+    """The joined mapping has all layers and groups, though all files of stream-dse give their group the same name."""
     for place, layer in enumerate(("Conv1", "Conv2")):
         group = {"name": "Fused_Group_1", "layers": [layer], "intra_core_tiling": [{"dim": f"{layer}.D0", "tile": 1}]}
         entry = {"name": layer, "core_allocation": [[0, 1]], "inter_core_tiling": [[{"dim": "D2", "split": 2}]]}
@@ -77,7 +79,7 @@ def test_groups_of_all_files_are_joined_with_names_of_their_own(modules: Any, tm
 
 
 def test_a_missing_or_old_python_is_told(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says which Python is needed and how to name it."""
+    """The message says which version of Python is needed and how to name its program."""
     setup = modules[3]
     with pytest.raises(RuntimeError, match=r"no program python0\.1: .* needs Python 3\.12 or newer; --python names"):
         setup.interpreter("python0.1")
@@ -89,7 +91,7 @@ def test_a_missing_or_old_python_is_told(modules: Any, monkeypatch: pytest.Monke
 
 
 def test_the_table_has_the_newest_row_of_each_pair(modules: Any, tmp_path: Path) -> None:
-    """Rows come by network, and then in the order of the systems."""
+    """The table has the newest row of each pair, ordered by network and then by system."""
     stream_two = modules[0]
     pairs = [("simba", "two_conv"), ("simba_small", "two_conv"), ("fusemax", "resnet18"), ("simba", "two_conv")]
     file = tmp_path / "rows.jsonl"

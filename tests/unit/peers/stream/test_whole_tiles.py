@@ -1,4 +1,6 @@
-"""Whole tensors and equal CNs of the model `stream-2023`, by hand and on a system with published numbers."""
+"""Whole tensors and equal CNs of the model `stream-2023`: worked out by hand, and on a system with published
+numbers.
+"""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -22,7 +24,7 @@ PRECISION = {"W": 8, "I": 8, "O": 16, "O_final": 8}
 
 
 def conv(number: int, source: int, sizes: tuple[int, ...], step: int = 1, padding: int = 0) -> dict[str, Any]:
-    """A convolution of (K, C, side, window)."""
+    """A convolution with sizes (K, C, side, window)."""
     k, c, side, window = sizes
     return {
         "id": number,
@@ -40,7 +42,7 @@ def conv(number: int, source: int, sizes: tuple[int, ...], step: int = 1, paddin
 
 
 def pool(number: int, source: int, channels: int, side: int) -> dict[str, Any]:
-    """The largest of each 2 x 2."""
+    """A pooling layer: the maximum of each 2 x 2 window."""
     return {
         **conv(number, source, (1, 1, side, 2), 2),
         "operator_type": "MaxPool",
@@ -52,7 +54,7 @@ def pool(number: int, source: int, channels: int, side: int) -> dict[str, Any]:
 
 
 def add(number: int, one: int, other: int, channels: int, side: int) -> dict[str, Any]:
-    """The sum of two layers."""
+    """A layer that adds two layers."""
     return {
         "id": number,
         "name": f"L{number}",
@@ -66,16 +68,16 @@ def add(number: int, one: int, other: int, channels: int, side: int) -> dict[str
 
 
 def graphs(entries: list[dict[str, Any]], **options: Any) -> tuple[Workload, CnGraph, CnGraph]:
-    """(network, its CN graph, the graph of stream-2023)."""
+    """(network, its CN graph, its graph in the model stream-2023)."""
     workload = parse_workload(entries, "corrected")
     graph = build_cn_graph(workload, hint_loop_tiling(workload, HintLoopOptions(**options)))
     return workload, graph, whole_tile_graph(workload, graph)
 
 
 def assembled(workload: Workload, graph: CnGraph, cycles: list[int], core_of_layer: list[int]) -> AssembledProblem:
-    """The problem on four cores that share a memory of 256 KB, with an off-chip memory of a read and a write port.
+    """The problem on four cores that share a memory of 256 KB, with the given cycles for each layer on its core.
 
-    Weights lie in memories of their own. Each layer has the given cycles on its core.
+    The off-chip memory has a read port and a write port. Weights lie in separate memories.
     """
     pieces = data_pieces(workload, graph)
     operand = np.array([{"W": WEIGHT, "I": INPUT}[name] for name in graph.operands])
@@ -111,7 +113,9 @@ def assembled(workload: Workload, graph: CnGraph, cycles: list[int], core_of_lay
 
 
 def test_all_tiles_of_a_layer_are_one_class_in_one_chain() -> None:
-    """3 x 3 windows on 4 x 4: border lines read less, K in two tiles makes two groups, which stay parts for a core."""
+    """3 x 3 windows on 4 x 4: all CNs of a layer are one class, though border lines read less. K in two tiles makes two
+    groups.
+    """
     _, graph, whole = graphs(
         [conv(0, 0, (2, 1, 4, 3), padding=1), conv(1, 0, (2, 2, 4, 3), padding=1)],
         hint_loops=[("K", 2), ("OY", "all")],
@@ -127,7 +131,9 @@ def test_all_tiles_of_a_layer_are_one_class_in_one_chain() -> None:
 
 
 def test_edges_carry_whole_outputs() -> None:
-    """A CN of half a line and half the channels makes 2 elements of 8 bits, of which a neighbour needs one: 16 bits."""
+    """Edges carry whole outputs: a CN makes 2 elements of 8 bits, and a neighbour that needs one of them gets
+    16 bits.
+    """
     _, graph, whole = graphs(
         [conv(0, 0, (2, 1, 4, 1)), conv(1, 0, (2, 2, 4, 3), padding=1)], hint_loops=[("OX", 2), ("OY", "all")]
     )
@@ -139,9 +145,10 @@ def test_edges_carry_whole_outputs() -> None:
 
 
 def test_tensors_of_inputs_have_halo_and_padding() -> None:
-    """Lines of a 3 x 3 convolution on 2 channels of 4 x 4: 3 lines of 6 pixels each, 288 bits, at borders too.
+    """Tensors of inputs include halo and padding.
 
-    In pieces the four lines of 64 bits are shared. The weights of 288 bits are one tensor.
+    Each line of a 3 x 3 convolution on 2 channels of 4 x 4 reads 3 lines of 6 pixels, 288 bits, also at borders. The
+    pieces are four shared lines of 64 bits. The weights of 288 bits are one tensor.
     """
     workload, _, whole = graphs([conv(0, 0, (2, 2, 4, 3), padding=1)], hint_loops=[("OY", "all")])
     problem = assembled(workload, whole, [5], [0])
@@ -159,7 +166,10 @@ LINES_OF_TWO = [("OY", 2), ("OX", 5), ("FY", 3), ("FX", 3)]
 
 
 def test_each_layer_costs_what_its_largest_tile_with_the_least_padding_does() -> None:
-    """Lines of 3 x 3 windows on 5 x 5, two at a time: of 2, 2 and 1 lines; the second one has no padding above."""
+    """A layer has the costs of its largest tile with the least padding.
+
+    Lines of 3 x 3 windows on 5 x 5 make tiles of 2, 2 and 1 lines. The second tile has no padding above.
+    """
     workload, graph, _ = graphs([conv(0, 0, (1, 1, 5, 3), padding=1)], cn_define_mode=2, hint_loops=LINES_OF_TWO)
     problem = assembled(workload, graph, [5], [0])
     rows = replace(problem.problem.graph, cost_row=np.array([0, 1, 2]))
@@ -170,7 +180,7 @@ def test_each_layer_costs_what_its_largest_tile_with_the_least_padding_does() ->
 
 
 def test_weights_are_one_tensor_for_each_part_of_the_channels() -> None:
-    """K in two tiles: two tensors of weights, each for four lines; inputs are the same for both."""
+    """K in two tiles makes two tensors of weights, each for four lines; both parts read the same inputs."""
     workload, _, whole = graphs([conv(0, 0, (2, 2, 4, 1))], hint_loops=[("K", 2), ("OY", "all")])
     found = whole_tile_problem(assembled(workload, whole, [5], [0]), workload, whole).problem.graph
     outside = found.piece_producer < 0
@@ -190,15 +200,15 @@ RESNET_HEAD = [
     conv(7, 6, (64, 64, 56, 3), padding=1),
     add(8, 5, 7, 64, 56),
 ]
-"""The head of ResNet-18 as on the DIANA chip, by what is published of it: numbers of CNs and edges, cycles of a CN."""
+"""The published head of ResNet-18 on the DIANA chip: numbers of CNs and edges, and cycles of a CN."""
 TILES = [[("K", 4), ("OX", 8), ("OY", 112)], [("OX", 4), ("OY", 56)], [("OY", 56)]]
 CORES = [0, 2, 1, 1, 1, 3, 1, 1, 3]
-"""Digital, analog, pooling and elementwise core."""
+"""The core of each layer: 0 digital, 1 analog, 2 pooling, 3 elementwise."""
 TOTAL_2 = [152, 64, 2690, 2690, 898, 1794, 2690, 2690, 1794]
 
 
 def test_the_published_latency_of_cores_that_share_a_memory() -> None:
-    """4,200 CNs, 9,385 edges; 791,852 cycles, with weights fetched ahead. Nothing is evicted."""
+    """4,200 CNs and 9,385 edges take the published 791,852 cycles, with weights fetched ahead and no eviction."""
     workload, _, whole = graphs(RESNET_HEAD, cn_define_mode=3, hint_loops=TILES, layer_cutoffs=(1, 2))
     assert (whole.cn_count, len(whole.edge_source)) == (4200, 9385)
     problem = whole_tile_problem(assembled(workload, whole, TOTAL_2, CORES), workload, whole).problem

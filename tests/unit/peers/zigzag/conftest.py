@@ -1,4 +1,4 @@
-"""The worked example of the report tests, and its core."""
+"""Fixtures: the worked example of the report tests, and its core."""
 
 from typing import Any
 

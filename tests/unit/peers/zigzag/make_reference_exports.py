@@ -34,7 +34,7 @@ LPF_LIMIT = 5
 
 
 def run(hardware: str, folder: Path) -> dict[str, Any]:
-    """Every file that the peer writes for the small network on one accelerator, by name."""
+    """All files that zigzag-dse writes for the small network on one accelerator, by name."""
     stages = [
         WorkloadParserStage,
         AcceleratorParserStage,

@@ -10,8 +10,11 @@ from tests.unit.mapping.locality_cases import buffered_core, chain, entry, level
 
 
 def test_nodes_without_layers_are_cut_out() -> None:
-    """0 -> relu -> {1, add}; 1 -> add -> relu -> 2: layer 2 follows 0 and 1; the connection of 1 was made first, as the
-    sum lists what it adds in the order 1, relu."""
+    """Nodes without layers are cut out of the graph of layers, and their connections are joined.
+
+    The network is 0 -> relu -> {1, add} and 1 -> add -> relu -> 2, so layer 2 follows 0 and 1. The connection of 1
+    comes first, because the sum lists its inputs in the order 1, relu.
+    """
     workload = network(
         (entry("a"),), ("relu", (0,)), (gemm("b"), (1,)), ("add", (2, 1)), ("relu", (3,)), (gemm("c"), (4,))
     )
@@ -22,8 +25,9 @@ def test_nodes_without_layers_are_cut_out() -> None:
 
 
 def test_order_without_cut_out_nodes_may_be_another_one() -> None:
-    """Layer b waits for a chain of two operators, layer c for none: c runs first, but both are one generation once the
-    operators are cut out."""
+    """Layers b and c are one generation if there are no cut-out nodes. c runs first, because b waits for a chain of two
+    operators.
+    """
     workload = network((entry("a"),), ("relu", (0,)), ("relu", (1,)), (gemm("b"), (2,)), (gemm("c"), (0,)))
     assert [node.name for node in workload.layers_in_order] == ["a", "c", "b"]
     assert layer_graph(workload).in_topological_order == (0, 4, 3)
@@ -32,8 +36,11 @@ def test_order_without_cut_out_nodes_may_be_another_one() -> None:
 
 
 def test_reference_keeps_a_chain_below_the_top() -> None:
-    """Each layer has D rows: 16·D bits of inputs, 16·D of partial sums (D at 8 bits once final). With D = 10 both fit
-    a buffer of 320 bits, in which weights may not lie."""
+    """Activations of a chain stay in the lower memory if they fit, and else go to the top memory.
+
+    Each layer has D rows: 16·D bits of inputs and 16·D of partial sums, which have 8 bits once final. With D = 10 both
+    fit in a buffer of 320 bits, and not in 319. The buffer may not hold weights.
+    """
     core = buffered_core((320, ("I1", "O")))
     assert levels(find_memory_reach(chain(10, 10, 10), core, mapping(), REFERENCE)) == [(1, 1, 2)] * 3
     core = buffered_core((319, ("I1", "O")))
@@ -41,23 +48,29 @@ def test_reference_keeps_a_chain_below_the_top() -> None:
 
 
 def test_reference_sends_branches_to_the_top() -> None:
-    """a feeds b and the sum of a and b that c reads: outputs of a and b go to the top, that of c stays."""
+    """a feeds b, and c reads the sum of a and b: the outputs of a and b go to the top memory, and that of c stays."""
     core = buffered_core((10**6, ("I1", "O")))
     workload = network((entry("a"),), (gemm("b"), (0,)), ("add", (0, 1), 1), (gemm("c"), (2,)))
     assert levels(find_memory_reach(workload, core, mapping(), REFERENCE)) == [(2, 2, 2), (2, 2, 2), (2, 1, 2)]
 
 
 def test_reference_lets_one_small_layer_keep_all_weights() -> None:
-    """B32: buffer of 400 bits for all operands. All weights together are 3 · 16 bits. The layers with 10 rows need 320
-    bits beside them, that with 100 rows 3200, but one layer that fits lowers the weights of all three."""
+    """B32: one layer that fits into a lower memory moves the weights of all layers there.
+
+    A buffer of 400 bits holds all operands. All weights together have 3 · 16 bits. Besides the weights, the two layers
+    with 10 rows need 320 bits, and the layer with 100 rows needs 3200 bits.
+    """
     core = buffered_core((400, ("I1", "I2", "O")))
     reaches = find_memory_reach(chain(10, 100, 10), core, mapping(), REFERENCE)
     assert levels(reaches) == [(1, 1, 1), (1, 2, 1), (2, 1, 1)]
 
 
 def test_reference_takes_an_activation_for_weights() -> None:
-    """B32: the first input of a product counts as its weight. Here it goes through the buffer of activations, which has
-    room for it, so the weights of *all* layers may only go that far: to a memory that does not hold them."""
+    """B32: the first input of a product counts as its weight, which sends all weights to a memory that does not hold
+    them.
+
+    The input goes through the buffer of activations, which has room for it, and lowers the limit for weights.
+    """
     core = buffered_core((10**6, ("I1", "O")))
     workload = network((entry("a"),), (entry("b"),), (product("c"), (0, 1)))
     reaches = find_memory_reach(workload, core, mapping(), REFERENCE)
@@ -68,8 +81,11 @@ def test_reference_takes_an_activation_for_weights() -> None:
 
 
 def test_reference_reads_the_second_input_where_the_first_is() -> None:
-    """B32: b multiplies a's output with itself. As activation it is read from the big buffer, where it was left; as
-    weight from the small one, since the big one does not hold that operand."""
+    """B32: b multiplies the output of a by itself.
+
+    As activation, this output is read from the big buffer, where it was left. As weight, it is read from the small
+    buffer, because the big one does not hold this operand.
+    """
     core = buffered_core((10**4, ("I1",)), (10**6, ("I2", "O")))
     workload = network((entry("a"),), (product("b"), (0, 0)))
     reaches = find_memory_reach(workload, core, mapping(), REFERENCE)
@@ -79,8 +95,9 @@ def test_reference_reads_the_second_input_where_the_first_is() -> None:
 
 
 def test_reference_goes_on_where_zigzag_stops() -> None:
-    """Two inputs of the network, two outputs, data that fit nowhere: zigzag-dse 3.9.1 stops with StopIteration or an
-    assertion; here the top memory is used."""
+    """Two inputs, two outputs, or data that fit nowhere stop zigzag-dse 3.9.1 with an error; tilewright uses the top
+    memory.
+    """
     core = buffered_core((10**6, ("I1", "O")))
     workload = network((entry("a"),), (entry("b"),), (gemm("c"), (0,)), (gemm("d"), (1,)))
     assert levels(find_memory_reach(workload, core, mapping(), REFERENCE)) == [

@@ -1,4 +1,4 @@
-"""Exports in the reference's layouts, key by key and number by number against files that it wrote."""
+"""Exports in the layouts of zigzag-dse 3.9.1, compared by key and number with files that it wrote."""
 
 import gzip
 import json
@@ -47,14 +47,14 @@ TINY = Path(__file__).parents[3] / "workflow" / "tiny"
 
 @cache
 def reference(hardware: str) -> dict[str, Any]:
-    """What the reference wrote for one accelerator: `files` by name and the text `loop_ordering`."""
+    """The reference's output for one accelerator: `files` by name and the text `loop_ordering`."""
     content = json.loads(gzip.decompress(FIXTURE.read_bytes()))
     return {run["hardware"]: run for run in content["runs"]}[hardware]
 
 
 @cache
 def ours(hardware: str) -> tuple[tuple[LayerRecord, ...], dict[str, Any], Core, Workload]:
-    """Records, summary, core and workload of the same search with our engine."""
+    """Records, summary, core and workload of the same search in tilewright."""
     core = single_core(parse_accelerator(DATA / "hardware" / f"{hardware}.yaml"))
     network = parse_workload(DATA / "workload" / "small_network.yaml")
     options = SearchOptions(objective="latency", lpf_limit=5)
@@ -86,7 +86,7 @@ def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
 
 
 def as_we_write(value: Any) -> Any:
-    """The reference's object with what we change on purpose: sets in the array's order, `*` for `+`."""
+    """The reference's object with tilewright's intended changes: sets in the array's order, and `*` for `+`."""
     text = json.dumps(value)
     text = re.sub(r"\{(D\d(?:, D\d)*)\}", lambda m: "{" + ", ".join(sorted(m[1].split(", "))) + "}", text)
     return json.loads(re.sub(r'("equation": "[^"]*?) \+ ', r"\1 * ", text))
@@ -94,7 +94,7 @@ def as_we_write(value: Any) -> Any:
 
 @pytest.mark.parametrize("hardware", RUNS)
 def test_complete_objects_are_those_of_the_reference(hardware: str) -> None:
-    """Every key and number of every layer's complete object, accelerator and mapping included."""
+    """Every layer's complete object, with accelerator and mapping, has the reference's keys and numbers."""
     records, summary, core, network = ours(hardware)
     values = complete_layers(records, summary, core, layers_of(network))
     assert len(values) == 7
@@ -105,7 +105,7 @@ def test_complete_objects_are_those_of_the_reference(hardware: str) -> None:
 
 @pytest.mark.parametrize("hardware", RUNS)
 def test_folders_hold_the_files_of_the_reference(hardware: str, tmp_path: Path) -> None:
-    """The same file names; the sums over the network and all simple objects have the same keys and numbers."""
+    """The folders have the same file names, and the sums and simple objects have the same keys and numbers."""
     records, summary, core, network = ours(hardware)
     ids = {node.layer.name: node.node_id for node in network.layers_in_order if node.layer}
     paths = write_all_complete(tmp_path, records, summary, core, layers_of(network), ids)
@@ -118,9 +118,10 @@ def test_folders_hold_the_files_of_the_reference(hardware: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("hardware", RUNS)
 def test_loop_orderings_are_those_of_the_reference(hardware: str) -> None:
-    """The text is the same, character by character, but for the `+` of an addition.
+    """The text equals the reference's, character by character, except for the `+` of an addition.
 
-    Columns follow the memory operand links; where a mapping file gives none, the reference lists them in its order.
+    Columns follow the memory operand links. If a mapping file gives no links, the reference lists the columns in its
+    own order.
     """
     records, summary, _, _ = ours(hardware)
     theirs = reference(hardware)
@@ -135,7 +136,7 @@ def test_loop_orderings_are_those_of_the_reference(hardware: str) -> None:
 
 
 def test_loop_ordering_without_temporal_loops(record: dict[str, Any]) -> None:
-    """A layer that is unrolled completely, on which the reference fails, has a header and its spatial loops."""
+    """A completely unrolled layer, on which the reference fails, has a header and its spatial loops."""
     record["temporal_mapping"] = {operand: [[] for _ in levels] for operand, levels in record["memory_levels"].items()}
     lines = loop_ordering_text(record_of_row(record)).splitlines()
     assert lines[2].split() == ["Temporal", "Loops", "O", "W", "I"]
@@ -145,7 +146,7 @@ def test_loop_ordering_without_temporal_loops(record: dict[str, Any]) -> None:
 
 
 def test_loop_ordering_without_any_loop(record: dict[str, Any]) -> None:
-    """Neither temporal nor spatial loops: only the headers."""
+    """A layer without temporal and spatial loops has only the headers."""
     for table in ("temporal_mapping", "spatial_levels"):
         record[table] = {operand: [[] for _ in levels] for operand, levels in record[table].items()}
     text = loop_ordering_text(record_of_row(record), "other")
@@ -154,7 +155,7 @@ def test_loop_ordering_without_any_loop(record: dict[str, Any]) -> None:
 
 
 def test_loop_ordering_of_other_operand_counts(record: dict[str, Any]) -> None:
-    """One input operand has one column less, a third one more."""
+    """The text has one column less with one input operand, and one more with three."""
     tables = ("memory_levels", "temporal_mapping", "spatial_levels")
     for table in tables:
         del record[table]["W"]
@@ -172,7 +173,7 @@ def test_loop_ordering_of_other_operand_counts(record: dict[str, Any]) -> None:
 
 
 def test_pickle_is_the_complete_objects_with_stable_bytes(tmp_path: Path) -> None:
-    """Plain dicts and lists only, and bytes that do not depend on which strings are shared in memory."""
+    """The pickle has only plain dicts and lists. Its bytes do not depend on the strings that are shared in memory."""
     records, summary, core, network = ours(RUNS[0])
     values = list(complete_layers(records, summary, core, layers_of(network)).values())
     write_pickle(tmp_path / "all.pickle", values)
@@ -185,7 +186,7 @@ def test_pickle_is_the_complete_objects_with_stable_bytes(tmp_path: Path) -> Non
 def test_complete_object_without_the_layer_says_null_for_what_it_does_not_know(
     record: dict[str, Any], core: Core
 ) -> None:
-    """Dimension relations are not in a record; all else is there."""
+    """Dimension relations, which a record lacks, are null; all other values are there."""
     value = complete_layer(record_of_row(record), core)
     assert value["inputs"]["layer"]["equation_relations"] is None
     assert value["outputs"]["latency"] == {"data_onloading": 866, "computation": 2590, "data_offloading": 351}
@@ -193,7 +194,7 @@ def test_complete_object_without_the_layer_says_null_for_what_it_does_not_know(
 
 
 def test_memories_that_the_layer_ran_without_are_left_out() -> None:
-    """With data locality a layer has a smaller core, which is the accelerator of its complete object."""
+    """If data locality takes memories from a layer, the exported accelerator is the smaller core without them."""
     records, _, core, _ = ours(RUNS[0])
     assert core_of_record(records[0], core) is core
     top = core.memories[-1].name
@@ -205,7 +206,7 @@ def test_memories_that_the_layer_ran_without_are_left_out() -> None:
 
 
 def test_dataflows_are_a_table_and_several_a_list() -> None:
-    """One as the reference writes it."""
+    """One dataflow is a table, as the reference writes it; several are a list."""
     records, _, core, _ = ours(RUNS[0])
     first, second = (("D1", (("K", 2), ("C", 3))),), (("D2", (("OX", 4),)),)
     tables = {"D1": {"K": 2, "C": 3}}, {"D2": {"OX": 4}}
@@ -215,7 +216,7 @@ def test_dataflows_are_a_table_and_several_a_list() -> None:
 
 
 def test_layers_of_one_file_name_and_other_descriptions_are_refused(record: dict[str, Any], core: Core) -> None:
-    """Two names that differ in a slash would overwrite each other; wrong hardware or workload is told by layer."""
+    """Layers whose file names are equal are refused; wrong hardware or workload is reported by layer."""
     records, summary, other_core, network = ours(RUNS[0])
     with pytest.raises(InputError, match="did not run on the given hardware"):
         check_descriptions(records, core, layers_of(network))
@@ -253,7 +254,7 @@ DESCRIPTIONS = [
 
 
 def test_verb_writes_every_format(run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Texts and the pickle are files, JSON exports folders of a file a layer and one of the sums."""
+    """Texts and the pickle are files; each JSON export is a folder with a file for each layer and one for the sums."""
     for form in ("mapping", "loop-nest", "loop-ordering", "simple-json", "complete-json", "pickle"):
         assert main(["export", str(run_folder), "--format", form, *DESCRIPTIONS, "-o", str(tmp_path / form)]) == 0
     assert (tmp_path / "loop-ordering").read_text().count("Loop ordering for ") == 2
@@ -265,7 +266,7 @@ def test_verb_writes_every_format(run_folder: Path, tmp_path: Path, capsys: pyte
 
 @pytest.mark.parametrize("form", ["mapping", "loop-nest", "loop-ordering", "simple-json", "complete-json"])
 def test_verb_prints_without_a_file(form: str, run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without -o the export is printed, with --json as one JSON value."""
+    """The verb prints the export if there is no -o; with --json, the export is one JSON value."""
     assert main(["export", str(run_folder), "--format", form, *DESCRIPTIONS]) == 0
     assert capsys.readouterr().out
     assert main(["export", str(run_folder), "--format", form, *DESCRIPTIONS, "--json"]) == 0
@@ -273,7 +274,7 @@ def test_verb_prints_without_a_file(form: str, run_folder: Path, capsys: pytest.
 
 
 def test_verb_says_what_is_missing(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Both descriptions are asked for at once; a pickle is not printed."""
+    """Both missing descriptions are asked for at once, and a pickle is not printed."""
     assert main(["export", str(run_folder), "--format", "pickle"]) == 2
     said = capsys.readouterr().err
     assert "--hardware" in said
@@ -284,7 +285,7 @@ def test_verb_says_what_is_missing(run_folder: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("hardware", ["analog_24x40", "digital_16x32x3"])
 def test_in_memory_arrays_have_the_groups_of_the_reference(hardware: str, tmp_path: Path) -> None:
-    """Parts of energy and time that add up, clock and area as zigzag-dse names them (CostModelEvaluationForIMC)."""
+    """Parts of energy and time add up, and clock and area have the names of zigzag-dse's CostModelEvaluationForIMC."""
     core = single_core(parse_accelerator(DATA / "in_memory" / "hardware" / f"{hardware}.yaml"))
     gemm = {
         "id": 0,

@@ -1,4 +1,4 @@
-"""What is made from the classes of parameters: the schema of configurations, tables of keys, the list of options."""
+"""Texts derived from the classes of parameters: the schema of configurations, tables of keys, the list of options."""
 
 import json
 from dataclasses import replace
@@ -25,12 +25,12 @@ RUN = {"workload": "resnet18", "hardware": "tpu_like"}
 
 
 def errors(config: Any) -> list[str]:
-    """What the schema says of a configuration."""
+    """The errors that the schema finds in a configuration."""
     return [error.message for error in jsonschema.Draft202012Validator(config_schema()).iter_errors(config)]
 
 
 def test_the_schema_has_all_keys() -> None:
-    """Those that the reader knows, at the top, in runs and in sweeps."""
+    """The schema has the keys that the reader knows, at the top, in runs and in sweeps."""
     top = config_schema()["properties"]
     assert set(top) == set(TOP_KEYS)
     for section in ("runs", "sweeps"):
@@ -39,7 +39,7 @@ def test_the_schema_has_all_keys() -> None:
 
 @pytest.mark.parametrize("name", ["config.yaml", "pareto.yaml"])
 def test_the_configurations_of_the_project_satisfy_the_schema(name: str) -> None:
-    """Also with sweeps."""
+    """The project's configurations, also those with sweeps, satisfy the schema."""
     assert errors(load_yaml(PROJECT / "config" / name).data) == []
 
 
@@ -51,20 +51,20 @@ def test_the_configurations_of_the_project_satisfy_the_schema(name: str) -> None
     ],
 )  # fmt: skip
 def test_the_schema_refuses_what_the_reader_refuses(wrong: dict[str, Any]) -> None:
-    """Kinds, choices, limits and unknown keys, at the top and in a run."""
+    """The schema refuses wrong kinds, choices, limits and unknown keys, at the top and in a run."""
     assert errors({**wrong, "runs": {"a": RUN}})
     assert errors({"runs": {"a": {**RUN, **wrong}}})
 
 
 def test_values_of_sweeps_may_be_lists() -> None:
-    """But not of runs, and not where a list is one value."""
+    """Values in sweeps may be lists, but not in runs."""
     swept = {**RUN, "objective": ["energy", "latency"], "hint_loops": [["OY", "all"]]}
     assert errors({"sweeps": {"s": swept}}) == []
     assert errors({"runs": {"a": swept}})
 
 
 def test_every_parameter_has_a_sentence_and_a_default() -> None:
-    """And the default is a value of it."""
+    """Every parameter has a sentence, and its default is a value that its class accepts."""
     for group in GROUPS:
         for parameter in parameters_of(group.kind):
             assert parameter.sentence.endswith("."), parameter.name
@@ -73,7 +73,9 @@ def test_every_parameter_has_a_sentence_and_a_default() -> None:
 
 
 def test_the_tables_of_keys_are_up_to_date() -> None:
-    """`python -m tilewright.pipeline.configuration.document config/README.md` writes them anew."""
+    """config/README.md has the tables that `python -m tilewright.pipeline.configuration.document config/README.md`
+    writes.
+    """
     page = (PROJECT / "config" / "README.md").read_text()
     assert with_tables(page) == page, AGAIN
     with pytest.raises(ValueError, match="keys of single"):
@@ -81,7 +83,7 @@ def test_the_tables_of_keys_are_up_to_date() -> None:
 
 
 def test_all_options_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each key of each flow with the class that declares it, and what only stages have."""
+    """Each key of each flow is listed with the class that declares it; keys that only stages have are listed, too."""
     assert main(["options", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     for flow in FLOWS:
@@ -98,7 +100,7 @@ def test_all_options_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_is_not_given_has_its_default() -> None:
-    """Also switches whose default is on; `--no-...` turns them off."""
+    """Options that are not given have their defaults; `--no-...` turns off a switch whose default is on."""
     seen: list[Any] = []
 
     @click.command()

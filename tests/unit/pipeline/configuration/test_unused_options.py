@@ -1,4 +1,4 @@
-"""Options that others overrule, or that the model or the pipeline does not know, are told and nothing else is."""
+"""Notices about options without effect: overruled options, and options that the model or the pipeline does not know."""
 
 from pathlib import Path
 
@@ -32,18 +32,22 @@ ENGINE = "temporal_mapping_search_engine"
     ],
 )
 def test_options_of_other_engines(given: dict[str, str], unused: list[str]) -> None:
-    """Whatever their value: the default that a person writes has no effect either."""
+    """Options of other engines have no effect, even if they are given their default value."""
     assert sorted(notice.problem.path for notice in Given(SearchOptions, given).unused()) == unused
 
 
 def test_options_of_the_other_search_for_an_allocation() -> None:
-    """What only the exact one has; the genetic algorithm is the beginning of both."""
+    """Options that only the exact search has are reported for the genetic one. The exact search begins with the genetic
+    one.
+    """
     assert len(Given(AllocationParameters, {"proof_effort": "3", "nb_ga_generations": "3"}).unused()) == 1
     assert Given(AllocationParameters, {"proof_effort": "3", "allocation_engine": "exact"}).unused() == []
 
 
 def test_defaults_of_an_object_are_not_what_somebody_said() -> None:
-    """Of an object of options those that are no defaults count as given, and keywords whatever they are."""
+    """Values of an object of options count as given only if they differ from the defaults; a keyword always counts as
+    given.
+    """
     exact = SearchOptions(temporal_mapping_search_engine="exact", salsa_restarts=4)
     found = Named(SearchOptions, {"lpf_limit": 6}).over(exact).unused()
     assert sorted(notice.problem.path for notice in found) == ["lpf_limit", "salsa_restarts"]
@@ -51,7 +55,7 @@ def test_defaults_of_an_object_are_not_what_somebody_said() -> None:
 
 
 def test_options_beside_a_pipeline() -> None:
-    """A pipeline has no stage for them, or says them itself."""
+    """Options for which a pipeline has no stage, or which the pipeline sets itself, have no effect."""
     options = SearchOptions(lpf_limit=4, salsa_restarts=2, objective="energy")
     given = {"lpf_limit": 4, "salsa_restarts": 2, "objective": "energy"}
     salsa = {"replace": "Loma", "stage": "Salsa"}
@@ -68,7 +72,9 @@ def test_options_beside_a_pipeline() -> None:
 
 
 def test_precision_of_the_file_in_a_model_that_counts_eight_bits() -> None:
-    """Told under the reference model; under `corrected` it acts."""
+    """The precision of the file has no effect under the reference model, which counts eight bits; `corrected`
+    uses it.
+    """
     given = Descriptions(workload="config/workload/bert_tiny.onnx", network_options=NetworkOptions(precision="file"))
     for model, paths in (("zigzag-3.9.1", ["precision"]), ("corrected", [])):
         read = ONNXModelParser(model).change(given)
@@ -76,7 +82,9 @@ def test_precision_of_the_file_in_a_model_that_counts_eight_bits() -> None:
 
 
 def test_a_configuration_tells_keys_of_its_own(tmp_path: Path) -> None:
-    """Those of a run by their line, those at the top where no run has a use for them; under strict they are wrong."""
+    """Keys without effect are reported with their line in a run, or at the top if no run uses them; `strict` makes them
+    errors.
+    """
     file = tmp_path / "config.yaml"
     runs = (
         "lpf_limit: 4\nsalsa_restarts: 2\nruns:\n"
@@ -98,5 +106,5 @@ def test_a_configuration_tells_keys_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["config", "explore", "pareto"])
 def test_shipped_configurations_say_nothing_of_no_effect(name: str) -> None:
-    """A line of this kind is to mean something."""
+    """The shipped configurations have no option without effect."""
     assert read_config(f"config/{name}.yaml").unused == ()

@@ -1,9 +1,8 @@
-"""Random pipelines of the stages that ZigZag's documentation names, each with the result that it must have.
+"""Random pipelines of the stages that ZigZag's documentation names, each with its expected result.
 
-What a pipeline must give is found by a plain reading of its list: all mappings of a layer in the order in which they
-are found, reduced where a reduction stands, and at the end of the layer by the outermost one.
-
-`python -m tests.unit.pipeline.stages.random_pipelines --count 200 --seed 1` tries many.
+A plain reading of the list gives the result: all mappings of a layer in the order in which they are found, reduced at
+each reduction, and finally by the outermost reduction. `python -m tests.unit.pipeline.stages.random_pipelines --count
+200 --seed 1` tries many.
 """
 
 import argparse
@@ -34,13 +33,13 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Recorder(Stage):
-    """Notes what comes back for each layer."""
+    """Stage that records the results for each layer."""
 
     takes = LayerProblem
     found: dict[str, list[Evaluations]] = field(default_factory=dict, compare=False)
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back."""
+        """Record all results, and yield them."""
         results = list(rest(item))
         for name in item.names:
             self.found[name] = results
@@ -48,7 +47,7 @@ class Recorder(Stage):
 
 
 def random_pipeline(draw: random.Random, plots: bool = False) -> list[Any]:
-    """A list of stages; often one that is in order, else one with stages that are moved, repeated or left out."""
+    """A list of stages, two thirds of them in order; in the others, a stage is moved, repeated or left out."""
     watchers = [*WATCHERS, "PlotTemporalMappings"] if plots else list(WATCHERS)
     reductions = list(OBJECTIVE_OF)
     counter = iter(range(100))
@@ -107,7 +106,7 @@ def random_pipeline(draw: random.Random, plots: bool = False) -> list[Any]:
 
 
 def value_of(objective: str, point: Point) -> tuple[float, ...]:
-    """What points are compared by."""
+    """The values by which points are compared."""
     energy, latency = point
     return {"latency": (latency, energy), "energy": (energy, latency), "EDP": (energy * latency,)}[objective]
 
@@ -118,7 +117,9 @@ def _kept(objective: str, points: list[Point]) -> list[Point]:
 
 @dataclass
 class Expected:
-    """What must come of a pipeline: the point of each layer, those that pass each watcher, and how many others."""
+    """Expected result of a pipeline: the point of each layer, the points at each watcher, and numbers of
+    alternatives.
+    """
 
     chosen: dict[str, Point]
     passing: dict[int, dict[str, list[Point]]]
@@ -127,7 +128,7 @@ class Expected:
 
 
 def expected(pipeline: Pipeline, options: SearchOptions) -> Expected:
-    """By a plain reading of the stages."""
+    """The expected result, by a plain reading of the stages."""
     stages = pipeline.search().stages
     names = [stage.name() for stage in stages]
     below = names.index("Workload") + 1
@@ -172,7 +173,7 @@ def expected(pipeline: Pipeline, options: SearchOptions) -> Expected:
 
 
 def ordered_mapping_for(names: list[str]) -> Any:
-    """The mapping file of a pipeline: it gives orders where no stage searches them."""
+    """The mapping file for a pipeline; it gives loop orders if no stage searches them."""
     from tests.unit.pipeline.stages.stage_cases import MAPPING
 
     return ordered_mapping() if "TemporalOrderingConversion" in names else MAPPING
@@ -191,7 +192,7 @@ def _complete_point(value: dict[str, Any]) -> Point:
 
 
 def written_points(stage: Any, exports: Path, layer: str, is_of_network: bool) -> list[Point]:
-    """The points of a layer in the files of a watcher."""
+    """The points of a layer in the files that a watcher wrote."""
     folder, name = exports / stage.folder, stage.name()
     if name == "SimpleSave":
         contents = [json.loads(path.read_text()) for path in _of_layer(folder, "_simple.json", layer)]
@@ -223,7 +224,7 @@ def _rounded(points: list[Point]) -> list[Point]:
 
 
 def check(stages: list[Any], exports: Path, options: SearchOptions) -> str:
-    """`refused` or `run`; raises AssertionError where a pipeline does what its list does not say."""
+    """Returns `refused` or `run`; raises AssertionError if a pipeline does not do what its list says."""
     pipeline, problems = check_pipeline(stages, options)
     if pipeline is None:
         assert problems
@@ -237,7 +238,7 @@ def check(stages: list[Any], exports: Path, options: SearchOptions) -> str:
 
 
 def compare(pipeline: Pipeline, mapped: MappedWorkload, wanted: Expected, exports: Path) -> None:
-    """Totals, counts and files against what is expected."""
+    """Compare totals, counts and files with the expected ones."""
     summary, stages = mapped.summary, pipeline.search().stages
     assert summary["mac_count"] == sum(layer.mac_count for layer in LAYERS)
     assert round(summary["energy_pj"], 3) == round(sum(energy for energy, _ in wanted.chosen.values()), 3)
@@ -268,7 +269,7 @@ def compare(pipeline: Pipeline, mapped: MappedWorkload, wanted: Expected, export
 
 
 def tried(count: int, seed: int, plots: bool = False) -> Counter[str]:
-    """How many of some random pipelines ran, and how many were refused."""
+    """Numbers of random pipelines, among `count`, that ran and that were refused."""
     outcomes: Counter[str] = Counter()
     for number in range(count):
         draw = random.Random(f"{seed}/{number}")

@@ -1,4 +1,4 @@
-"""A small network on a small core, and ways to run pipelines on it."""
+"""A small network on a small core, and functions that run pipelines on it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ SEARCH = ["SpatialMappingGenerator", "SpatialMappingConversion", "MinimalLatency
 
 
 def problem(mapping: Mapping = MAPPING) -> NetworkProblem:
-    """The network on the core."""
+    """The problem of the network on the core."""
     return of_core(NETWORK, CORE, mapping)
 
 
@@ -48,11 +48,11 @@ def run(
     store: Store | None = None,
     **control: Any,
 ) -> MappedWorkload:
-    """What a pipeline makes of the network."""
+    """The result of a pipeline for the network."""
     built = Pipeline.build(pipeline, options)
     return map_problem(problem(mapping), built, Control(store=store, exports=exports, **control))
 
 
 def results_of(pipeline: list[Any], item: Any, options: SearchOptions = OPTIONS, **control: Any) -> list[Any]:
-    """What the stages after the parsers yield for an item."""
+    """The results that the stages after the parsers yield for an item."""
     return list(Pipeline.build(pipeline, options).search().run(item, Control(**control)))

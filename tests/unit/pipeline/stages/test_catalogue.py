@@ -1,4 +1,4 @@
-"""Every stage of the catalogue: its names, its documentation, its example, and that it runs."""
+"""Every stage of the catalogue has its names, documentation and an example, and runs."""
 
 import json
 import re
@@ -39,14 +39,14 @@ def example_of(name: str) -> list[Any]:
 
 
 def test_all_stages_exist_under_their_names() -> None:
-    """Every stage of the single-core flow is there, and is called what its class is called."""
+    """Every stage of the single-core flow exists, under the name of its class."""
     assert set(REQUIRED) <= set(NAMES)
     assert all(stage_class(name).name() == name for name in NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_reference_names_are_known(name: str) -> None:
-    """`LomaStage` and the dotted path of a stage mean the same stage; a stranger means none."""
+    """`LomaStage` and the dotted path of a stage mean the stage; unknown names mean none."""
     for other in (name, f"{name}Stage", f"tilewright.pipeline.stages.anywhere.{name}"):
         assert canonical_name(other) == name
     for unknown in (f"{name}x", f"elsewhere.{name}", "", "Stage"):
@@ -55,13 +55,13 @@ def test_the_reference_names_are_known(name: str) -> None:
 
 @pytest.mark.parametrize("other", OTHER_NAMES)
 def test_older_and_newer_names_are_known(other: str) -> None:
-    """Where zigzag-dse renamed a stage, both names are understood."""
+    """Both names of a stage that zigzag-dse renamed are known."""
     assert canonical_name(f"{other}Stage") == OTHER_NAMES[other] in NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_stage_is_documented(name: str) -> None:
-    """A stage has words, an example, and a text for every parameter."""
+    """Each stage has a description, an example, and a text for every parameter."""
     kind = stage_class(name)
     words, example = docstring_parts(kind)
     assert len(words) > 40
@@ -72,7 +72,7 @@ def test_every_stage_is_documented(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_example_contains_the_stage(name: str) -> None:
-    """The example of a stage is a pipeline that has it, or is without what it drops."""
+    """The example of a stage is a pipeline that has the stage, or that lacks the stage it drops."""
     example = example_of(name)
     titles = [stage.name() for stage in Pipeline.build(example).stages]
     dropped = [item["drop"] for item in example if isinstance(item, dict) and "drop" in item]
@@ -82,7 +82,7 @@ def test_example_contains_the_stage(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in PARSERS])
 def test_example_runs(name: str, tmp_path: Path) -> None:
-    """The example of a stage maps a network: every layer gets a mapping that fits."""
+    """The example of a stage maps a network, and every layer gets a mapping that fits."""
     example = example_of(name)
     ordered = "TemporalOrderingConversion" in json.dumps(example)
     options = replace(OPTIONS, salsa_iteration_number=50)
@@ -96,7 +96,7 @@ def test_example_runs(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_example_of_a_parser_runs(name: str) -> None:
-    """The example of a parser reads files and maps what they describe."""
+    """The example of a parser reads files and maps the network they describe."""
     tiny = PROJECT / "tests" / "workflow" / "tiny"
     example = example_of(name)
     pipeline = Pipeline.build(example, SearchOptions(lpf_limit=3))
@@ -110,16 +110,22 @@ def test_example_of_a_parser_runs(name: str) -> None:
         assert len(map_problem(smaller, pipeline, Control()).records) >= 1
 
 
+@pytest.mark.parametrize("path", sorted((PROJECT / "docs" / "stages").glob("*.md")), ids=lambda path: path.name)
+def test_the_pages_are_up_to_date(path: Path) -> None:
+    """Each page in docs/stages has the catalogue and the files that the code has."""
+    page = path.read_text()
+    assert page == with_catalogue(page, path.name, PROJECT), AGAIN
+
+
 def test_the_page_lists_every_stage() -> None:
-    """docs/stages.md is what the code says, and every stage is on it."""
+    """Every stage is in docs/stages/catalogue.md, in the order of the code."""
     listed = [name for names in GROUPS.values() for name in names]
     assert sorted(listed) == sorted(NAMES)
-    page = (PROJECT / "docs" / "stages.md").read_text()
-    assert page == with_catalogue(page, PROJECT), AGAIN
-    assert re.findall(r"^#### (\w+)$", page.split(BEGIN)[1], re.MULTILINE)[: len(NAMES)] == listed
+    page = (PROJECT / "docs" / "stages" / "catalogue.md").read_text()
+    assert re.findall(r"^### (\w+)$", page.split(BEGIN)[1], re.MULTILINE)[: len(NAMES)] == listed
 
 
 def test_a_page_without_marks_is_refused() -> None:
-    """The catalogue does not go just anywhere."""
+    """A page without the marks for the catalogue is refused."""
     with pytest.raises(ValueError, match="needs the line"):
-        with_catalogue("# Stages\n")
+        with_catalogue("# Stages\n", "catalogue.md")

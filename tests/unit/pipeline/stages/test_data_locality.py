@@ -1,4 +1,4 @@
-"""What a run says of the data between its layers, in the summary and in words."""
+"""The statements of a run about the data between its layers, in the summary and in text."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,14 +22,14 @@ ROOMY, TIGHT = (buffered_core((64, ("I2",)), (bits, ("I1", "I2", "O"))) for bits
 
 
 def run(core: Core, mapping: Mapping = PLAIN, *, exploit: bool = False) -> MappedWorkload:
-    """The chain on a core."""
+    """A run of the chain on a core."""
     return map_workload(
         CHAIN, core, mapping, SearchOptions(model="corrected", lpf_limit=3, exploit_data_locality=exploit)
     )
 
 
 def reach_of_file() -> MappedWorkload:
-    """A run without the option, whose mapping file says how far data go."""
+    """A run without the option, whose mapping file keeps data below the top memory."""
     return run(ROOMY, read_mapping(mapping_entries(run(ROOMY, exploit=True).records)))
 
 
@@ -51,7 +51,7 @@ def reach_of_file() -> MappedWorkload:
 def test_a_run_says_what_becomes_of_data(
     make: Callable[[], MappedWorkload], exploited: bool, below: int, line: str
 ) -> None:
-    """By option or mapping file: in how many layers data stay; that it changed nothing; or what it would change."""
+    """The summary and a line say in how many layers data stay below the top memory, or would stay there."""
     summary = make().summary
     assert summary["data_locality"] == {"exploited": exploited, "layers": 3, "layers_below_top": below}
     lines = list(locality_lines(summary))
@@ -63,7 +63,7 @@ def test_a_run_says_what_becomes_of_data(
 
 
 def test_what_changes_nothing_has_the_same_numbers() -> None:
-    """Where the option is said to change nothing, it does."""
+    """Energy and latency do not depend on the option if the summary says that the option changes nothing."""
     with_option, without = (run(TIGHT, exploit=exploit).summary for exploit in (True, False))
     for key in ("energy_pj", "latency_cycles"):
         assert with_option[key] == without[key]
@@ -71,7 +71,9 @@ def test_what_changes_nothing_has_the_same_numbers() -> None:
 
 
 def test_what_is_assumed() -> None:
-    """Where data are, in all runs together, and that what is not costed is free; nothing of an old summary."""
+    """The assumption says where data lie in all runs, and that operators without costs are free. Old summaries have
+    none.
+    """
     summaries: list[Any] = [run(ROOMY).summary, run(ROOMY, exploit=True).summary]
     top = "every layer reads its inputs from the top memory and writes its outputs to the top memory"
     kept = "data between two layers stay in a memory below the top memory if such a memory has room"

@@ -1,4 +1,4 @@
-"""Networks on in-memory arrays: what is not run, what is told, and that checks, tables and figures know the parts."""
+"""Networks on in-memory arrays: omitted layers, notices, and the array's parts in checks, tables and figures."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ MAPPING = Mapping((MappingConstraints("default", spatial_mapping_hint=(("D1", ("
 
 
 def layer(number: int, kind: str, equation: str, **others: Any) -> dict[str, Any]:
-    """An entry of a workload file."""
+    """One layer of a workload file."""
     described = {"id": number, "name": f"{kind}{number}", "operator_type": kind, "equation": equation}
     loops = {"K": 20, "C": 8, "OX": 6, "OY": 4, "FX": 3, "FY": 1}
     used = [name for name in loops if name.lower() in equation.replace("ix", "ox fx").replace("iy", "oy fy")]
@@ -50,7 +50,7 @@ NETWORK = [
 
 
 def mapped(hardware: str, **options: Any) -> MappedWorkload:
-    """The network on an array."""
+    """The network, mapped on an array."""
     core = read_accelerator(HARDWARE / f"{hardware}.yaml").cores[0]
     return map_workload(read_workload_yaml(NETWORK), core, MAPPING, SearchOptions(**options))
 
@@ -58,7 +58,10 @@ def mapped(hardware: str, **options: Any) -> MappedWorkload:
 @pytest.mark.parametrize("hardware", ["analog_24x40", "digital_16x32x3"])
 @pytest.mark.parametrize("options", [{}, {"model": "corrected"}, {"exploit_data_locality": True}])
 def test_layers_without_weights_are_left_out_and_told(hardware: str, options: dict[str, Any]) -> None:
-    """Pooling and Add are not run, as in the reference; the summary says so, and has area and clock by part."""
+    """Pooling and Add are not run, as in the reference, and the summary says so.
+
+    The summary also has the area and the clock period, in total and by part.
+    """
     found = mapped(hardware, lpf_limit=4, **options)
     assert [record.layer.name for record in found.records] == ["Conv0"]
     left_out = found.summary["coverage"]["not_costed"]
@@ -78,7 +81,7 @@ def test_layers_without_weights_are_left_out_and_told(hardware: str, options: di
 
 @pytest.mark.parametrize("engine", ["loma", "salsa", "exact"])
 def test_every_engine_and_every_output_knows_the_parts(engine: str) -> None:
-    """Terms of the array stand in tables and figures; engines that look at more find no worse."""
+    """For every engine, tables and figures have the energy terms of the array; no engine beats the exact one."""
     found = mapped("analog_24x40", temporal_mapping_search_engine=engine, objective="energy")
     (record,) = found.records
     terms = ["dacs", "adcs", "mults", "analog_bl_addition", "adders_pv", "accumulators", "memory"]

@@ -1,4 +1,4 @@
-"""Mappings near the optimum of one measure: what is lost stays below the share, and bounds and sentences stay true."""
+"""Mappings near the optimum of one measure: the loss stays below the share, and bounds and sentences stay true."""
 
 import random
 from pathlib import Path
@@ -51,7 +51,7 @@ def layers(draw: random.Random, count: int) -> list[dict[str, Any]]:
 
 
 def runs_of(number: int, folder: Path) -> dict[tuple[str, float], tuple[dict[str, Any], Any]]:
-    """(summary, records) of one random network on one core, by objective and share."""
+    """(objective, share) -> (summary, records), for one random network on one core."""
     draw = random.Random(number)
     hardware = CORES[number % len(CORES)]
     mapping = hardware.replace("hardware", "mapping")
@@ -69,8 +69,10 @@ def runs_of(number: int, folder: Path) -> dict[tuple[str, float], tuple[dict[str
 
 @pytest.mark.parametrize("number", range(members(24, 3)))
 def test_a_small_loss_buys_less_of_the_other_measure(number: int, tmp_path: Path) -> None:
-    """For each layer: the loss is below the share, the other measure never grows, and the bound does not move. The
-    certificate states the costs of the mapping of the record."""
+    """The objective of each layer grows at most by the allowed share; the other measure and the bound never grow.
+
+    The certificate states the costs of the mapping in the record.
+    """
     found = runs_of(number, tmp_path)
     for (objective, share), (summary, records) in found.items():
         own, other = MEASURES[objective]
@@ -92,7 +94,7 @@ def test_a_small_loss_buys_less_of_the_other_measure(number: int, tmp_path: Path
 
 
 def test_some_networks_gain_and_the_line_has_the_numbers(tmp_path: Path) -> None:
-    """The sentence follows from two runs, one of which loses nothing."""
+    """The sentence in the summary has the numbers that two runs give, one of which accepts no loss."""
     said = []
     for number in range(3):
         for (objective, share), (summary, _) in runs_of(number, tmp_path / str(number)).items():
@@ -113,7 +115,7 @@ def test_some_networks_gain_and_the_line_has_the_numbers(tmp_path: Path) -> None
 
 
 def test_the_preset_zigzag_and_other_commands_accept_no_loss() -> None:
-    """Only the default of `map` is above 0; a loss has no effect where an objective has both measures."""
+    """Only `map` with its default preset accepts a loss; the loss has no effect on EDP, which has both measures."""
     assert MapOptions().near_optimum == 0.001
     assert MapOptions(preset="zigzag", temporal_mapping_search_engine="best").near_optimum == 0
     assert SearchOptions().near_optimum == 0

@@ -1,4 +1,4 @@
-"""Mappings for the EDP of a network through all routes: `map`, threads, store, single layers, and spaces of designs."""
+"""Mappings for the EDP of a network, with `map`, threads, a store, single layers and design spaces."""
 
 import random
 from dataclasses import replace
@@ -28,23 +28,23 @@ OPTIONS = SearchOptions(
 
 
 def problem(seed: int) -> NetworkProblem:
-    """Random network of small layers on a core with open sides."""
+    """A random network of small layers on a core with open sides."""
     return read_problem(Descriptions(HARDWARE, layers(random.Random(seed), 5), MAPPING), OPTIONS)
 
 
 def mapped(seed: int, **settings: Any) -> MappedWorkload:
-    """Result of the default pipeline."""
+    """The result of the default pipeline."""
     return map_problem(problem(seed), default_pipeline(OPTIONS, False), Control(**settings))
 
 
 def value(summary: dict[str, Any]) -> float:
-    """EDP of a network."""
+    """The EDP of a network."""
     return float(summary["energy_pj"]) * float(summary["latency_cycles"])
 
 
 @pytest.fixture(scope="module")
 def chosen() -> int:
-    """Seed of a network in which a layer has another mapping than that of its own least EDP."""
+    """The seed of a network in which some layer does not get the mapping of its least EDP."""
     for seed in range(40):
         if any("for_network" in record.search for record in mapped(seed).records):
             return seed
@@ -52,7 +52,9 @@ def chosen() -> int:
 
 
 def test_the_network_is_never_worse_and_proofs_stay_true() -> None:
-    """Less or equal EDP than with the mappings of the layers' own EDP; both bounds are below both values."""
+    """The EDP of the network is no greater than with each layer's best EDP, and both lower bounds are below both
+    values.
+    """
     for seed in range(members(40, 4)):
         own, found = mapped(seed, is_network=False).summary, mapped(seed).summary
         assert value(found) <= value(own)
@@ -62,7 +64,7 @@ def test_the_network_is_never_worse_and_proofs_stay_true() -> None:
 
 
 def test_notes_of_chosen_mappings_say_what_they_are(chosen: int) -> None:
-    """Value and gap of the layer's EDP belong to the chosen mapping; the weighted sum and its bound are given, too."""
+    """The notes give value and gap of the layer's EDP for the chosen mapping, and the weighted sum with its bound."""
     found = mapped(chosen)
     for record in found.records:
         search = record.search
@@ -83,7 +85,7 @@ def test_notes_of_chosen_mappings_say_what_they_are(chosen: int) -> None:
 
 
 def test_threads_store_and_single_layers_give_the_same_records(chosen: int, tmp_path: Path) -> None:
-    """Equal records from three threads, from a store, from a request for one layer, and equal totals of records."""
+    """Three threads, a store and requests for single layers give equal records, which add up to the same totals."""
     first = mapped(chosen)
     assert mapped(chosen, threads=3) == first
     store = Store(tmp_path)
@@ -96,7 +98,7 @@ def test_threads_store_and_single_layers_give_the_same_records(chosen: int, tmp_
 
 
 def test_designs_of_a_space_cost_what_map_finds(chosen: int) -> None:
-    """Energy and latency of an evaluated design are those of `map`."""
+    """Energy and latency of an evaluated design equal those of `map`."""
     workload = parse_workload(layers(random.Random(chosen), 5), model=OPTIONS.model)
     cost = NetworkEvaluator(workload, MAPPING, OPTIONS).evaluated(parse_accelerator(HARDWARE))
     summary = mapped(chosen).summary
@@ -113,7 +115,7 @@ def test_designs_of_a_space_cost_what_map_finds(chosen: int) -> None:
     ],
 )
 def test_other_searches_are_unchanged(chosen: int, options: SearchOptions) -> None:
-    """No second search for single objectives, without ends, and with other engines."""
+    """Single objectives, `ends=False` and other engines have no second search for the network."""
     pipeline = default_pipeline(options, False)
     found, own = (map_problem(problem(chosen), pipeline, Control(is_network=one)) for one in (True, False))
     assert found == own

@@ -1,4 +1,4 @@
-"""Networks whose outputs are addressed by windows: searched by every engine, and without a proof that is not there."""
+"""Networks whose outputs are addressed by windows: every engine maps them, and no engine claims a proof it lacks."""
 
 import pytest
 from tilewright.mapping.constraints import Mapping, MappingConstraints
@@ -14,7 +14,7 @@ from tests.unit.cost.test_replay import scatter, scatter_core
 @pytest.mark.parametrize("given", [{"spatial_mapping": (("D1", (("FX", 1),)),)}, {}])
 @pytest.mark.parametrize("allocation", ["greedy", "free"])
 def test_the_exact_engine_says_why_there_is_no_proof(given: dict, allocation: str) -> None:
-    """The layer is mapped as loma maps it; the summary and the terminal name it and the reason."""
+    """The layer gets the mapping of loma; summary and terminal name the layer and the reason for the missing proof."""
     layer, core = scatter(), scatter_core()
     network = Workload("net", (WorkloadNode(0, layer.name, layer.operator_type, layer),))
     mapping = Mapping((MappingConstraints("default", **given),))

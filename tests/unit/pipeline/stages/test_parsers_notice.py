@@ -1,4 +1,4 @@
-"""What the parsers say of descriptions that are legal but unusual."""
+"""Notices of the parsers about unusual but valid descriptions."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ LAYER = {
     ],
 )
 def test_keys_for_several_cores_are_told_to_play_no_part(keys: dict[str, Any], said: list[str]) -> None:
-    """A mapping file of a multi-core tool is read for one core, with a notice of what is not used of it."""
+    """A mapping file for several cores is read for one core, with a notice for each key that has no effect."""
     mapping = [{"name": "default", "spatial_mapping": {"D1": ["K, 8"]}, **keys}]
     read = read_problem(Descriptions("config/hardware/zigzag/tpu_like.yaml", [LAYER], mapping), SearchOptions())
     notices = [notice for notice in read.notices if "single core" in notice]

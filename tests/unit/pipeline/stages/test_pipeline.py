@@ -1,4 +1,4 @@
-"""A pipeline that cannot work is refused when it is built, with every fault, its place and the nearest name."""
+"""Impossible pipelines are refused when they are built, with every fault, its place and the nearest name."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ FULL = [
 
 
 def names(pipeline: Pipeline) -> list[str]:
-    """Names of the stages."""
+    """The names of the stages."""
     return [stage.name() for stage in pipeline.stages]
 
 
 def said(pipeline: Any, **options: Any) -> str:
-    """What is wrong with a pipeline."""
+    """The error message for a wrong pipeline."""
     with pytest.raises(InputError) as caught:
         Pipeline.build(pipeline, SearchOptions(**options))
     return str(caught.value)
@@ -34,7 +34,7 @@ def said(pipeline: Any, **options: Any) -> str:
 
 
 def test_default_pipeline_in_full() -> None:
-    """Without a pipeline it is the default one; given in full it is the same."""
+    """The default pipeline, given in full, is the pipeline that is used without one."""
     assert names(Pipeline.build()) == FULL
     assert Pipeline.build(FULL) == Pipeline.build()
 
@@ -42,7 +42,7 @@ def test_default_pipeline_in_full() -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", MAPPER_OF)
 def test_options_choose_stages_and_parameters(objective: str, engine: str) -> None:
-    """Objective and engine choose stages; options that a stage has as parameters reach it."""
+    """Objective and engine choose stages, and options reach the stages that have them as parameters."""
     options = SearchOptions(objective=objective, temporal_mapping_search_engine=engine, lpf_limit=5, seed=7)
     pipeline = Pipeline.build(None, options)
     assert names(pipeline).count(reduction_of(objective)) == 2
@@ -53,13 +53,15 @@ def test_options_choose_stages_and_parameters(objective: str, engine: str) -> No
 
 
 def test_data_locality_is_part_of_the_default() -> None:
-    """The option puts both stages where they belong."""
+    """The option `exploit_data_locality` inserts both of its stages at their places."""
     found = names(Pipeline.build(None, SearchOptions(exploit_data_locality=True)))
     assert found[3:7] == ["Sum", "SearchUnusedMemory", "Workload", "RemoveUnusedMemory"]
 
 
 def test_reference_pipelines_are_understood() -> None:
-    """Lists as in the documentation of zigzag-dse: its names, its parsers, its generator that converts as well."""
+    """Lists from the documentation of zigzag-dse, with its names, its parsers and its converting generator, are
+    understood.
+    """
     given = [
         *("ONNXModelParserStage", "AcceleratorParserStage", "SimpleSaveStage", "WorkloadStage"),
         *("SpatialMappingGeneratorStage", "MinimalLatencyStage", "LomaStage", "CostModelStage"),
@@ -74,13 +76,13 @@ def test_reference_pipelines_are_understood() -> None:
 
 
 def test_parsers_go_without_saying() -> None:
-    """A list may begin with the network; which parser reads it depends on the workload."""
+    """A list may leave out the parsers; the kind of workload decides which one reads the network."""
     assert names(Pipeline.build(FULL[3:])) == FULL
     assert names(Pipeline.build(FULL[3:], onnx=False))[0] == "WorkloadParser"
 
 
 def test_edits_of_the_default() -> None:
-    """Replace and set act at every place of a stage, insert and drop as they say."""
+    """`replace` and `set` act on every occurrence of a stage; `insert` and `drop` act at the place they name."""
     edits = [
         {"replace": "MinimalLatencyStage", "stage": "MinimalEnergy"},
         {"set": "Loma", "parameters": {"lpf_limit": 3}},
@@ -96,7 +98,7 @@ def test_edits_of_the_default() -> None:
 
 
 def test_edits_see_earlier_edits() -> None:
-    """Edits are applied in their order."""
+    """An edit sees the results of earlier edits."""
     edits = [
         {"replace": "Loma", "stage": "Salsa", "parameters": {"seed": 1}},
         {"set": "Salsa", "parameters": {"salsa_restarts": 2}},
@@ -105,7 +107,7 @@ def test_edits_see_earlier_edits() -> None:
 
 
 def test_searches_go_by_the_reduction_above() -> None:
-    """Salsa and Exact optimise what is kept, whatever the run's objective, unless told otherwise."""
+    """Salsa and Exact take the objective of the reduction above them, unless they have an objective of their own."""
     full = [*FULL[3:5], "MinimalEDP", *FULL[6:8], "MinimalEnergy", "Exact", "CostModel"]
     stages = Pipeline.build(full).stages
     assert stages[5] == MinimalEDP()
@@ -115,7 +117,7 @@ def test_searches_go_by_the_reduction_above() -> None:
 
 
 def test_classes_and_objects_from_python() -> None:
-    """From Python a stage may be a class or an object with its parameters."""
+    """A stage may be given in Python as a class or as an object with parameters."""
     edits = [{"replace": "MinimalLatency", "stage": MinimalEDP}, {"replace": "Loma", "stage": Loma(2)}]
     assert names(Pipeline.build(edits)).count("MinimalEDP") == 2
     assert Loma(2) in Pipeline.build(edits).stages
@@ -155,7 +157,7 @@ def test_classes_and_objects_from_python() -> None:
     ],
 )  # fmt: skip
 def test_wrong_entries_are_told(pipeline: Any, parts: list[str]) -> None:
-    """Every way to write an entry wrong is told with its place and what would be right."""
+    """Each wrong entry is reported with its place and the right form."""
     text = said(pipeline)
     for part in parts:
         assert part in text
@@ -189,20 +191,20 @@ def test_wrong_entries_are_told(pipeline: Any, parts: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_wrong_orders_are_told(pipeline: Any, part: str) -> None:
-    """A stage that cannot work where it stands is told, with the stage that is missing or in the wrong place."""
+    """A stage that cannot work at its place is reported, with the stage that is missing or misplaced."""
     text = said(pipeline)
     assert part in text
     assert text.count("\n") == 0, "one fault is told once"
 
 
 def test_all_faults_at_once() -> None:
-    """Several faults are told together."""
+    """One error reports several faults."""
     text = said([{"stage": "Loma", "parameters": {"lpf_limti": 3, "x": 1}}, "Lomaa", {"stage": "Sum", "paramters": {}}])
     assert text.count("\n") == 3
 
 
 def test_places_have_lines() -> None:
-    """A pipeline from a file is told by file and line."""
+    """Faults of a pipeline from a file are reported with file and line."""
     document = parse_yaml("pipeline:\n  - {drop: Sum}\n  - set: Loma\n    parameters:\n      lpf_limti: 3\n", "my.yaml")
     with pytest.raises(InputError) as caught:
         Pipeline.build(document.data["pipeline"], documents=[document])

@@ -1,4 +1,4 @@
-"""Pipelines of the stages that the documentation of ZigZag names: a total that is right, or a refusal that says why."""
+"""Pipelines of the stages that ZigZag's documentation names: right totals, or a refusal with a reason."""
 
 import json
 import pickle
@@ -24,14 +24,14 @@ FEW = SearchOptions(lpf_limit=2)
 
 
 def test_random_pipelines_give_the_right_total_or_say_why_not() -> None:
-    """Random lists, some of them out of order: totals, counts and files are those of a plain reading of the list."""
+    """Totals, counts and files of random lists equal those of a plain reading; some lists are refused."""
     outcomes = tried(count=14, seed=11)
     assert outcomes["run"] >= 7
     assert outcomes["refused"] >= 1
 
 
 def test_the_pipeline_of_the_documentation_counts_each_layer_once(tmp_path: Path) -> None:
-    """With one reduction below the generator the layer ends with the best of what comes back, as with two."""
+    """Each layer counts once, with its best mapping, whether there is one reduction below the generator or two."""
     mapped = run(["SimpleSaveStage", *SEED], FEW, exports=tmp_path)
     both = run(["WorkloadStage", "MinimalLatencyStage", *SEED[1:]], FEW)
     for key in ("energy_pj", "latency_cycles", "mac_count", "evaluations"):
@@ -46,7 +46,9 @@ def test_the_pipeline_of_the_documentation_counts_each_layer_once(tmp_path: Path
 
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 def test_without_a_reduction_the_objective_of_the_run_decides(objective: str, tmp_path: Path) -> None:
-    """Of all orders the best by the objective counts, from the store too, and the summary names the objective."""
+    """The run's objective chooses among all orders, also from the store, if there is no reduction; the summary names
+    it.
+    """
     options, store = SearchOptions(lpf_limit=2, objective=objective), Store(tmp_path)
     pipeline = [name for name in SEED if not name.startswith("Minimal")]
     best = run(None, options)
@@ -62,15 +64,17 @@ def test_without_a_reduction_the_objective_of_the_run_decides(objective: str, tm
 
 @dataclass(frozen=True)
 class Slowest(Reduction):
-    """Keeps the mapping with most cycles."""
+    """Keeps the mapping with the most cycles."""
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Cycles, the most first."""
+        """Ranks by cycles, the most first."""
         return (np.where(costs.fits, -costs.latency_cycles, np.inf),)
 
 
 def test_a_reduction_of_ones_own_decides_at_the_end_of_the_layer() -> None:
-    """It stands below the generator only, and what comes back of several spatial mappings is ranked by it."""
+    """A user's reduction below the generator also ranks the results of several spatial mappings at the end of a
+    layer.
+    """
     pipeline = ["WorkloadStage", "SpatialMappingGenerator", Slowest, "LomaStage", "CostModelStage"]
     mapped = run(pipeline, FEW)
     both = run(["WorkloadStage", Slowest, *pipeline[1:]], FEW)
@@ -83,7 +87,7 @@ class Twice(Stage):
     """Yields every record twice."""
 
     def run(self, item: Any, rest: Rest) -> Any:
-        """The records, each twice."""
+        """Yields each record twice."""
         for record in rest(item):
             yield record
             yield record
@@ -94,12 +98,12 @@ class Drops(Stage):
     """Yields no record of the first layer."""
 
     def run(self, item: Any, rest: Rest) -> Any:
-        """All but the first."""
+        """Yields all records but the first."""
         yield from list(rest(item))[1:]
 
 
 def test_totals_are_of_every_layer_once_whatever_stages_above_do() -> None:
-    """A record that comes twice counts once; a layer that does not come is told, and there is no total."""
+    """A record that comes twice counts once; a layer without a record is an error instead of a total."""
     plain = run(None, FEW)
     for edits in ([{"insert": Twice, "after": "Sum"}], [{"drop": "Sum"}, {"insert": Twice, "before": "Workload"}]):
         twice = run(edits, FEW)
@@ -113,7 +117,7 @@ def test_totals_are_of_every_layer_once_whatever_stages_above_do() -> None:
 @pytest.mark.parametrize("place", [{"after": "SpatialMappingGenerator"}, {"after": "Workload"}])
 @pytest.mark.parametrize("stage", ["CompleteSave", "PlotTemporalMappings"])
 def test_every_mapping_that_passes_has_a_file(stage: str, place: dict[str, str], tmp_path: Path) -> None:
-    """Each spatial mapping of each layer once, under names that are told apart by its number."""
+    """Each spatial mapping of each layer has one file, whose name has its number."""
     pipeline = [{"replace": "MinimalLatency", "stage": "MinimalLatency"}, {"insert": stage, **place}]
     if "Workload" in place.values():
         pipeline = ["Workload", stage, *SEED[1:]]
@@ -131,7 +135,7 @@ def test_every_mapping_that_passes_has_a_file(stage: str, place: dict[str, str],
 
 
 def test_layers_that_share_a_problem_all_have_their_files(tmp_path: Path) -> None:
-    """Wherever a stage stands, `one` and `three`, which are alike, are both written."""
+    """The equal layers `one` and `three` both have files, wherever the stage stands."""
     stages = ["Workload", "MinimalLatency", "SpatialMappingGenerator", "SpatialMappingConversion"]
     run([*stages, "SimpleSave", "PickleSave", "Loma", "CostModel"], FEW, exports=tmp_path)
     for name in ("one", "three"):
@@ -159,7 +163,7 @@ def test_layers_that_share_a_problem_all_have_their_files(tmp_path: Path) -> Non
     ],
 )
 def test_lists_that_would_lose_or_double_something_are_refused(stages: list[str], message: str) -> None:
-    """Files over files, a second choice of spatial mappings, memories that go after one was chosen."""
+    """Lists that overwrite files, choose spatial mappings twice, or remove memories after that choice are refused."""
     rest = ["SpatialMappingConversion"] if "RemoveUnusedMemory" in stages else ["SpatialMappingGenerator"]
     with pytest.raises(InputError) as raised:
         Pipeline.build([*stages, *rest, "MinimalLatency", "Loma", "CostModel"], FEW)
@@ -167,7 +171,7 @@ def test_lists_that_would_lose_or_double_something_are_refused(stages: list[str]
 
 
 def test_a_folder_of_its_own_keeps_files_apart(tmp_path: Path) -> None:
-    """Two stages of a kind may stand in a pipeline if one has a folder."""
+    """Two stages of a kind may stand in a pipeline if one of them has another folder."""
     below = {"stage": "SimpleSave", "parameters": {"folder": "all"}}
     run(["SimpleSave", "Workload", below, *SEED[1:]], FEW, exports=tmp_path)
     assert isinstance(json.loads((tmp_path / "two_simple.json").read_text()), dict)
@@ -175,14 +179,14 @@ def test_a_folder_of_its_own_keeps_files_apart(tmp_path: Path) -> None:
 
 
 def test_stages_that_look_may_stand_among_parsers(tmp_path: Path) -> None:
-    """Parsers pass on what comes back, so that a stage above them sees what one right below them sees."""
+    """A stage above the parsers sees the same results as a stage right below them."""
     run(["ONNXModelParserStage", "SimpleSaveStage", "AcceleratorParserStage", "Sum", *SEED], FEW, exports=tmp_path)
     saved = json.loads((tmp_path / "overall_simple.json").read_text())
     assert saved["latency"] == run(SEED, FEW).summary["latency_cycles"]
 
 
 def test_a_proof_is_of_what_is_kept() -> None:
-    """Where the reduction goes by energy and the exact search by latency, nothing is called proven."""
+    """No record is called proven if the reduction is by energy and the exact search by latency."""
     below = ["SpatialMappingGenerator", "MinimalLatency", "Exact", "CostModel"]
     assert run(["Workload", "MinimalLatency", *below], FEW).summary["certificate"]["proven"] == 2
     mixed = run(["Workload", "MinimalEnergy", *below], FEW)

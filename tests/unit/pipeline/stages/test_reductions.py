@@ -1,4 +1,4 @@
-"""Reductions: which mapping is kept, what the tally says, and what is held."""
+"""Reductions: the kept mapping, the tally, and the data that a result holds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,36 +38,36 @@ class FewestLoopsInside(Reduction):
     """Keeps the mapping whose innermost loop is the smallest."""
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """The size of the innermost loop, where the mapping fits."""
+        """Ranks by the size of the innermost loop; mappings that do not fit rank last."""
         inner = np.array([costs.batch.loops[order[0]][1] if len(order) else 1 for order in costs.batch.orders])
         return (np.where(costs.fits, inner, np.inf),)
 
 
 @dataclass(frozen=True)
 class Nothing(Reduction):
-    """Accepts nothing."""
+    """Accepts no mapping."""
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Infinite."""
+        """Ranks every mapping as infinite."""
         return (np.full(len(costs.energy_pj), np.inf),)
 
 
 @dataclass(frozen=True)
 class Halves(Stage):
-    """Hands on each batch in two halves."""
+    """Runs the stages below it twice."""
 
     takes = TemporalProblem
     gives = TemporalProblem
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """The results twice over."""
+        """Yields the results twice."""
         yield from rest(item)
         yield from rest(item)
 
 
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 def test_two_reductions_are_one(objective: str) -> None:
-    """Reducing by spatial mapping first, or all at once, keeps the same mapping with the same tally."""
+    """The chosen mapping and the counts are the same with one reduction for each spatial mapping or only one in all."""
     name = {"latency": "MinimalLatency", "energy": "MinimalEnergy", "EDP": "MinimalEDP"}[objective]
     both = run(None, SearchOptions(lpf_limit=4, objective=objective))
     once = run(["Sum", "Workload", name, *(stage for stage in SEARCH if stage != "MinimalLatency")])
@@ -75,7 +75,7 @@ def test_two_reductions_are_one(objective: str) -> None:
 
 
 def test_every_acceptable_mapping_is_ranked() -> None:
-    """A rank of one's own decides; the record names the reduction as its objective."""
+    """A user's rank decides among all mappings, and the record names the reduction as its objective."""
     mapped = run([{"replace": "MinimalLatency", "stage": FewestLoopsInside}])
     for record in mapped.records:
         smallest = min((size for _, size in record.loop_order), default=1)
@@ -84,13 +84,13 @@ def test_every_acceptable_mapping_is_ranked() -> None:
 
 
 def test_nothing_acceptable_is_told() -> None:
-    """Where something fits but nothing is acceptable, the layer fails with that reason and the counts stay."""
+    """If mappings fit but none is acceptable, the layer fails with this reason."""
     with pytest.raises(MappingError, match=r"none of the mappings that fit is acceptable to .*Nothing"):
         run([{"replace": "MinimalLatency", "stage": Nothing}])
 
 
 def test_batches_are_reduced_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many small batches give the record of one large one."""
+    """Many small batches give the record that one large batch gives."""
     whole = map_layer(ONE, CORE, MAPPING.entries[0], OPTIONS)
     monkeypatch.setattr("tilewright.search.loma.BATCH_ORDERS", 7)
     assert map_layer(ONE, CORE, MAPPING.entries[0], OPTIONS) == whole
@@ -102,7 +102,7 @@ def one_layer() -> NetworkProblem:
 
 
 def test_result_of_a_reduction_holds_one_row() -> None:
-    """The batch of a reduction's result is one order with arrays of its own."""
+    """The batch in a reduction's result has one order, in arrays that share no memory."""
     stages = Pipeline.build(None, OPTIONS).stages
     below = stages[[stage.name() for stage in stages].index("Workload") + 1 :]
     (found,) = run_stages(below, PROBLEM)
@@ -115,7 +115,7 @@ def test_result_of_a_reduction_holds_one_row() -> None:
 
 
 def test_without_a_reduction_every_mapping_is_counted_apart() -> None:
-    """A pipeline that keeps everything gives the best mapping of each layer, and says how many others there were."""
+    """A pipeline without a reduction gives the best mapping of each layer, and says how many others there were."""
     pipeline = ["Workload", "SpatialMappingGenerator", "SpatialMappingConversion", "Loma", "CostModel"]
     mapped = run(pipeline, SearchOptions(lpf_limit=2))
     best = run(None, SearchOptions(lpf_limit=2))
@@ -126,7 +126,7 @@ def test_without_a_reduction_every_mapping_is_counted_apart() -> None:
 
 
 def test_a_list_is_the_same_results() -> None:
-    """Listify changes nothing but the form, wherever it stands."""
+    """Listify changes only the form of results, wherever it stands."""
     plain = run()
     assert run([{"insert": "Listify", "before": "Sum"}]) == plain
     assert run([{"insert": "Listify", "after": "Sum"}, {"drop": "Sum"}]) == plain
@@ -135,7 +135,7 @@ def test_a_list_is_the_same_results() -> None:
 
 
 def test_sum_adds_up_records() -> None:
-    """With or without Sum the network has the same totals; with it there is one result."""
+    """Totals are equal with and without Sum; with Sum, there is one result."""
     assert run([{"drop": "Sum"}]) == run()
     (result,) = results_of(["Sum", "Workload", "MinimalLatency", *SEARCH], one_layer())
     assert isinstance(result, MappedWorkload)
@@ -146,7 +146,7 @@ def test_sum_adds_up_records() -> None:
 
 
 def test_counts_of_one_spatial_mapping_add_up() -> None:
-    """Parts of one candidate are one row; candidates stay in the order in which they were met."""
+    """Parts of one candidate become one row, and candidates keep the order in which they first appeared."""
     tally = Tally()
     tally.add([CandidateTally(1, (), 10, 4), CandidateTally(0, (), 5, 0, reason="far", missed_by=3.0)])
     tally.add([CandidateTally(1, (), 10, 1), CandidateTally(0, (), 5, 0, reason="close", missed_by=1.5)])
@@ -155,7 +155,9 @@ def test_counts_of_one_spatial_mapping_add_up() -> None:
 
 
 def test_the_closest_reason_is_told() -> None:
-    """Of several reasons the one that missed by least counts, the first of equals; none once something fits."""
+    """The reason that is kept is the one that missed by least, or the first of equals; if a mapping fits, none
+    is kept.
+    """
     far = CandidateTally(*KEY, 1, 0, reason="far", missed_by=9.0)
     near = CandidateTally(*KEY, 1, 0, reason="near", missed_by=2.0)
     assert far.plus(near).reason == near.plus(far).reason == "near"
@@ -164,7 +166,7 @@ def test_the_closest_reason_is_told() -> None:
 
 
 def test_same_candidate_met_twice() -> None:
-    """What a stage hands on twice is counted twice, in one row."""
+    """Mappings that a stage hands on twice count twice, in one row."""
     once, twice = run(), run([{"insert": Halves, "before": "Loma"}])
     for record, other in zip(once.records, twice.records, strict=True):
         assert len(other.candidates) == len(record.candidates)
@@ -173,7 +175,10 @@ def test_same_candidate_met_twice() -> None:
 
 
 def test_notes_of_searches_are_put_together() -> None:
-    """The bound is the smallest of all spatial mappings, a proof needs all, work adds up, the rest is the chosen's."""
+    """Merged notes have the smallest bound and the sum of work, and are proven if all are.
+
+    Other values are those of the chosen result.
+    """
     one = {"engine": "exact", "proven": True, "value": 8.0, "lower_bound": 8.0, "gap": 0.0, "nodes": 5}
     two = {"engine": "exact", "proven": False, "value": 9.0, "lower_bound": 6.0, "gap": 0.3, "nodes": 7}
     chosen, other = (CandidateTally(i, (), notes=tuple(notes.items())) for i, notes in enumerate((one, two)))

@@ -1,4 +1,4 @@
-"""What a run found, exported as a mapping file, gives the numbers of the run: evaluated, and mapped once more."""
+"""Mappings exported from a run give the run's numbers when they are evaluated or mapped again."""
 
 import json
 from dataclasses import dataclass, replace
@@ -41,12 +41,12 @@ ENGINES = (
     {"temporal_mapping_search_engine": "exact", "allocation": "free"},
 )
 SAME = ("energy_breakdown_pj", "latency_breakdown_cycles", "corrected", "memories", "memory_levels", "ports")
-"""What of a record must come back beside energy and latency."""
+"""Fields of a record that must come back equal, beside energy and latency."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A run that found a mapping for all layers."""
+    """A run that found mappings for all layers."""
 
     problem: NetworkProblem
     options: SearchOptions
@@ -54,11 +54,11 @@ class Found:
 
     @property
     def exported(self) -> Mapping:
-        """The mapping file of the run, read."""
+        """The mapping file exported from the run, read again."""
         return read_mapping(yaml.safe_load(mapping_yaml(self.mapped.records)))
 
     def differing(self, exported: Mapping, again: SearchOptions | None = None) -> list[str]:
-        """The layers for which the exported mapping gives other numbers: evaluated, or mapped with options."""
+        """Layers whose numbers differ with the exported mapping, evaluated or mapped with options."""
         found = _by_layer(self.mapped)
         layers = [node.layer for node in self.problem.workload.layers_in_order if node.layer]
         if again is None:
@@ -80,14 +80,14 @@ def _by_layer(mapped: MappedWorkload) -> dict[str, Any]:
 
 
 def find(workload: Workload, core: Core, mapping: Mapping, options: SearchOptions) -> Found:
-    """Map a network."""
+    """Map a network and return the run."""
     problem = of_core(workload, core, mapping)
     return Found(problem, options, map_workload(workload, core, mapping, options))
 
 
 @st.composite
 def searches(draw: st.DrawFn) -> tuple[Workload, Core, Mapping, SearchOptions]:
-    """Small networks on small cores, under every engine, model and way to map."""
+    """Small networks on small cores, with every engine, model and kind of mapping."""
     workload = draw(networks())
     core = draw(st.one_of(locality_cores(), st.just(small_core()), st.just(buffered_core((3000, ("I1", "I2", "O"))))))
     links = draw(st.sampled_from([LINKS, LINKS, SWAPPED]))
@@ -114,8 +114,11 @@ def searches(draw: st.DrawFn) -> tuple[Workload, Core, Mapping, SearchOptions]:
 @settings(max_examples=members(100, 40), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(searches())
 def test_exported_mappings_give_the_numbers_of_the_run(case: tuple[Workload, Core, Mapping, SearchOptions]) -> None:
-    """map -> export -> evaluate and map -> export -> map, with the options of the run or with none but the model, give
-    equal energy and latency to the last bit; so does the entry as the project itself writes it."""
+    """An exported mapping gives the run's energy and latency to the last bit.
+
+    It is evaluated, and mapped again with the options of the run or with the model alone. The entry as the project
+    writes it gives the same mapping.
+    """
     try:
         found = find(*case)
     except MappingError:
@@ -136,14 +139,16 @@ KEEPING = buffered_core((64, ("I2",)), (4000, ("I1", "I2", "O")))
 
 
 def kept_run(model: str = "corrected") -> Found:
-    """A run in which data stay on the chip."""
+    """A run that keeps data between layers on chip."""
     options = SearchOptions(model=model, lpf_limit=3, exploit_data_locality=True)
     return find(CHAIN, KEEPING, Mapping((MappingConstraints("default"),)), options)
 
 
 def test_a_free_search_says_all_of_the_mapping() -> None:
-    """Also where time ends before it finds other boundaries than those of the allocator: with an open allocation the
-    file would be searched once more, and give other numbers."""
+    """The file of a free search has all boundaries, also if time ends before the search has better ones.
+
+    Otherwise the file would be searched again and give other numbers.
+    """
     layer = replace(gemm("a", C=720, D=720, K=720), constant_operands=("W", "I"))
     free = SearchOptions(temporal_mapping_search_engine="exact", allocation="free", time_budget_s=1e-6)
     found = find(network((layer,)), small_core(buffer_bits=6000), Mapping((MappingConstraints("default"),)), free)
@@ -154,7 +159,7 @@ def test_a_free_search_says_all_of_the_mapping() -> None:
 
 
 def test_what_data_locality_decided_is_in_the_file() -> None:
-    """The last memory of each operand and the room that is taken are written, and are what makes the difference."""
+    """The file has the last memory of each operand and the occupied room; without these, the numbers differ."""
     found = kept_run()
     assert {len(record.memories) for record in found.mapped.records} == {3}
     entries = mapping_entries(found.mapped.records)
@@ -168,7 +173,7 @@ def test_what_data_locality_decided_is_in_the_file() -> None:
 
 
 def test_data_locality_is_not_decided_twice() -> None:
-    """With `exploit_data_locality` a file that says it for every layer counts; one that says it for some is refused."""
+    """With `exploit_data_locality`, a mapping file has a reach for every layer or is refused."""
     found = kept_run()
     changed = mapping_entries(found.mapped.records)
     assert found.differing(read_mapping(changed), found.options) == []
@@ -188,7 +193,7 @@ def test_data_locality_is_not_decided_twice() -> None:
     ],
 )
 def test_a_reach_that_the_core_does_not_have_is_told(changes: dict[str, Any], told: str) -> None:
-    """Names, operands and room are held against the core."""
+    """Names, operands and room in `memory_reach` are checked against the core."""
     reach = {"topmost": {"O": "top", "W": "top", "I": "top"}} | changes
     mapping = read_mapping([{"name": "default", "memory_reach": reach}])
     problems = [str(problem) for problem in check_mapping_against_core(mapping, KEEPING)]
@@ -209,7 +214,7 @@ def test_a_reach_that_the_core_does_not_have_is_told(changes: dict[str, Any], to
     ],
 )
 def test_a_wrong_reach_is_told(reach: dict[str, Any], told: str) -> None:
-    """The form of the key is checked when the file is read."""
+    """A wrong form of `memory_reach` is found when the file is read."""
     with pytest.raises(InputError, match=told):
         read_mapping([{"name": "default", "memory_reach": reach}])
 
@@ -218,7 +223,10 @@ def test_a_wrong_reach_is_told(reach: dict[str, Any], told: str) -> None:
     ("key", "buffer_bits"), [("temporal_mapping_type", 200), ("access_same_data_considered_as_no_access", 300)]
 )
 def test_even_mappings_and_reads_of_the_same_data_come_back(key: str, buffer_bits: int) -> None:
-    """Both are said in the file, count whatever the search is asked for, and make a difference."""
+    """An exported file states that mappings are even, and that repeated reads of the same data count.
+
+    Both statements hold whatever the options say, and without one of them the numbers differ.
+    """
     settings_of = {"set": "SpatialMappingConversion", "parameters": {"access_same_data_considered_as_no_access": False}}
     options = SearchOptions(temporal_mapping_type="even", lpf_limit=3, objective="energy")
     user = Mapping((MappingConstraints("default", (("D1", (("K", 2),)), ("D2", ()))),))
@@ -234,15 +242,17 @@ def test_even_mappings_and_reads_of_the_same_data_come_back(key: str, buffer_bit
 
 
 def test_even_mappings_are_not_searched_freely() -> None:
-    """An entry that asks for even mappings is a reason where each operand would get boundaries of its own."""
+    """An entry that asks for even mappings is an error with `allocation: free`, where each operand has its own
+    boundaries.
+    """
     even = Mapping((MappingConstraints("default", temporal_mapping_type="even"),))
     options = SearchOptions(temporal_mapping_search_engine="exact", allocation="free")
-    with pytest.raises(MappingError, match=r"allocation: free gives .* all operands of an even mapping share theirs"):
+    with pytest.raises(MappingError, match=r"with allocation=free, .* all operands have the same level boundaries"):
         map_workload(CHAIN, KEEPING, even, options)
 
 
 def test_boundaries_count_loops_that_do_nothing() -> None:
-    """Loops of 1 and of dimensions that the layer does not have are counted as written, by `map` as by `evaluate`."""
+    """`map` and `evaluate` both count loops of size 1 and loops over dimensions that the layer lacks."""
     options = SearchOptions(temporal_mapping_search_engine="exact", allocation="free")
     found = find(CHAIN, KEEPING, Mapping((MappingConstraints("default"),)), options)
     entries = mapping_entries(found.mapped.records)
@@ -254,10 +264,10 @@ def test_boundaries_count_loops_that_do_nothing() -> None:
 
 
 def test_what_no_file_can_say_is_not_exported() -> None:
-    """A core that a stage changed in another way than by the reach of data cannot be said."""
+    """A core that a stage changed, other than by the reach of data, cannot be exported."""
 
     class Dearer(Change):
-        """Maps layers on a core with dearer operations."""
+        """Maps layers on a core whose operations take more energy."""
 
         takes = LayerProblem
         gives = LayerProblem
@@ -281,7 +291,7 @@ DESCRIBED = (
 
 
 def test_commands_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """map with free boundaries, export without the hardware, evaluate and map again on the command line; points too."""
+    """The commands agree: map with free boundaries, export without the hardware, then evaluate and map again."""
     hardware, workload = tmp_path / "hardware.json", tmp_path / "workload.json"
     write_document(hardware, "tilewright/accelerator", encode(Accelerator("small", (small_core(buffer_bits=600),))), {})
     layers = (convolution("one", K=8, C=6, OX=6, FX=3), gemm("two", C=12, D=5, K=6))
@@ -311,7 +321,10 @@ def test_commands_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_evaluate_does_not_pass_over_what_the_file_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An option that the file contradicts is told, and open entries are told once, with the number of their layers."""
+    """`evaluate` reports an option that contradicts the mapping file.
+
+    Entries that leave loops open are reported in one message, with the number of their layers.
+    """
     path = tmp_path / "mapping.yaml"
     path.write_text("- {name: default, temporal_ordering: [[K, '*']], temporal_mapping_type: even}\n")
     given_as = ["--mapping", str(path), "--temporal-mapping-type", "uneven"]

@@ -1,4 +1,4 @@
-"""How stages run: items down, results up, the network's layers, the store, progress, stages that only look."""
+"""Stages while they run: items go down, results come up; layers, store, progress, and stages that only look."""
 
 import json
 import pickle
@@ -48,25 +48,25 @@ from tests.unit.pipeline.stages.stage_cases import (
 
 @dataclass(frozen=True)
 class Doubled(Change):
-    """Hands on twice the number."""
+    """Passes on twice the number that the stage receives."""
 
     takes = int
     gives = int
 
     def change(self, item: int) -> int:
-        """Twice the number."""
+        """Returns twice the number."""
         return 2 * item
 
 
 @dataclass(frozen=True)
 class Seen(Stage):
-    """Notes what passes it."""
+    """Records the layers whose results pass it."""
 
     observes = True
     seen: ClassVar[list[str]] = []
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back."""
+        """Record the layer of each result, and yield the result."""
         for result in rest(item):
             self.seen.append(result.layer.name)
             yield result
@@ -76,19 +76,19 @@ class Seen(Stage):
 
 
 def test_a_slice_yields_the_items_of_its_last_stage() -> None:
-    """Stages without a last one give what they would hand on."""
+    """The first stages of a pipeline, run alone, yield the items that they hand on to the next stage."""
     assert list(run_stages([Doubled(), Doubled()], 3)) == [12]
     assert list(run_stages([], 3)) == [3]
 
 
 def test_items_of_another_type_are_refused() -> None:
-    """A stage is never run on what it does not take."""
+    """An item of a type that the stage does not take raises WrongTypeError."""
     with pytest.raises(WrongTypeError, match="Workload takes NetworkProblem, not int"):
         list(run_stages([Workload()], 3))
 
 
 def test_stages_are_values() -> None:
-    """A stage holds its parameters and nothing else; equal parameters, equal stages."""
+    """Stages are frozen values: equal parameters make equal stages."""
     assert Loma(3) == Loma(3) != Loma(4)
     with pytest.raises(AttributeError):
         Loma(3).lpf_limit = 4  # type: ignore[misc]
@@ -98,7 +98,7 @@ def test_stages_are_values() -> None:
 
 
 def test_map_layer_is_a_slice_of_map_workload() -> None:
-    """One layer by itself has the record that it has in a network."""
+    """`map_layer` gives a layer the record that it has in a network."""
     mapped = map_workload(NETWORK, CORE, MAPPING, OPTIONS)
     record = map_layer(TWO, CORE, MAPPING.entries[0], OPTIONS)
     in_network = mapped.records[1]
@@ -107,7 +107,7 @@ def test_map_layer_is_a_slice_of_map_workload() -> None:
 
 
 def test_given_orders_are_converted() -> None:
-    """With Loma or TemporalOrderingConversion, a complete ordering is the one mapping that is evaluated."""
+    """A complete ordering is the only mapping that Loma or TemporalOrderingConversion evaluates."""
     converted = run([{"replace": "Loma", "stage": "TemporalOrderingConversion"}], mapping=ordered_mapping())
     assert converted == run(mapping=ordered_mapping())
     assert [record.evaluations for record in converted.records] == [1, 1]
@@ -115,7 +115,7 @@ def test_given_orders_are_converted() -> None:
 
 
 def test_open_orders_are_a_reason() -> None:
-    """An ordering that leaves a choice is told at the end, once for all layers."""
+    """An incomplete ordering is an error, raised once at the end for all layers."""
     with pytest.raises(MappingError) as caught:
         run([{"replace": "Loma", "stage": "TemporalOrderingConversion"}])
     assert str(caught.value).startswith("no mapping of 3 layers fits core 'small': one, three, two\n  one with D1")
@@ -123,7 +123,7 @@ def test_open_orders_are_a_reason() -> None:
 
 
 def test_given_spatial_mapping_without_a_generator() -> None:
-    """Conversion alone takes the mapping file's unrolling, cut to what there is room for; open sides are not used."""
+    """Conversion alone takes the file's unrolling, cut to the array; open sides are not used."""
     mapping = Mapping((constraints((("D1", (("K", 100),)),)),))
     mapped = run([{"drop": "SpatialMappingGenerator"}], mapping=mapping)
     assert [record.spatial_mapping for record in mapped.records] == [{"D1": {"K": 4}, "D2": {}}] * 2
@@ -131,7 +131,7 @@ def test_given_spatial_mapping_without_a_generator() -> None:
 
 
 def test_impossible_spatial_mapping_is_a_row() -> None:
-    """A spatial mapping that cannot be converted ends nothing: it has a row with the reason."""
+    """A spatial mapping that cannot be converted does not end the search; it gets a row with the reason."""
     unlinked = replace(MAPPING.entries[0], memory_operand_links=(("O", "O"), ("W", "I7"), ("I", "I1")))
     item = LayerProblem(TWO, CORE, unlinked)
     (found,) = run_stages([SpatialMappingConversion(), Loma(), CostModel()], item)
@@ -140,7 +140,7 @@ def test_impossible_spatial_mapping_is_a_row() -> None:
 
 
 def test_same_data_counts_where_it_is_told_to() -> None:
-    """The switch of the cost model that zigzag-dse has as a keyword raises the energy where data are used again."""
+    """The switch for reads of the same data, a keyword of zigzag-dse, raises the energy where data are used again."""
     mapping = Mapping((constraints((("D1", ()), ("D2", ())), [["K", 6], ["C", 12], ["D", 5]]),))
     energies = []
     for switch in (True, False):
@@ -151,7 +151,9 @@ def test_same_data_counts_where_it_is_told_to() -> None:
 
 
 def test_data_locality_spares_the_top_memory() -> None:
-    """With both stages, data between layers stay below the top memory where they fit; the area is the whole core's."""
+    """Both stages keep data between layers below the top memory if they fit; the area is still that of the
+    whole core.
+    """
     chain = network([gemm("a", C=8, D=4, K=8), gemm("b", C=8, D=4, K=8)])
     nodes = (chain.nodes[0], replace(chain.nodes[1], sources=(("I", 0),)))
     chain = replace(chain, nodes=nodes)
@@ -167,7 +169,7 @@ def test_data_locality_spares_the_top_memory() -> None:
 
 
 def test_stages_that_look_see_stored_results(tmp_path: Path) -> None:
-    """A stage right below Workload that only looks sees every layer, also when nothing is searched."""
+    """A stage right below Workload that changes nothing receives every layer, also if all results are stored ones."""
     store = Store(tmp_path)
     pipeline = [{"insert": Seen, "after": "Workload"}]
     first = run(pipeline, store=store)
@@ -180,7 +182,7 @@ def test_stages_that_look_see_stored_results(tmp_path: Path) -> None:
 
 
 def test_stages_that_look_may_stand_below_a_change(tmp_path: Path) -> None:
-    """As in zigzag-dse, where what is saved stands below the stage that removes memories."""
+    """Stages that only read results may stand below the stage that removes memories, as in zigzag-dse."""
     names = ["Sum", "SearchUnusedMemory", "Workload", "RemoveUnusedMemory", "CompleteSave", "MinimalLatency", *SEARCH]
     store = Store(tmp_path / "store")
     first = run(names, store=store, exports=tmp_path / "first")
@@ -193,7 +195,7 @@ def test_stages_that_look_may_stand_below_a_change(tmp_path: Path) -> None:
 
 
 def test_stages_without_a_file_are_not_stored(tmp_path: Path) -> None:
-    """What cannot be known by its code, or by its parameters, is searched every time."""
+    """A stage without a file for its code is not stored, and is searched each time."""
     scope: dict[str, Any] = {"__name__": "nowhere"}
     exec(
         "from dataclasses import dataclass\nfrom tilewright.pipeline.stages import Change, LayerProblem\n\n"
@@ -207,7 +209,9 @@ def test_stages_without_a_file_are_not_stored(tmp_path: Path) -> None:
 
 
 def test_the_store_tells_pipelines_apart(tmp_path: Path) -> None:
-    """Another reduction, mapper or parameter below Workload is another search; stages above it are not."""
+    """Another reduction, mapper or parameter below Workload makes other entries in the store; stages above it
+    do not.
+    """
     store = Store(tmp_path)
     run(store=store)
     entries = len(store.entries())
@@ -227,7 +231,7 @@ def test_the_store_tells_pipelines_apart(tmp_path: Path) -> None:
 
 
 def test_several_records_of_a_layer_are_stored(tmp_path: Path) -> None:
-    """What is not reduced comes back whole from the store for stages that look at it, the one that counts else."""
+    """The store gives a stage that looks at records all records of a layer; without such a stage, the chosen record."""
     search = [stage for stage in SEARCH if stage != "MinimalLatency"]
     store, options = Store(tmp_path / "store"), SearchOptions(lpf_limit=2)
     first = run(["Workload", *search], options, store=store)
@@ -243,7 +247,7 @@ def test_several_records_of_a_layer_are_stored(tmp_path: Path) -> None:
 
 
 def test_saving_inside_a_search_needs_the_search(tmp_path: Path) -> None:
-    """A stage that writes while layers are searched is not skipped by the store."""
+    """A stage that writes during the search is run, even with a store."""
     pipeline = ["Sum", "Workload", "MinimalLatency", "SimpleSave", *SEARCH]
     for name in ("first", "second"):
         run(pipeline, store=Store(tmp_path / "store"), exports=tmp_path / name)
@@ -256,7 +260,7 @@ def test_saving_inside_a_search_needs_the_search(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["loma", "salsa"])
 def test_progress_knows_its_total(engine: str) -> None:
-    """What is announced before the search is what is told during it."""
+    """The total announced before the search equals the progress reported during it."""
     options = SearchOptions(temporal_mapping_search_engine=engine, lpf_limit=4, salsa_iteration_number=30)
     stages = Pipeline.build(None, options).stages
     below = stages[[stage.name() for stage in stages].index("Workload") + 1 :]
@@ -270,13 +274,13 @@ def test_progress_knows_its_total(engine: str) -> None:
 
 
 def test_nobody_knows_how_long_an_exact_search_takes() -> None:
-    """Searches that cannot count their orders before say so, and are shown without a total."""
+    """The exact search cannot count its orders, so its total is None."""
     stages = Pipeline.build(None, SearchOptions(temporal_mapping_search_engine="exact")).stages
     assert order_total(Rest(stages[5:]), LayerProblem(ONE, CORE, MAPPING.entries[0])) is None
 
 
 def test_progress_of_an_impossible_layer() -> None:
-    """Layers that cannot be mapped announce nothing and stop nothing."""
+    """A layer that cannot be mapped announces a total of 0 and raises no error."""
     stages = Pipeline.build(None, OPTIONS).stages
     impossible = replace(MAPPING.entries[0], spatial_mapping=(("D9", ()),))
     assert order_total(Rest(stages[5:]), LayerProblem(ONE, CORE, impossible)) == 0
@@ -286,7 +290,10 @@ def test_progress_of_an_impossible_layer() -> None:
 
 
 def test_what_is_saved(tmp_path: Path) -> None:
-    """Each form has the figures of the records: by layer below Sum, of the network above it."""
+    """Each form of export has the values of the records.
+
+    Save stages below Sum write a file for each layer; save stages above Sum write the values of the network.
+    """
     pipeline = [
         {"insert": "SimpleSave", "before": "Sum"},
         {"insert": "PickleSave", "before": "Sum"},
@@ -312,7 +319,7 @@ def test_what_is_saved(tmp_path: Path) -> None:
 
 
 def test_every_evaluation_can_be_saved(tmp_path: Path) -> None:
-    """Above the cost model without a reduction between, all points are written, for each spatial mapping a file."""
+    """Stages without a reduction below them save all points, in one file for each spatial mapping."""
     pipeline = ["Sum", "Workload", "MinimalLatency", *SEARCH[:2], "SimpleSave", "Dump", "Loma", "CostModel"]
     mapped = run(pipeline, exports=tmp_path)
     assert mapped == run()
@@ -327,7 +334,7 @@ def test_every_evaluation_can_be_saved(tmp_path: Path) -> None:
 
 
 def test_figures_are_drawn(tmp_path: Path) -> None:
-    """Every layer has its loop nest as a figure, the network its bars; names with slashes become file names."""
+    """Every layer gets a figure of its loop nest, and the network gets its bars; slashes in names are replaced."""
     slashed = network([replace(LAYERS[0], name="a/b"), TWO])
     pipeline = Pipeline.build([{"insert": "PlotTemporalMappings", "before": "Workload"}], OPTIONS)
     list(pipeline.search().run(of_core(slashed, CORE, MAPPING), Control(exports=tmp_path)))
@@ -337,7 +344,7 @@ def test_figures_are_drawn(tmp_path: Path) -> None:
 
 
 def test_layers_of_one_file_are_refused() -> None:
-    """Two layers whose files would be one are told before anything is searched."""
+    """Two layers with equal file names are reported before anything is searched."""
     names = network([replace(ONE, name="a/b"), replace(TWO, name="a_b")])
     pipeline = Pipeline.build([{"insert": "SimpleSave", "after": "Workload"}], OPTIONS)
     with pytest.raises(InputError, match="the files of another layer would have the same names"):
@@ -345,12 +352,12 @@ def test_layers_of_one_file_are_refused() -> None:
 
 
 class Ranked(Stage):
-    """Numbers the records that come back."""
+    """Gives a number to each record that passes the stage."""
 
     takes = NetworkProblem
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[Any]:
-        """Each with its place among all."""
+        """Yields each record with its position among all."""
         for place, record in enumerate(rest(item)):
             yield replace(record, alternatives=place)
 
@@ -367,7 +374,10 @@ class Ranked(Stage):
 )
 @pytest.mark.parametrize("options", [OPTIONS, replace(OPTIONS, exploit_data_locality=True)], ids=["top", "locality"])
 def test_some_layers_are_as_among_all(pipeline: Any, options: SearchOptions, tmp_path: Path) -> None:
-    """The records of the layers that are asked for, by any of their names, and no others; the totals of all."""
+    """`map_some_layers` gives the records that the wanted layers have in a run of all layers.
+
+    A layer is wanted by any of its names. The totals can be computed again from the records of all layers.
+    """
     built = Pipeline.build(pipeline, options)
     searched: list[Any] = []
     control = Control(exports=tmp_path / "some", on_record=searched.append)
@@ -382,14 +392,14 @@ def test_some_layers_are_as_among_all(pipeline: Any, options: SearchOptions, tmp
 
 
 def test_only_the_layers_that_are_asked_for_are_searched() -> None:
-    """What else the network has takes no time."""
+    """Only the wanted layers are searched."""
     searched: list[Any] = []
     map_some_layers(problem(), Pipeline.build(None, OPTIONS), ["two"], Control(on_record=searched.append))
     assert [record.layer.name for record in searched] == ["two"]
 
 
 def test_network_problem_has_one_core() -> None:
-    """The core of a network problem is the only one of its accelerator."""
+    """A network problem for an accelerator with two cores has no single core, and asking for it is an error."""
     several = replace(problem(), accelerator=replace(problem().accelerator, cores=(CORE, CORE)))
     assert isinstance(several, NetworkProblem)
     with pytest.raises(InputError, match="has 2 cores"):

@@ -1,4 +1,4 @@
-"""Stages of users: found by dotted path, known by their code, and told by file and line where they fail."""
+"""Users' stages: found by dotted path, identified by their code, and reported by file and line if they fail."""
 
 import os
 import py_compile
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(folder: Path, text: str, name: str = "mine/own.py") -> Path:
-    """A file with stages; the head takes the first three lines."""
+    """Write a file with stages, below a head of three lines."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(HEAD + text)
@@ -44,7 +44,7 @@ def write(folder: Path, text: str, name: str = "mine/own.py") -> Path:
 
 
 def stage(body: str, base: str = "Stage", fields: str = "") -> str:
-    """A stage `Own` with a body of `run`."""
+    """The text of a stage `Own` with a body of `run`."""
     return f"""
 @dataclass(frozen=True)
 class Own({base}):
@@ -56,7 +56,7 @@ class Own({base}):
 
 
 def said(edit: dict[str, Any] | None = None) -> str:
-    """What is wrong when the stage `Own` stands above the reduction of a pipeline, built and run."""
+    """The error message of a pipeline with the user's stage `Own`, or with the given edit, when it is built and run."""
     pipeline = [edit or {"insert": "mine.own.Own", "after": "Workload"}]
     with pytest.raises(InputError) as caught:
         run(pipeline)
@@ -67,7 +67,7 @@ def said(edit: dict[str, Any] | None = None) -> str:
 
 
 def test_worked_reduction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the fastest mapping and the one with least energy lies the one with least energy that is fast enough."""
+    """The worked reduction keeps the mapping with the least energy within a limit of cycles."""
     monkeypatch.chdir(PROJECT)
     fastest, cheapest = run(None, OPTIONS), run(None, SearchOptions(objective="energy", lpf_limit=4))
 
@@ -87,7 +87,7 @@ def test_worked_reduction(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_worked_mapper(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every order of the mapper keeps the operand: the loops it does not depend on are innermost."""
+    """In each order of the worked mapper, the innermost loops are those that the operand does not depend on."""
     monkeypatch.chdir(PROJECT)
     mapped = run([{"replace": "Loma", "stage": STATIONARY, "parameters": {"operand": "W"}}])
     for record, depends_on in zip(mapped.records, ({"K", "C", "FX", "FY"}, {"C", "K"}), strict=True):
@@ -97,7 +97,7 @@ def test_worked_mapper(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parameters_of_a_users_stage_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names and types of parameters are those of the user's class."""
+    """Names and types of parameters are checked against the user's class."""
     monkeypatch.chdir(PROJECT)
     for parameters, part in (
         ({}, "pipeline[0].parameters.latency_bound_cycles: config.stages.latency_bound.Minimal"),
@@ -110,8 +110,8 @@ def test_parameters_of_a_users_stage_are_checked(monkeypatch: pytest.MonkeyPatch
 
 
 def test_stage_of_the_documentation_that_writes(folder: Path) -> None:
-    """The third example of docs/stages.md passes on what it gets, and writes its file."""
-    page = (PROJECT / "docs" / "stages.md").read_text()
+    """The third example of docs/stages/own-stage.md hands on its items and writes its file."""
+    page = (PROJECT / "docs" / "stages" / "own-stage.md").read_text()
     (block,) = [text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class SlowestLayers" in text]
     (folder / "mine" / "own.py").write_text(block)
     pipeline = [{"insert": "mine.own.SlowestLayers", "before": "Workload", "parameters": {"number": 2}}]
@@ -131,7 +131,7 @@ def test_stage_of_the_documentation_that_writes(folder: Path) -> None:
     [("a.b.C", True), ("a.C", True), ("Loma", False), ("a..C", False), ("a b.C", False), ("a.3", False), ("", False)],
 )
 def test_what_a_dotted_path_is(dotted: str, expected: bool) -> None:
-    """Names with a dot between identifiers."""
+    """A dotted path is a name of identifiers with dots between them."""
     assert is_dotted_path(dotted) == expected
 
 
@@ -146,7 +146,7 @@ def test_what_a_dotted_path_is(dotted: str, expected: bool) -> None:
     ],
 )
 def test_what_is_not_there_is_told(folder: Path, dotted: str, part: str) -> None:
-    """File, class and kind of class, with the nearest name."""
+    """A missing file, a missing class and a wrong kind of class are reported, with the nearest name."""
     write(folder, stage("yield from rest(item)") + "\nnumber = 3\nclass Bare(Stage):\n    x: int = 3\n")
     with pytest.raises(InputError) as caught:
         load_class(dotted)
@@ -154,7 +154,7 @@ def test_what_is_not_there_is_told(folder: Path, dotted: str, part: str) -> None
 
 
 def test_loading_leaves_no_traces(folder: Path) -> None:
-    """sys.path is as before, and no bytecode lies beside the file; imports of neighbours work."""
+    """Loading leaves sys.path unchanged and writes no bytecode; imports of neighbouring files work."""
     write(folder, "number = 1\n", "mine/helper.py")
     write(folder, "number = 2\n", "mine/beside.py")
     text = "from mine.helper import number\nimport beside\n" + stage("yield from rest(item)")
@@ -168,7 +168,7 @@ def test_loading_leaves_no_traces(folder: Path) -> None:
 
 
 def test_bytecode_of_other_tools_is_not_run(folder: Path) -> None:
-    """Of the file and of its neighbour lies bytecode that is as old and large as they are, and says another number."""
+    """Bytecode of other tools beside the user's files is not run, even if its age and size match."""
     write(folder, "number = 1\n", "mine/helper.py")
     write(folder, "from mine.helper import number\nown = 1\n" + stage("yield from rest(item)"))
     for name in ("helper", "own"):
@@ -184,7 +184,7 @@ def test_bytecode_of_other_tools_is_not_run(folder: Path) -> None:
 
 
 def test_an_edited_file_is_loaded_anew(folder: Path) -> None:
-    """Also right after the edit, and when only what it imports was edited."""
+    """An edited file is loaded again, also right after the edit, and if only a file that it imports changed."""
     write(folder, "number = 1\n", "mine/helper.py")
     write(folder, "from mine.helper import number\n" + stage("yield from rest(item)"))
     first = load_class("mine.own.Own")
@@ -196,7 +196,7 @@ def test_an_edited_file_is_loaded_anew(folder: Path) -> None:
 
 
 def test_two_folders_with_the_same_names(folder: Path) -> None:
-    """The working folder decides; what another one had under the same name is not used."""
+    """Classes with the same dotted path in two folders are loaded from the working folder."""
     for name, number in (("a", 1), ("b", 2)):
         write(folder / name, f"number = {number}\n", "mine/helper.py")
         write(folder / name, "from mine.helper import number\n" + stage("yield from rest(item)"))
@@ -211,7 +211,7 @@ def test_two_folders_with_the_same_names(folder: Path) -> None:
 
 
 def test_digest_sees_the_file_and_what_it_imports(folder: Path) -> None:
-    """Any byte of the file, or of a local file that it imports, directly or not, counts; others do not."""
+    """The digest changes with any byte of the file, and of local files it imports directly or indirectly."""
     for name in (
         "mine/helper.py",
         "mine/deeper.py",
@@ -242,7 +242,7 @@ def test_digest_sees_the_file_and_what_it_imports(folder: Path) -> None:
 
 
 def test_code_is_part_of_the_identity(folder: Path) -> None:
-    """The identity of a user's stage changes with its code, and with it the key of the store."""
+    """The identity of a user's stage, and the store's key, change with its code."""
     write(folder, stage("yield from rest(item)"))
     pipeline = [{"insert": "mine.own.Own", "after": "Workload"}]
     store = Store(folder / "store")
@@ -272,7 +272,7 @@ def test_code_is_part_of_the_identity(folder: Path) -> None:
     ],
 )
 def test_errors_while_importing(folder: Path, text: str, part: str) -> None:
-    """What goes wrong when the file is imported is told with the line, also in a file that it imports."""
+    """An error while the file is imported is reported with its line, also in a file that it imports."""
     write(folder, "\nx = undefined\n", "mine/helper.py")
     write(folder, text)
     assert part in said()
@@ -291,7 +291,7 @@ def test_errors_while_importing(folder: Path, text: str, part: str) -> None:
     ],
 )
 def test_errors_while_running(folder: Path, body: str, part: str) -> None:
-    """What goes wrong in `run` is told with file, line and stage."""
+    """An error in `run` is reported with file, line and stage."""
     write(folder, stage(body, fields="    returns = Evaluations\n"))
     text = said()
     assert part in text
@@ -299,14 +299,14 @@ def test_errors_while_running(folder: Path, body: str, part: str) -> None:
 
 
 def test_errors_in_the_constructor(folder: Path) -> None:
-    """A user's check of parameters may raise what it likes."""
+    """Any exception of a user's check of parameters is reported with its line."""
     fields = "    x: int = 3\n\n    def __post_init__(self):\n        raise ValueError('x must be even')\n"
     write(folder, stage("yield from rest(item)", fields=fields))
     assert "mine/own.py:11 pipeline[0].parameters: ValueError: x must be even" in said()
 
 
 def test_wrong_batches_are_told_where_they_are_made(folder: Path) -> None:
-    """What the cost model cannot use is traced to the line that handed it on."""
+    """A batch that the cost model cannot use is reported at the line that handed it on."""
     fields = "    takes = TemporalMapper.takes\n    gives = OrderBatch\n"
     body = "import numpy as np\n        batch = OrderBatch(item, item.spatial.temporal_sizes, np.zeros((1, 200), int))"
     write(folder, stage(f"{body}\n        yield from rest(batch)", fields=fields))
@@ -320,7 +320,7 @@ def test_wrong_batches_are_told_where_they_are_made(folder: Path) -> None:
 
 
 def test_our_own_faults_are_not_the_users(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error below a stage that hands on what it was given is no fault of that stage."""
+    """An error below a user's stage that hands on its item unchanged is not attributed to that stage."""
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("ours")
@@ -332,7 +332,7 @@ def test_our_own_faults_are_not_the_users(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_command_line_tells_errors_in_their_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, one line with file and line number, a traceback with -v only."""
+    """The command exits with 2 and one line with file and line number; `-v` adds a traceback."""
     write(folder, stage("yield 1 / 0"))
     given = ["--hardware", str(TINY / "hardware/wide.yaml"), "--workload", str(TINY / "workload/two_layers.yaml")]
     given += ["--mapping", str(TINY / "mapping/free.yaml"), "--no-store", "--lpf-limit", "3"]
@@ -345,7 +345,7 @@ def test_command_line_tells_errors_in_their_code(folder: Path, capsys: pytest.Ca
 
 
 def test_command_line_checks_pipelines_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong pipeline is told before any file is read; one from a file has lines; exports need a place."""
+    """The command reports a wrong pipeline before it reads files, with lines if it is in a file; exports need `-o`."""
     given = ["map", "--hardware", "none", "--workload", "none", "--mapping", "none", "--pipeline"]
     assert main([*given, '[{"set": "Loma", "parameters": {"lpf_limti": 3}}]']) == 2
     assert "pipeline[0].parameters.lpf_limti" in capsys.readouterr().err

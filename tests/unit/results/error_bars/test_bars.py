@@ -1,4 +1,4 @@
-"""Error bars of runs: what `map`, `compare` and `audit` say and store, and which runs are refused."""
+"""Error bars of runs: output and stored values of `map`, `compare` and `audit`, and refused runs."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ FILES = {name: str(EXAMPLES / f"{file}.yaml") for name, file in NAMES.items()}
 
 
 def hardware(folder: Path, name: str, **keys: Any) -> str:
-    """Hardware file of the examples with further keys."""
+    """A hardware file of the examples with further keys."""
     document = yaml.safe_load(Path(FILES["hardware"]).read_text()) | keys
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(document, sort_keys=False))
@@ -31,7 +31,7 @@ def hardware(folder: Path, name: str, **keys: Any) -> str:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders of two runs: on the example as it is, and on one with times of calls."""
+    """Folders of two runs: `plain` on the example's hardware, and `calls` with keys for calls added to the hardware."""
     folder = tmp_path_factory.mktemp("runs")
     for name, keys in (("plain", {}), ("calls", {"call_cycles": 500, "calls_in_flight": 2})):
         words = ["--error-bars", "host-driven-array"] if name == "calls" else ["--error-bars", "row-stationary"]
@@ -42,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def stored(folder: Path) -> dict[str, Any]:
-    """Summary of a run."""
+    """The summary of a run."""
     found: dict[str, Any] = json.loads((folder / "summary.json").read_text("utf-8"))["payload"]
     return found
 
@@ -60,7 +60,7 @@ def test_the_bar_is_that_of_the_layers(runs: dict[str, Path]) -> None:
 
 
 def test_keys_of_calls_select_other_errors(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """A run that waits for calls has the errors with keys; the other one is told that it has none."""
+    """A run with keys for waiting gets the errors of runs with such keys; the other run is said not to wait."""
     assert stored(runs["calls"])["error_bars"]["has_waiting_keys"]
     assert not stored(runs["plain"])["error_bars"]["has_waiting_keys"]
     assert main(["compare", *map(str, runs.values()), "--error-bars", "many-core,host-driven-array"]) == 0
@@ -70,7 +70,7 @@ def test_keys_of_calls_select_other_errors(runs: dict[str, Path], capsys: pytest
 
 
 def test_energy_is_told_to_have_no_bars(runs: dict[str, Path]) -> None:
-    """With the range of the measured power if a machine of the class has one."""
+    """Energy has no bars; a line gives the range of the measured power if a machine of the class has one."""
     power = error_table().power("row-stationary")
     assert power is not None
     told = stored(runs["plain"])["error_bars"]["energy"]
@@ -79,7 +79,7 @@ def test_energy_is_told_to_have_no_bars(runs: dict[str, Path]) -> None:
 
 
 def test_bars_are_the_same_from_python_and_leave_results_alone(runs: dict[str, Path]) -> None:
-    """Other numbers of the summary are those of a run without bars."""
+    """Python gives the same bars, and the other numbers of the summary equal those of a run without bars."""
     found = tilewright.map(**FILES, error_bars="row-stationary").summary
     bare = tilewright.map(**FILES).summary
     assert {key: value for key, value in found.items() if key != "error_bars"} == bare
@@ -87,7 +87,7 @@ def test_bars_are_the_same_from_python_and_leave_results_alone(runs: dict[str, P
 
 
 def test_an_audit_computes_the_bars_again(runs: dict[str, Path], tmp_path: Path) -> None:
-    """A stored run passes, and a bar that was changed by hand is found."""
+    """`audit` computes the bars again: a stored run passes, and a changed bar fails."""
     assert main(["audit", str(runs["plain"])]) == 0
     from tilewright.base.artifacts.envelope import read_artifact, write_document
 
@@ -101,7 +101,7 @@ def test_an_audit_computes_the_bars_again(runs: dict[str, Path], tmp_path: Path)
 
 
 def test_compare_has_one_probability_for_both_orders(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """B before A has the other probability; a run beside itself has one half."""
+    """The probabilities of both orders add up to one, and a run compared with itself has one half."""
 
     def probability(a: str, b: str) -> float:
         words = ["compare", str(runs[a]), str(runs[b]), "--error-bars", ANY, "--json"]
@@ -115,7 +115,7 @@ def test_compare_has_one_probability_for_both_orders(runs: dict[str, Path], caps
 def test_runs_without_measured_errors_are_refused(
     tmp_path: Path, runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another model, an unknown class, three classes: all told with what is allowed."""
+    """Another model, an unknown class and three classes are refused, each with the allowed values."""
     options = [f"--{kind}={path}" for kind, path in FILES.items()]
     assert main(["map", *options, "--error-bars", ANY, "--preset", "zigzag"]) == 2
     assert "error_bars: needs the model corrected" in capsys.readouterr().err
@@ -136,7 +136,7 @@ def test_runs_without_measured_errors_are_refused(
 
 
 def test_in_memory_arrays_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """No error of an in-memory array is measured, so a bar would be made up."""
+    """In-memory arrays are refused, because no errors of them are measured."""
     root = Path(__file__).parents[4] / "config"
     hardware = root / "hardware" / "zigzag" / "dimc.yaml"
     workload = root / "workload" / "resnet18.onnx"
@@ -147,7 +147,7 @@ def test_in_memory_arrays_are_refused(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_probabilities_are_not_more_certain_than_the_table() -> None:
-    """The more probable order is named first; more than 99 % is not given as a number."""
+    """The more probable order is named first, and more than 99 % is not given as a number."""
     assert faster_text(0.934, "A", "B") == "A is faster than B with 93% probability"
     assert faster_text(0.2, "A", "B") == "B is faster than A with 80% probability"
     assert faster_text(0.0001, "A", "B") == "B is faster than A with more than 99% probability"
@@ -156,7 +156,7 @@ def test_probabilities_are_not_more_certain_than_the_table() -> None:
 
 
 def test_every_class_has_a_bar() -> None:
-    """Also for limits without rows of their own, with and without keys."""
+    """Every machine class has a bar, with and without keys for waiting, even for limits that no row has."""
     for name in MACHINE_CLASSES:
         for terms in ({"ideal": 9.0}, {"temporal_stall": 9.0}, {"ideal": 1.0, "call_waiting": 9.0}):
             low, high = ends(time_samples(predicted_run("a", name, [terms])))

@@ -1,4 +1,4 @@
-"""Samples of the time of a run: what runs share, what widens them, and the probability that one is faster."""
+"""Samples of the time of a run: shared parts of runs, causes of wider bars, and the probability of being faster."""
 
 from dataclasses import replace
 
@@ -32,7 +32,9 @@ RUNS = st.builds(
 @settings(deadline=None, max_examples=40)
 @given(first=RUNS, second=RUNS)
 def test_probabilities_of_both_orders_add_up_to_one(first: PredictedRun, second: PredictedRun) -> None:
-    """Exactly, because the samples do not depend on which run is the first."""
+    """The probabilities of both orders add up to exactly one, because samples do not depend on the order of the
+    runs.
+    """
     one, other = time_samples(first), time_samples(second)
     assert faster_share(one, other) + faster_share(other, one) == pytest.approx(1.0, abs=1e-12)
 
@@ -40,7 +42,10 @@ def test_probabilities_of_both_orders_add_up_to_one(first: PredictedRun, second:
 @settings(deadline=None, max_examples=40)
 @given(run=RUNS)
 def test_a_run_is_as_fast_as_itself(run: PredictedRun) -> None:
-    """With 50 % exactly; and on another machine with the same prediction with 50 % but for sampling."""
+    """A run is faster than itself with a probability of exactly 50 %.
+
+    An equal prediction on another machine gives about 50 %.
+    """
     own = time_samples(run)
     assert faster_share(own, own) == 0.5
     other = time_samples(replace(run, machine="another"))
@@ -60,7 +65,7 @@ def test_more_predicted_cycles_are_less_probably_faster(run: PredictedRun, facto
 @settings(deadline=None, max_examples=20)
 @given(run=RUNS, stretch=st.floats(1.0, 3.0))
 def test_wider_errors_make_wider_bars(run: PredictedRun, stretch: float) -> None:
-    """If all quantiles are stretched, the bar of one layer is stretched, too."""
+    """Stretched quantiles stretch the bar of one layer equally."""
     single = replace(run, layers=run.layers[:1])
     wide = ErrorTable({key: _stretched(cell, stretch) for key, cell in error_table().cells.items()})
     narrow, wider = (np.diff(np.log(ends(time_samples(single, table)))) for table in (None, wide))
@@ -72,8 +77,7 @@ def _stretched(cell: ErrorCell, stretch: float) -> ErrorCell:
 
 
 def test_runs_on_one_machine_share_its_part() -> None:
-    """Two mappings on one machine are told apart with more certainty than two machines; machines of one class with more
-    certainty than those of two classes."""
+    """Runs are ordered with most certainty on one machine, then on two of one class, then on two classes."""
     slow, fast = {"ideal": 1300}, {"ideal": 1000}
     first = predicted_run("a", "many-core", [fast])
     rivals = (
@@ -95,7 +99,7 @@ def test_errors_of_layers_partly_cancel() -> None:
 
 
 def test_samples_are_the_quantiles_of_the_table() -> None:
-    """A part of the error has the quantiles of its cell; a sample depends on the texts alone."""
+    """Samples have the quantiles of their cell, and depend only on the texts that name them."""
     cell = error_table().cell(ANY, True, "array")
     errors = layer_errors(cell, "p", "m", "l")
     layer_errors.cache_clear()

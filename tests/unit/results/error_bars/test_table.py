@@ -1,4 +1,4 @@
-"""Table of the errors of predictions: its file, its classes and limits, and what an unknown class is told."""
+"""Table of the errors of predictions: its file, classes and limits, and the message for an unknown class."""
 
 import csv
 
@@ -38,7 +38,7 @@ def test_the_file_is_what_its_cells_give() -> None:
 
 
 def test_quantiles_rise_with_their_level() -> None:
-    """Each part of each cell has quantiles that never fall, and latencies have all three parts."""
+    """Quantiles of each part never fall with their level, and latencies have all three parts."""
     for key, cell in error_table().cells.items():
         assert tuple(cell.parts) == ((PROGRAM, MACHINE, OWN) if key.quantity == LATENCY else (WHOLE,))
         assert all(np.all(np.diff(values) >= 0) for values in cell.parts.values())
@@ -54,7 +54,7 @@ def test_every_class_is_in_the_table() -> None:
 
 
 def test_errors_without_the_keys_are_larger() -> None:
-    """Predictions of files without keys of calls, commands and requests are too fast, and more uncertain."""
+    """Predictions without keys of calls, commands and requests are faster than measured, and more uncertain."""
     for limit in (ARRAY, MOVING_DATA):
         with_keys, without = (error_table().cell(ANY, has_keys, limit) for has_keys in (True, False))
         assert without.quantile(PROGRAM, 0.5) > max(0.0, with_keys.quantile(PROGRAM, 0.5))
@@ -74,14 +74,14 @@ def test_few_rows_are_replaced_by_those_of_all_classes() -> None:
 
 
 def test_only_one_class_has_measured_power() -> None:
-    """The power of Eyeriss is measured, and no other; it also stands for all classes."""
+    """Only the power of Eyeriss is measured; this power also stands for the class `any`."""
     measured = {name: table.sets for name in MACHINES if (table := error_table().power(name)) is not None}
     assert measured == {ROW_STATIONARY: ("eyeriss_v1",), ANY: ("eyeriss_v1",)}
     assert error_table().power(ROW_STATIONARY).key.quantity == POWER  # type: ignore[union-attr]
 
 
 def test_the_limit_is_the_kind_of_cause_with_most_cycles() -> None:
-    """Idle units count as the array, and all ports together as moving data."""
+    """The limit is the kind of cause with most cycles; idle units count as the array, and all ports as moving data."""
     assert limit_of({"ideal": 4, "spatial_stall": 3, "temporal_stall": 6}) == ARRAY
     assert limit_of({"ideal": 4, "temporal_stall": 3, "onloading": 2}) == MOVING_DATA
     assert limit_of({"ideal": 4, "call_waiting": 3, "command_waiting": 2}) == WAITING
@@ -102,7 +102,7 @@ def test_an_unknown_class_is_told_with_the_nearest() -> None:
 
 
 def test_a_table_is_read_by_its_headings() -> None:
-    """A cell has its counts and the names of its sets."""
+    """A cell is read with its counts and the names of its sets."""
     row = {f"{level:g}": str(level) for level in LEVELS} | {"quantity": LATENCY, "class": ANY, "keys": "with"}
     row |= {"limit": ARRAY, "part": OWN, "sets": "one two", "machines": "2", "programs": "3", "rows": "40"}
     (cell,) = table_of([row]).cells.values()
@@ -111,7 +111,7 @@ def test_a_table_is_read_by_its_headings() -> None:
 
 
 def test_the_help_of_each_verb_explains_the_classes(capsys: pytest.CaptureFixture[str]) -> None:
-    """`map`, `explore` and `compare` take the name of a class, so their help says which machines each class has."""
+    """The help of `map`, `explore` and `compare` says which machines each class has."""
     for verb in ("map", "explore", "compare"):
         assert main([verb, "--help"]) == 0
         told = " ".join(capsys.readouterr().out.split())

@@ -1,4 +1,4 @@
-"""The data of an interactive schedule, read back from its file as its script does."""
+"""Reads the data of an interactive schedule from its file, as the page's script does."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ def unpacked_column(column: Mapping[str, Any]) -> Column:
 
 
 def page_data(text: str) -> dict[str, Any]:
-    """The data of an HTML file, columns unpacked: the inverse of `schedule_page`."""
+    """The data of an HTML file with unpacked columns: the inverse of `schedule_page`."""
     start = text.index(DATA_START) + len(DATA_START)
     data: dict[str, Any] = json.loads(text[start : text.index(DATA_END, start)])
     data["columns"] = {name: unpacked_column(column) for name, column in data["columns"].items()}

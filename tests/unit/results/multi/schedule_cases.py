@@ -1,4 +1,4 @@
-"""Simulated schedules to draw, from the small systems of the scheduler's tests."""
+"""Simulated schedules for figures, from the small systems of the scheduler's tests."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -27,7 +27,7 @@ KINDS = ("weight", "input", "activation")
 
 
 def made_up_names(problem: SchedulingProblem, network: str = "net") -> SystemNames:
-    """Names for a problem of the tests."""
+    """Invented names for a problem of the tests."""
     system = problem.system
     cores, links = range(system.core_count), range(len(system.link_bits_per_cycle))
     layers = range(int(problem.graph.layer.max(initial=-1)) + 1)
@@ -50,7 +50,7 @@ def made_up_names(problem: SchedulingProblem, network: str = "net") -> SystemNam
 
 
 def view_of(problem: SchedulingProblem, allocation: Sequence[int], network: str = "net") -> ScheduleView:
-    """The schedule of a problem; constants that some CN reads by WEIGHT are weights, others inputs."""
+    """View of a problem's schedule. A constant is a weight if a CN reads it as operand WEIGHT, else an input."""
     graph = problem.graph
     tensor = np.where(graph.piece_producer >= 0, KINDS.index("activation"), KINDS.index("input"))
     tensor[graph.need_piece[(graph.need_operand == WEIGHT) & (graph.piece_producer[graph.need_piece] < 0)]] = 0
@@ -59,16 +59,16 @@ def view_of(problem: SchedulingProblem, allocation: Sequence[int], network: str 
 
 
 def random_view(seed: int) -> ScheduleView:
-    """A schedule of a random problem; CNs are numbered layer by layer there."""
+    """A schedule of a random problem whose CNs are numbered layer by layer."""
     problem, allocation = random_problem(seed)
     return view_of(problem, allocation.tolist())
 
 
 def every_category() -> ScheduleView:
-    """Two cores and a DRAM on a bus of 10 bits per cycle; data moves for each reason.
+    """Two cores and a DRAM on a bus of 10 bits a cycle, with data that move for each reason.
 
-    Layer 0 on core 0 reads a weight and an input, layer 1 on core 1 what layer 0 made, layer 2 on core 0 streams.
-    Core 0 has room for one weight at a time, so that what layer 0 made for layer 3 is evicted and read again.
+    Layer 0 on core 0 reads a weight and an input. Layer 1 on core 1 reads the result of layer 0, and layer 2 on core 0
+    streams. Core 0 has room for one weight at a time, so the result of layer 0 for layer 3 is evicted and read again.
     """
     pieces = [
         *(Piece(40), Piece(30)),  # 0: weight, 1: input of CN 0
@@ -87,20 +87,20 @@ def every_category() -> ScheduleView:
 
 
 def broadcast() -> ScheduleView:
-    """Both cores fetch the same weight over a bus: one transfer, one listener."""
+    """Both cores fetch one weight over a bus: one transfer with one listener."""
     nodes = [Node(6, [(0, WEIGHT)], layer=0), Node(7, [(0, WEIGHT)], layer=1)]
     return view_of(make_problem(bus_system(2, link=Link(is_broadcast=True)), [Piece(40)], nodes), [0, 1])
 
 
 def within_a_core() -> ScheduleView:
-    """A core with a memory for each operand: what CN 0 makes moves to the memory of inputs without any link."""
+    """A core with a memory for each operand: the result of CN 0 moves to the memory of inputs without a link."""
     memories = [Memory(), Memory(), Memory(), Memory(10**9, 1000, 10.0, 20.0)]
     system = make_system([[0, 1, 2], 3], memories, [Link()], {(0, 1): [0], (1, 0): [0], (0, 0): []})
     return view_of(make_problem(system, [Piece(60, 0)], [Node(5), Node(3, [(0, INPUT)], layer=1)]), [0, 0])
 
 
 def pipeline(layers: int = 5, lines: int = 30, cores: int = 4) -> ScheduleView:
-    """Layers of many CNs, each CN reading the weights of its layer and a line of the layer before."""
+    """Layers of many CNs; each CN reads its layer's weights and a line of the layer before."""
     count = layers * lines
     number = np.arange(count)
     inside = number >= lines
@@ -130,5 +130,5 @@ def pipeline(layers: int = 5, lines: int = 30, cores: int = 4) -> ScheduleView:
 
 @cache
 def large_pipeline() -> ScheduleView:
-    """Schedule of 10^5 CNs, made once per process. Tests only read it."""
+    """A schedule of 10^5 CNs, made once for each process. Tests only read it."""
     return pipeline(40, 2500, 8)

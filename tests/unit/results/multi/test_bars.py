@@ -32,7 +32,7 @@ from tests.unit.results.multi.schedule_cases import (
 )
 
 SEEDS = (2, 5, 6, 12, 13, 18, 20, 22, 23, 25, 31, 35)
-"""Seeds of random schedules: one CN to twelve, with and without streams, broadcasts and rows of several lanes."""
+"""Seeds of random schedules with one to twelve CNs, with and without streams, broadcasts and rows of several lanes."""
 
 
 def bars(view: ScheduleView, kind: int) -> list[tuple[str, int, int, int, int]]:
@@ -45,7 +45,7 @@ def bars(view: ScheduleView, kind: int) -> list[tuple[str, int, int, int, int]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_node_is_a_bar_on_its_core(seed: int) -> None:
-    """Core, start, end and layer of each CN are those of the schedule."""
+    """Core, start, end and layer of each CN's bar are those of the schedule."""
     view = random_view(seed)
     schedule = view.schedule
     assert bars(view, NODE_BAR) == sorted(
@@ -62,7 +62,7 @@ def test_every_node_is_a_bar_on_its_core(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_transfer_is_a_bar_on_each_link_that_it_loads(seed: int) -> None:
-    """Transfers over links, transfers without a link, and streams: each with its times, once for each link."""
+    """A transfer or a stream has a bar with its times on each of its links; other transfers are bars of `no link`."""
     view = random_view(seed)
     moves, streams = view.schedule.transfers, view.schedule.streams
     hops = [(f"link {link}", transfer) for transfer, link in zip(*own_hops(view.schedule, view.system), strict=True)]
@@ -82,7 +82,7 @@ def test_every_transfer_is_a_bar_on_each_link_that_it_loads(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_bars_of_a_lane_do_not_overlap_and_lanes_are_as_few_as_can_be(seed: int) -> None:
-    """A row has as many lanes as bars last at once at some time."""
+    """Bars of a lane do not overlap; the lanes of a row are as many as its largest number of simultaneous bars."""
     table = schedule_table(random_view(seed))
     for number, row in enumerate(table.rows):
         own = np.flatnonzero(table.row == number)
@@ -96,7 +96,7 @@ def test_bars_of_a_lane_do_not_overlap_and_lanes_are_as_few_as_can_be(seed: int)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_busy_cycles_are_those_in_which_something_lasts(seed: int) -> None:
-    """For cores the sum of their CNs, for links the time for which they are in use."""
+    """Busy cycles of a core are the sum of its CNs. Busy cycles of a link are the time in which it is used."""
     view = random_view(seed)
     table = schedule_table(view)
     used = link_use(view.schedule, view.system)
@@ -110,7 +110,7 @@ def test_busy_cycles_are_those_in_which_something_lasts(seed: int) -> None:
 
 
 def test_the_random_schedules_have_everything() -> None:
-    """Each kind of bar and row is in several of them, and is missing in others."""
+    """Each kind of bar and row is in several of the random schedules and missing in others."""
     seen: Counter[str] = Counter()
     for seed in SEEDS:
         view = random_view(seed)
@@ -124,7 +124,7 @@ def test_the_random_schedules_have_everything() -> None:
 
 
 def test_rows_are_cores_then_links_in_use() -> None:
-    """The off-chip core has no row; idle cores have one; links that carry nothing have none."""
+    """The rows are cores, also idle ones, then links in use. The off-chip core has no row."""
     view = within_a_core()
     assert [(row.name, row.kind) for row in schedule_table(view).rows] == [("0: core", CORE), ("no link", NO_LINK)]
     names = [row.name for row in schedule_table(pipeline(2, 3)).rows]
@@ -132,7 +132,9 @@ def test_rows_are_cores_then_links_in_use() -> None:
 
 
 def test_categories_tell_why_data_moves() -> None:
-    """Weights, what comes from off-chip else, what goes between cores, evictions, outputs, streams."""
+    """Categories give the reason of each move: weights, other data from off-chip, data between cores, evictions,
+    outputs, streams.
+    """
     view = every_category()
     table = schedule_table(view)
     moved = table.kind == TRANSFER_BAR
@@ -153,7 +155,7 @@ def test_categories_tell_why_data_moves() -> None:
 
 
 def test_colour_of_data_is_that_of_the_layer_that_makes_it_or_first_reads_it() -> None:
-    """Of a transfer the layer is that of its piece, of a stream that of its CN."""
+    """A transfer's bar has the layer of its piece, and a stream's bar has the layer of its CN."""
     view = every_category()
     moves = view.schedule.transfers
     layer = {int(moves["piece"][item]): of for _, item, _, _, of in bars(view, TRANSFER_BAR)}
@@ -162,7 +164,9 @@ def test_colour_of_data_is_that_of_the_layer_that_makes_it_or_first_reads_it() -
 
 
 def test_a_multicast_is_one_bar_on_each_link_of_its_tree() -> None:
-    """From the off-chip core over core 0 to cores 1 and 2: three links, one bar each; the two listeners are told."""
+    """A multicast from the off-chip core over core 0 to cores 1 and 2 is one bar on each of three links, with two
+    listeners.
+    """
     links = [Link(10, 0.5, False, True)] * 3
     paths = {(3, 0): [0], (3, 1): [0, 1], (3, 2): [0, 2]} | {(core, 3): [0] for core in range(3)}
     system = make_system([0, 1, 2, 3], [Memory()] * 3 + [Memory(10**9)], links, paths)
@@ -175,7 +179,7 @@ def test_a_multicast_is_one_bar_on_each_link_of_its_tree() -> None:
 
 
 def test_a_broadcast_is_one_bar_and_its_listener_is_told() -> None:
-    """The bus carries the weight once; the second core listens."""
+    """A broadcast of a weight over the bus is one bar, and the second core is its listener."""
     view = broadcast()
     assert len(view.schedule.transfers) == 2
     assert len(bars(view, TRANSFER_BAR)) == 1
@@ -184,7 +188,7 @@ def test_a_broadcast_is_one_bar_and_its_listener_is_told() -> None:
 
 
 def test_rows_of_some_kinds_alone() -> None:
-    """The bars of the kept rows, with rows counted again."""
+    """A table of some kinds of rows keeps their bars and counts the rows again."""
     table = schedule_table(every_category())
     cores, links = table.rows_of(CORE), table.rows_of(LINK)
     assert [row.kind for row in cores.rows] == [CORE, CORE]
@@ -195,7 +199,7 @@ def test_rows_of_some_kinds_alone() -> None:
 
 
 def test_lanes_and_busy_cycles_by_hand() -> None:
-    """Bars 0-4, 1-3, 3-5, 4-6, 9-10: the second lane holds 1-3 and 3-5; seven cycles are busy."""
+    """Bars 0-4, 1-3, 3-5, 4-6, 9-10: the second lane holds 1-3 and 3-5, and seven cycles are busy."""
     starts, ends = np.array([0, 1, 3, 4, 9]), np.array([4, 3, 5, 6, 10])
     assert lanes_of(starts, ends).tolist() == [0, 1, 1, 0, 0]
     assert busy_cycles(starts, ends) == 7

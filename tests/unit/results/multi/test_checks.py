@@ -1,4 +1,4 @@
-"""Checks of a summary of a run on several cores against its schedule."""
+"""Checks of the summary of a run on several cores against its schedule."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,12 +27,12 @@ def example() -> ScheduleArtifact:
 
 @cache
 def bounds_of_example() -> LowerBounds:
-    """Lower bounds of a run, which take most of the time of a summary."""
+    """Lower bounds of the example. Computing them takes most of the time of a summary."""
     return lower_bounds(example().problem)
 
 
 def checked(artifact: ScheduleArtifact, change: Callable[[Summary], None] = lambda summary: None) -> dict[str, bool]:
-    """Check -> whether it holds for the summary of the example, of any schedule model, changed."""
+    """Check -> whether it holds for the changed summary of the example, for any schedule model."""
     rows = len(artifact.problem.costs.runtime_cycles)
     energy = {"on_core_energy_pj": 1.0, "operational_energy_pj": 1.0, "memory_energy_pj": (), "term_energy_pj": ()}
     costs: Any = {"core": [SimpleNamespace(ideal_cycles=1, **energy) for _ in range(rows)]}
@@ -44,13 +44,15 @@ def checked(artifact: ScheduleArtifact, change: Callable[[Summary], None] = lamb
 
 
 def carries_more(summary: Summary) -> None:
-    """A link carries 1.8 times what it could."""
+    """Change a link's utilisation to 1.8."""
     summary["links"][0]["utilisation"] = 1.8
 
 
 @pytest.mark.parametrize(("model", "allowed"), [(CAUSAL, False), (STREAM_2023, True)])
 def test_links_carry_no_more_than_they_can_where_the_model_says_so(model: str, allowed: bool) -> None:
-    """Streams of the other model have a link for the run of their node, whatever they need of it."""
+    """More traffic than a link can carry fails the check, except in the model whose streams hold links without using
+    them fully.
+    """
     artifact = replace(example(), schedule_model=model)
     assert checked(artifact)["uses"]
     assert checked(artifact, carries_more)["uses"] is allowed
@@ -70,7 +72,7 @@ def test_links_carry_no_more_than_they_can_where_the_model_says_so(model: str, a
     ],
 )
 def test_what_is_not_of_the_schedule_is_found(check: str, change: Callable[[Summary], None]) -> None:
-    """Each number by the check that is for it, and by no other."""
+    """Each changed number is found by its own check, and by no other."""
     artifact = example()
     assert all(checked(artifact).values())
     found = checked(artifact, change)

@@ -1,4 +1,4 @@
-"""What cores do with the latency: held against a plain look at every single cycle, and against schedules by hand."""
+"""Division of the latency among causes, for each core: compared with a plain count of single cycles, and by hand."""
 
 import itertools
 from collections import Counter
@@ -56,7 +56,7 @@ WHY = {LINK_CAUSE: FULL_LINK, MEMORY_CAUSE: NO_ROOM}
 
 
 class PlainView:
-    """A schedule looked at one cycle at a time, by lists alone."""
+    """A schedule as plain lists, which are looked at one cycle at a time."""
 
     def __init__(self, view: ScheduleView, causes: StartCauses) -> None:
         self.view, self.causes = view, causes
@@ -81,7 +81,7 @@ class PlainView:
             self.before.append((before | set(edges.tolist())) - {-1})
 
     def fetches(self, cn: int) -> list[int]:
-        """Transfers that brought last what it reads."""
+        """The latest transfers of the data that a CN reads."""
         found = []
         for piece, memory in self.needs[cn]:
             own = [
@@ -93,7 +93,7 @@ class PlainView:
         return found
 
     def why(self, cn: int, time: int) -> tuple[str, str]:
-        """(cause, what) for which it does not run in the cycle that begins at a time."""
+        """(cause, what) that keeps a CN from running in the cycle that begins at a time."""
         count = len(self.start)
         ends = [(self.end[one], one) for one in self.before[cn]]
         ends += [(self.moves[one]["end_cycles"], count + one) for one in self.fetches(cn)]
@@ -104,11 +104,11 @@ class PlainView:
         return self.made(last) if last < count else self.brought(cn, last - count, time)
 
     def made(self, maker: int) -> tuple[str, str]:
-        """While a node has not ended."""
+        """(cause, what) while a node has not ended."""
         return NOT_MADE, self.view.names.layer_names[self.layer[maker]]
 
     def brought(self, cn: int, transfer: int, time: int) -> tuple[str, str]:
-        """While what a transfer brings has not arrived."""
+        """(cause, what) while the data of a transfer have not arrived."""
         move, count = self.moves[transfer], len(self.start)
         if time >= move["start_cycles"]:
             return MOVING, CATEGORIES[int(self.view.transfer_category[transfer])]
@@ -118,7 +118,7 @@ class PlainView:
         return self.asked(cn, transfer, time)
 
     def asked(self, cn: int, transfer: int, time: int) -> tuple[str, str]:
-        """While a transfer has not begun."""
+        """(cause, what) while a transfer has not begun."""
         move, count = self.moves[transfer], len(self.start)
         kind, item = int(self.causes.kind[count + transfer]), int(self.causes.item[count + transfer])
         if kind == DATA and item >= count:
@@ -141,14 +141,14 @@ class PlainView:
 
 
 def causes_of(view: ScheduleView) -> StartCauses:
-    """Of a causal schedule."""
+    """The start causes of a causal schedule."""
     found = start_causes(view)
     assert found is not None
     return found
 
 
 def plain_cycles(view: ScheduleView) -> Counter[tuple[str, str, str]]:
-    """(core, cause, what) -> cycles, one cycle after the other."""
+    """(core, cause, what) -> cycles, counted one cycle after the other."""
     plain, found = PlainView(view, causes_of(view)), Counter[tuple[str, str, str]]()
     schedule, system = view.schedule, view.system
     for core in range(system.core_count):
@@ -171,7 +171,7 @@ def plain_cycles(view: ScheduleView) -> Counter[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("seed", range(14))
 def test_every_cycle_is_what_a_plain_look_says(seed: int) -> None:
-    """Of random schedules; links and memories are compared by cause alone."""
+    """Cycles of random schedules equal the plain count; links and memories are compared by cause alone."""
     view = random_view(seed)
     found = Counter[tuple[str, str, str]]()
     for row in core_cycles(view, None):
@@ -181,7 +181,9 @@ def test_every_cycle_is_what_a_plain_look_says(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_cycles_of_a_core_add_up_to_the_latency(seed: int) -> None:
-    """Exactly, on every core; each wait for a link names one, each for room a memory."""
+    """The cycles of each core add up to the latency; a wait for a link names the link, and a wait for room the
+    memory.
+    """
     view = random_view(seed)
     rows, names = core_cycles(view, None), view.names
     sums = Counter[str]()
@@ -200,8 +202,11 @@ def test_cycles_of_a_core_add_up_to_the_latency(seed: int) -> None:
 
 
 def test_a_worked_out_schedule() -> None:
-    """By hand, of `every_category`: core 0 waits 4 cycles for the bus, on which its own weight moves, then 3 for its
-    input; 17 to 25 the weight of CN 2 moves, which the data of CN 1 (15 to 17) and an eviction held up; and so on."""
+    """The cycles of `every_category` equal those worked out by hand.
+
+    For example, core 0 waits 4 cycles for the bus, which carries its weight, then 3 for its input. In 17 to 25 the
+    weight of CN 2 moves, after the data of CN 1 (15 to 17) and an eviction.
+    """
     found = [
         (row.core[0], row.layer[-11:-10], row.cause, row.what, row.cycles)
         for row in core_cycles(every_category(), None)
@@ -224,13 +229,17 @@ def test_a_worked_out_schedule() -> None:
 
 
 def cost(total0: int, total1: int, total2: int, spatial_stall: int | None) -> CoreCostRow:
-    """A row with an ideal of 2 cycles."""
+    """A cost row with 2 ideal cycles."""
     return CoreCostRow(0, "", 2, total0, total1, total2, spatial_stall_cycles=spatial_stall)
 
 
 @pytest.mark.parametrize("runtime", [3, 4, 6])
 def test_computing_is_parted_by_the_cost_table(runtime: int) -> None:
-    """As far as the runtime has the parts; in one where the table does not say how many units are idle."""
+    """The cycles in which a CN computes are divided into the parts that the cost table gives.
+
+    On-loading and off-loading are parts only if the runtime includes them. The cycles are not divided if the table does
+    not say how many units are idle.
+    """
     view = within_a_core()
     assert view.schedule.allocation.tolist() == [0, 0]
     costs = replace(view.artifact.problem.costs, runtime_cycles=np.array([[runtime, -1], [runtime, -1]]))
@@ -254,20 +263,20 @@ def test_computing_is_parted_by_the_cost_table(runtime: int) -> None:
 
 
 def test_no_causes_of_a_model_that_is_not_causal() -> None:
-    """Nothing says there what waits for what."""
+    """A schedule model that is not causal has no causes, since nothing says which event waits for which."""
     view = random_view(0)
     assert core_cycles(ScheduleView(replace(view.artifact, schedule_model="stream-2023")), None) == ()
     assert "stream-2023" in schedule_limits(ScheduleView(replace(view.artifact, schedule_model="stream-2023"))).unknown
 
 
 def with_options(view: ScheduleView, **stated: object) -> ScheduleView:
-    """A view that says which options its schedule has."""
+    """A view whose provenance has the given options of the schedule."""
     return ScheduleView(replace(view.artifact, provenance={"options": stated}))
 
 
 @pytest.mark.parametrize("view", [pipeline(3, 6, 2), every_category(), *(random_view(seed) for seed in range(6))])
 def test_what_is_doubled_is_played_again(view: ScheduleView) -> None:
-    """Each latency is that of the problem with the numbers doubled here; the part that saves most comes first."""
+    """Each latency is that of a problem with numbers doubled here, and the part that saves most comes first."""
     found, problem = schedule_limits(view), view.artifact.problem
     assert not found.unknown
     assert found.latency_cycles == view.schedule.latency_cycles
@@ -290,7 +299,9 @@ def test_what_is_doubled_is_played_again(view: ScheduleView) -> None:
 
 
 def test_where_no_part_helps_alone_the_fewest_that_do_are_named() -> None:
-    """The core and the link are equally slow there; no other pair saves more, by playing all of them."""
+    """If no part helps alone, the fewest parts that help together are named: here the core and the link, the
+    best pair.
+    """
     view = random_view(43)
     found = schedule_limits(view)
     assert found.helpful == ()
@@ -309,7 +320,7 @@ def test_where_no_part_helps_alone_the_fewest_that_do_are_named() -> None:
 
 
 def test_a_schedule_whose_options_are_wrong_is_not_played() -> None:
-    """Rather no verdict than one of another schedule; layers by way of the off-chip memory need their ids."""
+    """A schedule gets no verdict if its options do not reproduce it, or if `layers_by_off_chip` names an unknown id."""
     view = next(
         one
         for one in map(random_view, range(40))
@@ -321,7 +332,9 @@ def test_a_schedule_whose_options_are_wrong_is_not_played() -> None:
 
 
 def test_what_is_fetched_ahead_is_found_out() -> None:
-    """Options name layer operands, the scheduler memory operands."""
+    """Options name layer operands, which are converted to memory operands, so that the same transfers are made
+    again.
+    """
     from tilewright.multicore.scheduling.options import ScheduleOptions
 
     for seed in range(40):

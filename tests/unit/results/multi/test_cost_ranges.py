@@ -1,4 +1,4 @@
-"""Ranges of the energy and area of schedules: the ends are what the run gives with the costs at their ends."""
+"""Ranges of energy and area of schedules: each end equals a run with all costs at that end of their ranges."""
 
 import copy
 from typing import Any
@@ -28,7 +28,7 @@ QUICK: dict[str, Any] = {"lpf_limit": 1, "nb_spatial_mappings_generated": 1}
 
 
 def sourced(described: dict[str, Any], memory: str, cost: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A core with a memory that leaves its costs to the library."""
+    """A core with a memory that takes its costs from the library."""
     found = copy.deepcopy(described)
     (own,) = (found["memories"].pop(name) for name in list(found["memories"]))
     found["memories"][memory] = (
@@ -39,7 +39,7 @@ def sourced(described: dict[str, Any], memory: str, cost: dict[str, Any], **chan
 
 
 def system(shared: bool) -> dict[str, Any]:
-    """Two cores with costs of the library; `shared`: they have one memory."""
+    """Two cores with costs from the library; with `shared`, both have one memory."""
     left = sourced(core("left", 2, "8 KiB"), "memory", SRAM)
     right = (
         copy.deepcopy(left) | {"name": "right"}
@@ -57,7 +57,7 @@ def system(shared: bool) -> dict[str, Any]:
 
 
 def with_factors(hardware: dict[str, Any], factors: dict[str, float]) -> dict[str, Any]:
-    """The same with numbers, those of the library times the factor of each law."""
+    """The hardware with the costs as numbers: those of the library times the factor of each law."""
     changed = copy.deepcopy(hardware)
     accelerator = parse_accelerator(hardware)
     for place, own in zip(accelerator.places, accelerator.cores, strict=True):
@@ -72,7 +72,7 @@ def with_factors(hardware: dict[str, Any], factors: dict[str, float]) -> dict[st
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_run_with_other_costs_is_the_sum_of_the_parts(shared: bool) -> None:
-    """From scratch: cost tables, schedule and area of the same allocation with costs of some samples."""
+    """A run with other costs equals the sum of the parts: cost tables, schedule and area are computed anew."""
     hardware = system(shared)
     found = run_multi_core(LAYERS, hardware, MAPPING, **QUICK)
     accelerator = parse_accelerator(hardware)
@@ -94,7 +94,7 @@ def test_a_run_with_other_costs_is_the_sum_of_the_parts(shared: bool) -> None:
 
 
 def test_summary_text_front_and_space_say_it() -> None:
-    """One set of parts for the summary of a run, comparisons, and designs of a space."""
+    """The summary, its text, comparisons and designs of a space have the same parts of costs."""
     hardware = system(shared=False)
     found = run_multi_core(LAYERS, hardware, MAPPING, **QUICK)
     ranges = found.summary["cost_ranges"]

@@ -1,4 +1,4 @@
-"""Tables and figures of what computation nodes cost on each core."""
+"""Tables and figures of the costs of computation nodes on each core."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tilewright.results.multi.cost_table_figure import MOST_CLASSES, cost_table_
 
 
 def row(number: int, cycles: int, energy: float, count: int = 10, streams: tuple[Stream, ...] = ()) -> CoreCostRow:
-    """A class that runs."""
+    """A row for a class that the core can run."""
     return CoreCostRow(
         number,
         ideal_cycles=cycles // 2,
@@ -29,7 +29,7 @@ def row(number: int, cycles: int, energy: float, count: int = 10, streams: tuple
 
 
 def cannot(number: int) -> CoreCostRow:
-    """A class that does not run."""
+    """A row for a class that the core cannot run."""
     return CoreCostRow(
         number, "runs pooling, not Conv", what=f"Conv K {number + 1}, OX 5", layers=(number,), cn_count=10
     )
@@ -48,7 +48,9 @@ def bars(figure: Figure, panel: int) -> list[float]:
 
 
 def test_the_table_has_a_row_for_each_class_and_core() -> None:
-    """Numbers of one CN and of all, empty where a core cannot run a class."""
+    """Each class and core has a row with the numbers of one CN and of all CNs; empty if the core cannot run the
+    class.
+    """
     table = cost_table(TABLES, ["a", "b", "c"])
     assert list(zip(table["cost_class"], table["core"], strict=True)) == [
         (number, core) for number in range(3) for core in ("array", "vector")
@@ -66,7 +68,7 @@ def test_the_table_has_a_row_for_each_class_and_core() -> None:
 
 
 def test_the_text_says_why_a_core_cannot_run_a_class() -> None:
-    """On one line, cut where it is long."""
+    """The text gives the reason on one line, and shortens it if it is long."""
     text = cost_table_text(cost_table(TABLES))
     assert "runs pooling, not Conv" in text
     assert "I2 4,096 b" in text
@@ -76,7 +78,9 @@ def test_the_text_says_why_a_core_cannot_run_a_class() -> None:
 
 
 def test_bars_are_of_all_nodes_of_a_class_and_gaps_have_a_cross() -> None:
-    """Cycles above, energy below; one cross for each class and core that do not go together."""
+    """Bars have the cycles (above) and the energy (below) of all CNs of a class; a cross marks a core that cannot run
+    it.
+    """
     figure = cost_table_figure(TABLES)
     assert bars(figure, 0) == [1000, 400, 4000, 70]
     assert bars(figure, 1) == pytest.approx([2e-2, 1e-2, 5e-3, 5e-6])
@@ -89,18 +93,18 @@ def test_bars_are_of_all_nodes_of_a_class_and_gaps_have_a_cross() -> None:
 
 
 def test_free_classes_stand_on_the_floor() -> None:
-    """A logarithmic axis has no 0."""
+    """A class with an energy of 0 has a bar on the floor, because a logarithmic axis has no 0."""
     assert len(bars(cost_table_figure({"one": (row(0, 5, 0.0), row(1, 5, 10.0))}), 1)) == 2
 
 
 @pytest.mark.parametrize("tables", [{}, {"one": ()}, {"one": (cannot(0),)}], ids=["no core", "no class", "no number"])
 def test_empty_tables_have_a_figure(tables: dict[str, tuple[CoreCostRow, ...]], tmp_path: Path) -> None:
-    """There may be nothing to show."""
+    """Empty tables give figure files, too."""
     assert all(path.is_file() for path in save_figure(cost_table_figure(tables), tmp_path / "empty"))
 
 
 def test_many_classes_go_on_in_further_rows_and_the_smallest_are_left_out() -> None:
-    """At most so many, those that take longest, and the title says so."""
+    """Classes go on in further rows. Beyond a number, only those with most cycles are drawn, and the title says so."""
     rows = tuple(row(number, 10 + number, 1.0) for number in range(MOST_CLASSES + 50))
     figure = cost_table_figure({"one": rows, "two": rows})
     drawn = sum(len(panel.patches) for panel in figure.axes)
@@ -112,7 +116,7 @@ def test_many_classes_go_on_in_further_rows_and_the_smallest_are_left_out() -> N
 
 
 def test_equal_tables_are_equal_bytes(tmp_path: Path) -> None:
-    """SVG and PNG."""
+    """Equal tables give equal bytes as SVG and PNG."""
     first = save_figure(cost_table_figure(TABLES, "net on system"), tmp_path / "a" / "cost_table")
     second = save_figure(cost_table_figure(TABLES, "net on system"), tmp_path / "b" / "cost_table")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

@@ -1,4 +1,4 @@
-"""Energy, baselines, the search and the table of layers of a run on several cores."""
+"""Figures of energy, baselines and the search, and the table of layers, for a run on several cores."""
 
 import csv
 import itertools
@@ -69,7 +69,7 @@ def texts_of(figure: Figure) -> list[str]:
 
 
 def assert_texts_are_clear(figure: Figure) -> None:
-    """No text leaves the figure or touches another one."""
+    """Checks that no text leaves the figure or touches another text."""
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     texts = [*figure.texts]
@@ -90,7 +90,7 @@ def assert_texts_are_clear(figure: Figure) -> None:
 
 @pytest.mark.parametrize("seed", range(15))
 def test_parts_of_the_energy_add_up(seed: int) -> None:
-    """To the energy of the schedule, and each to its cause."""
+    """The parts add up to the energy of the schedule, and each part equals the energy of its cause."""
     schedule = random_view(seed).schedule
     parts = schedule_parts(schedule)
     assert sum(parts.values()) == pytest.approx(schedule.energy_pj)
@@ -100,7 +100,7 @@ def test_parts_of_the_energy_add_up(seed: int) -> None:
 
 
 def test_energy_bars_are_this_run_and_its_baselines() -> None:
-    """With parts where they are given, else in one piece; drawn lengths are the energies."""
+    """This run and its baselines have bars, in parts if these are known; the drawn lengths are the energies."""
     view = every_category()
     bars = energy_bars(view, SUMMARY)
     assert [bar.name for bar in bars] == [THIS_RUN, "single core", "layer by layer"]
@@ -115,7 +115,9 @@ def test_energy_bars_are_this_run_and_its_baselines() -> None:
 
 
 def test_energy_on_cores_is_divided_into_arrays_and_memories() -> None:
-    """Largest memory first; the length of the bar stays; of many memories the smallest are one part."""
+    """The energy on cores is divided into arrays and memories, the largest first; of many memories, the smallest are
+    one part.
+    """
     view = every_category()
     total = view.schedule.energy_terms_pj[ON_CORE]
     memories = {"rf": 0.1 * total, "sram": 0.6 * total}
@@ -139,7 +141,7 @@ def test_energy_on_cores_is_divided_into_arrays_and_memories() -> None:
 
 
 def test_the_table_of_cores_has_the_fullest_memory_of_each() -> None:
-    """As the summary has it, also one that cores share; a core without a memory has none."""
+    """Each core has its fullest memory from the summary, also a shared one; a core without memories has none."""
     core = {"cn_count": 3, "busy_cycles": 5, "utilisation": 0.5, "array_utilisation": 0.2, "role": "compute"}
     core |= {"energy_pj": 9.0, "operational_energy_pj": 2.0, "memory_energy_pj": {"rf": 3.0, "sram": 4.0}}
     memory = {"capacity_bits": 100, "peak_bits": 10, "peak_share": 0.1}
@@ -155,7 +157,7 @@ def test_the_table_of_cores_has_the_fullest_memory_of_each() -> None:
 
 
 def test_baselines_have_numbers_ratios_and_bounds() -> None:
-    """This run first; the others say how many times as much they need."""
+    """This run is the first row. The other rows give their latency and energy as multiples of those of this run."""
     rows = baseline_rows(SUMMARY)
     assert [(row.name, row.latency_cycles, row.edp) for row in rows] == [
         (THIS_RUN, 1000, 2.0e9),
@@ -173,7 +175,7 @@ def test_baselines_have_numbers_ratios_and_bounds() -> None:
 
 
 def test_baselines_without_any_and_without_a_bound() -> None:
-    """One row, no dashed line, no gap."""
+    """Runs without baselines and bound have one row, no dashed line and no gap."""
     summary = {**SUMMARY, "baselines": [], "lower_bound": None, "gap_latency": None}
     figure = baselines_figure(summary)
     assert not [line for panel in figure.axes for line in panel.lines]
@@ -181,7 +183,10 @@ def test_baselines_without_any_and_without_a_bound() -> None:
 
 
 def test_a_run_that_loses_to_its_baselines_is_told_in_words() -> None:
-    """Longer than one, more energy than both; no words where nothing is lost. The line fits the page."""
+    """A text says how much worse than a baseline this run is in latency or energy; a run that is not worse has no text.
+
+    Only latencies and energies that are worse are named.
+    """
     one, layer_by_layer = SUMMARY["baselines"][0], SUMMARY["baselines"][1]
     worse = [{**one, "latency_cycles": 4}, {**layer_by_layer, "latency_cycles": 310, "energy_pj": 1.6e6}]
     figure = baselines_figure({**SUMMARY, "baselines": worse})
@@ -195,7 +200,7 @@ def test_a_run_that_loses_to_its_baselines_is_told_in_words() -> None:
 
 
 def test_the_search_is_drawn_as_it_was_recorded() -> None:
-    """Steps of best latency and energy, all points of the front, the chosen one with its numbers."""
+    """The search is drawn with the best latency and energy over time, all points of the front, and the chosen one."""
     figure = allocation_figure(GENERATIONS, FRONT, "Search")
     progress, energy, front = figure.axes
     assert list(progress.lines[0].get_ydata()) == pytest.approx(
@@ -208,12 +213,15 @@ def test_the_search_is_drawn_as_it_was_recorded() -> None:
 
 @pytest.mark.parametrize("rows", [(GENERATIONS, FRONT), (GENERATIONS[:1], FRONT[:1]), ([], [])])
 def test_figures_of_short_searches_are_drawn(rows: tuple[list[Any], list[Any]]) -> None:
-    """One generation, one point, or none."""
+    """Searches with one generation, one point or none are drawn."""
     assert len(allocation_figure(*rows, "Search").axes) == 3
 
 
 def test_the_search_stands_beside_its_bound() -> None:
-    """In words: it may be far from all points. Without a bound nothing is said."""
+    """The bound is a line of text below the search, because it may be far from all points.
+
+    Without a bound, the line is missing.
+    """
     bound = {"latency_cycles": 1234, "energy_pj": 2.5e6}
     (_, words) = allocation_figure(GENERATIONS, FRONT, "Search", bound).texts
     assert (
@@ -224,7 +232,7 @@ def test_the_search_stands_beside_its_bound() -> None:
 
 
 def test_tables_of_the_search_are_read_back(tmp_path: Path) -> None:
-    """Columns that the figure needs, whatever else there is."""
+    """The columns for the figure are read back, whatever other columns there are."""
     for name, rows, read in (("g.csv", GENERATIONS, read_generations), ("p.csv", FRONT, read_front)):
         with (tmp_path / name).open("w", newline="") as stream:
             writer = csv.DictWriter(stream, [*rows[0], "cores"])
@@ -235,7 +243,9 @@ def test_tables_of_the_search_are_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "generation,best_latency_cycles\n0,5\n", "a\n", None])
 def test_damaged_tables_of_the_search_are_told(text: str | None, tmp_path: Path) -> None:
-    """A missing file, a missing column, a number that is none."""
+    """A missing file, a missing column and a value that is no number raise ArtifactError; an empty file is an empty
+    table.
+    """
     path = tmp_path / "generations.csv"
     if text is not None:
         path.write_text(text)
@@ -247,7 +257,7 @@ def test_damaged_tables_of_the_search_are_told(text: str | None, tmp_path: Path)
 
 
 def test_texts_do_not_overlap() -> None:
-    """In all three figures, with baselines and without."""
+    """No text overlaps in the figures, with baselines and without."""
     view = every_category()
     for summary in (SUMMARY, {**SUMMARY, "baselines": []}):
         assert_texts_are_clear(energy_breakdown_figure(view, summary))
@@ -255,7 +265,7 @@ def test_texts_do_not_overlap() -> None:
 
 
 def test_files_have_the_same_bytes_every_time(tmp_path: Path) -> None:
-    """Whatever the user's own settings."""
+    """The files have the same bytes for any settings of matplotlib."""
 
     def write(folder: str) -> list[Path]:
         return [
@@ -272,7 +282,7 @@ def test_files_have_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_layers_run_where_and_when_their_nodes_do(seed: int) -> None:
-    """Compared CN by CN."""
+    """Cores and times of each layer equal those of its CNs."""
     view = random_view(seed)
     schedule = view.schedule
     rows = layer_places(view)
@@ -288,7 +298,7 @@ def test_layers_run_where_and_when_their_nodes_do(seed: int) -> None:
 
 
 def test_the_table_of_layers_has_units_in_its_names() -> None:
-    """A column for each key of the rows."""
+    """The table has a column for each key of the rows, with units in the names."""
     table = layer_place_table(pipeline(3, 4))
     assert list(table["cn_count"]) == [4, 4, 4]
     assert {"first_start_cycles", "busy_cycles", "on_core_energy_pj"} <= set(table.columns)

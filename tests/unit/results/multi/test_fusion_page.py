@@ -1,4 +1,4 @@
-"""The page of a search of plans: what saves most stands first, names are text, and what is missing is said."""
+"""The page of a search of plans: the largest savings stand first, names are escaped, and missing parts are stated."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ FIGURES = {"latency_cycles": 100, "energy_pj": 2e6, "edp": 2e8}
 
 
 def cut(after: str, without: int | None) -> dict[str, Any]:
-    """A cut, with the latency without it."""
+    """A cut and the latency without it."""
     figures = None if without is None else {"latency_cycles": without, "energy_pj": 3e6, "edp": 3e6 * without}
     saves = {"saves_latency_cycles": None, "saves_energy_pj": None}
     if without is not None:
@@ -19,7 +19,7 @@ def cut(after: str, without: int | None) -> dict[str, Any]:
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """An answer as `fusion.json` has it."""
+    """An answer in the form of `fusion.json`."""
     origin = {"origin": "uniform", "plans": 2, "schedules": 8, "infeasible": 1, "best_so_far": 1, "best": FIGURES}
     search = {"seed": 0, "plans": 2, "segments": 1, "schedules": 8, "stopped_by": "time_budget", "origins": [origin]}
     return {
@@ -45,16 +45,16 @@ def text_of(page: str) -> str:
 
 
 def test_cuts_that_save_most_stand_first() -> None:
-    """One without which there is no schedule before all; those that cost last."""
+    """A cut without which there is no schedule stands first, then cuts by their saving. Cuts with a loss stand last."""
     page = fusion_page(document(cuts=[cut("small", 101), cut("costs", 90), cut("large", 150), cut("all", None)]), TRIED)
     places = [page.index(f"<td>{name}</td>") for name in ("all", "large", "small", "costs")]
     assert places == sorted(places)
-    assert "no schedule without it" in page
+    assert "no schedule without this cut" in page
     assert '<td class="number">-10</td>' in page
 
 
 def test_names_are_text_and_what_is_missing_is_said() -> None:
-    """Nothing of a name is markup; no baseline, no cut and no reload are words; reasons are counted."""
+    """Names are escaped; words say that there is no baseline, cut or reload; reasons are counted."""
     page = fusion_page(document(), TRIED)
     assert "<net>" not in page
     assert "&lt;net&gt; on chip" in page
@@ -72,5 +72,5 @@ def test_names_are_text_and_what_is_missing_is_said() -> None:
 
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 def test_every_objective_has_a_figure(objective: str) -> None:
-    """Also where no plan is but the best."""
+    """The page has a figure for every objective, also if the best plan is the only one."""
     assert fusion_page(document(objective=objective, layer_by_layer=FIGURES), TRIED[:1]).count("<svg") == 1

@@ -45,13 +45,13 @@ def spans(table: ScheduleTable) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_bar_is_drawn_from_its_start_to_its_end(seed: int) -> None:
-    """The shapes are those of the table."""
+    """The drawn shapes are the bars of the table."""
     view = random_view(seed)
     assert shapes(schedule_figure(view)) == spans(schedule_table(view))
 
 
 def test_without_data_transfer_only_cores_are_drawn() -> None:
-    """Rows of links are left out, and their words in the legend."""
+    """The rows of links and their entries in the legend are left out if data transfers are not asked for."""
     figure = schedule_figure(every_category(), plot_data_transfer=False)
     assert len(shapes(figure)) == 4
     texts = {text.get_text() for text in figure.texts}
@@ -60,7 +60,7 @@ def test_without_data_transfer_only_cores_are_drawn() -> None:
 
 
 def test_sections_show_beginning_middle_and_end() -> None:
-    """Three panels of 5 % each, each with the bars that reach into it."""
+    """Three panels show the first, middle and last 5 %, each with the bars that reach into it."""
     view = pipeline()
     table, latency = schedule_table(view), view.schedule.latency_cycles
     figure = schedule_figure(view, plot_full_schedule=False)
@@ -73,7 +73,7 @@ def test_sections_show_beginning_middle_and_end() -> None:
 
 
 def test_title_has_latency_energy_edp_and_gap() -> None:
-    """The numbers are those of the schedule, the gap that of the summary."""
+    """The title has the latency, energy and EDP of the schedule, and the gap of the summary."""
     view = every_category()
     schedule = view.schedule
     line = next(
@@ -97,7 +97,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("full", [True, False])
 def test_no_text_leaves_the_figure_or_overlaps(case: str, full: bool) -> None:
-    """Names of rows, the legend, titles and shares keep clear of each other."""
+    """No text leaves the figure, and row names, legend, titles and shares do not overlap."""
     figure = schedule_figure(CASES[case](), {"gap_latency": 0.25}, plot_full_schedule=full)
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
@@ -112,7 +112,7 @@ def test_no_text_leaves_the_figure_or_overlaps(case: str, full: bool) -> None:
 
 
 def test_files_have_the_same_bytes_every_time(tmp_path: Path) -> None:
-    """Neither dates, random ids nor the user's own settings reach the files; as shapes and as an image."""
+    """Dates, random ids and the user's settings do not reach the files, for shapes and for an image."""
     for name, view in (("shapes", every_category()), ("image", pipeline(8, 400))):
         first = write_schedule_figure(view, tmp_path / name / "first")
         with matplotlib.rc_context({"font.size": 20.0, "svg.hashsalt": None, "hatch.linewidth": 4}):
@@ -123,7 +123,7 @@ def test_files_have_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 
 def test_hundred_thousand_bars_are_an_image_of_bounded_size(tmp_path: Path) -> None:
-    """No bar is a shape of its own, and the files have a few hundred kB."""
+    """No bar of 10^5 CNs is a shape of its own, and the files are below 2 MB."""
     view = large_pipeline()
     table = schedule_table(view)
     assert table.bar_count > 100_000
@@ -133,7 +133,7 @@ def test_hundred_thousand_bars_are_an_image_of_bounded_size(tmp_path: Path) -> N
 
 
 def test_few_bars_are_shapes_many_are_an_image() -> None:
-    """The number of bars in the panel decides."""
+    """The number of bars in a panel decides whether it has shapes or an image."""
     few, many = pipeline(2, 20), pipeline(10, MOST_SHAPES // 10)
     assert not schedule_figure(few).axes[0].images
     assert schedule_figure(many).axes[0].images
@@ -141,7 +141,7 @@ def test_few_bars_are_shapes_many_are_an_image() -> None:
 
 
 def test_the_image_has_the_mean_colour_of_each_pixel() -> None:
-    """Each pixel of a row of CNs is the mean over time of the colours of what runs, every second one lighter."""
+    """Each pixel of a row is the mean over time of the colours of the running CNs; every second CN is lighter."""
     view = pipeline(3, 7, 2)
     table = schedule_table(view).rows_of("core")
     latency, width = view.schedule.latency_cycles, 37
@@ -161,7 +161,7 @@ def test_the_image_has_the_mean_colour_of_each_pixel() -> None:
 
 
 def test_the_image_of_a_window_is_that_part_of_the_schedule() -> None:
-    """What ends before or starts after the window leaves no trace."""
+    """Bars that end before the window or start after it leave no trace in the image."""
     view = pipeline(2, 3, 2)
     table = schedule_table(view).rows_of("core")
     start, end = int(table.start_cycles.min()), int(table.end_cycles.max())
@@ -174,7 +174,7 @@ def test_the_image_of_a_window_is_that_part_of_the_schedule() -> None:
 
 
 def test_hatches_darken_the_image_of_data() -> None:
-    """Weights have lines, data from off-chip of other kinds have none, as in the legend."""
+    """Weights are hatched in the image, as in the legend; other data from off-chip are not."""
     view = every_category()
     table = schedule_table(view).rows_of("link")
     moves = view.schedule.transfers
@@ -188,7 +188,10 @@ def test_hatches_darken_the_image_of_data() -> None:
 
 
 def test_a_hundred_layers_have_different_colours_that_neighbours_tell_apart() -> None:
-    """In the Oklab space, in which a distance of 0.02 is just seen, 0.06 for all and more for neighbours."""
+    """The colours of any two layers are more than 0.06 apart in Oklab space; neighbours are more than 0.075 apart.
+
+    A distance of 0.02 is just visible.
+    """
     colours = oklab(np.array([to_rgb(layer_colour(layer)) for layer in range(100)]))
     apart = np.linalg.norm(colours[:, None] - colours[None], axis=2) + np.eye(100)
     assert apart.min() > 0.06
@@ -199,7 +202,7 @@ def test_a_hundred_layers_have_different_colours_that_neighbours_tell_apart() ->
 
 
 def oklab(rgb: np.ndarray) -> np.ndarray:
-    """Colours in the Oklab space of Björn Ottosson."""
+    """Converts colours to the Oklab space of Björn Ottosson."""
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     to_lms = [
         [0.41222147, 0.53633254, 0.05144599],

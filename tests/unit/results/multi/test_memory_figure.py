@@ -1,4 +1,4 @@
-"""Memories and links over time."""
+"""Figures of memories and links over time."""
 
 import itertools
 from dataclasses import replace
@@ -37,7 +37,10 @@ SEEDS = range(20)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_curves_of_memories_are_what_they_hold(seed: int) -> None:
-    """Times and bits are those of the schedule; the highest is the peak; empty memories and the DRAM are left out."""
+    """A memory's curve has the times and bits of the schedule, and its highest value is the peak of the memory.
+
+    Memories that stay empty and the off-chip memory have no curve.
+    """
     view = random_view(seed)
     schedule = view.schedule
     curves = {curve.name: curve for curve in memory_curves(view)}
@@ -56,7 +59,10 @@ def test_curves_of_memories_are_what_they_hold(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_use_of_a_link_is_that_of_the_summary(seed: int) -> None:
-    """Never above its width; over time at least the bits that moved, which may not fill their last cycle."""
+    """The use of a link equals the summary, stays within its width, and over time covers the moved bits.
+
+    The last cycle of a transfer may not be full.
+    """
     view = random_view(seed)
     rows = link_uses(view.artifact)
     for curve in link_curves(view):
@@ -80,7 +86,7 @@ def steps(seed: int, count: int = 3000, last: int = 10_000) -> Curve:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_stretches_have_the_maximum_and_the_mean_of_the_curve(seed: int) -> None:
-    """Compared with the value in every single cycle."""
+    """Maximum and mean of each stretch equal those of the values in every single cycle."""
     curve, last, stretches = steps(seed), 10_000, 100
     place = np.searchsorted(curve.times, np.arange(last), side="right") - 1
     each_cycle = np.where(place >= 0, curve.values[place], 0.0).reshape(stretches, -1)
@@ -95,7 +101,7 @@ def test_stretches_have_the_maximum_and_the_mean_of_the_curve(seed: int) -> None
 
 @pytest.mark.parametrize("make", [memory_figure, link_figure])
 def test_no_text_leaves_the_figure_or_overlaps(make) -> None:
-    """A panel for each, none in another."""
+    """Each memory or link has a panel, no text leaves the figure, and no texts overlap."""
     for view in (every_category(), pipeline(6, 50, 6), within_a_core()):
         figure: Figure = make(view)
         figure.canvas.draw()
@@ -112,7 +118,7 @@ def test_no_text_leaves_the_figure_or_overlaps(make) -> None:
 
 
 def test_a_schedule_without_logs_has_no_curves() -> None:
-    """It is said that nothing is kept and nothing moves."""
+    """A schedule without logs has no curves; the figure says that nothing is kept and nothing moves."""
     view = every_category()
     problem, allocation = view.artifact.problem, view.schedule.allocation
     schedule = simulate(problem, allocation, ScheduleOptions(record=False))
@@ -123,7 +129,7 @@ def test_a_schedule_without_logs_has_no_curves() -> None:
 
 
 def test_links_that_carry_nothing_are_counted_and_ports_are_told() -> None:
-    """Below the title of the figure; the port of the off-chip memory is named after a core, which its label says."""
+    """The figure counts links without traffic; the off-chip memory's port is labelled with the number of its core."""
     view = every_category()
     names = replace(view.names, link_names=("port of 3",), link_kinds=(OFFCHIP_PORT,))
     port = replace(view, artifact=replace(view.artifact, names=names))
@@ -136,7 +142,7 @@ def test_links_that_carry_nothing_are_counted_and_ports_are_told() -> None:
 
 
 def test_capacity_is_drawn_where_it_can_be_compared() -> None:
-    """A dashed line at the capacity, not where the memory stays nearly empty."""
+    """A dashed line marks the capacity, except for a memory that stays nearly empty."""
     for view, lines in ((every_category(), 2), (within_a_core(), 0)):
         figure = memory_figure(view)
         dashed = [line for panel in figure.axes for line in panel.lines if line.get_linestyle() == "--"]
@@ -144,7 +150,7 @@ def test_capacity_is_drawn_where_it_can_be_compared() -> None:
 
 
 def test_files_have_the_same_bytes_every_time_and_stay_small(tmp_path: Path) -> None:
-    """Also of 10^5 CNs."""
+    """The files have the same bytes each time, and stay below 2 MB for 10^5 CNs."""
     for draw in (memory_figure, link_figure):
         first = save_figure(draw(every_category()), tmp_path / "first")
         with matplotlib.rc_context({"lines.linewidth": 9, "svg.hashsalt": None}):

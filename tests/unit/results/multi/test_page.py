@@ -1,4 +1,4 @@
-"""The interactive schedule: what is in the file, and, where Node is at hand, what its script makes of it."""
+"""The interactive schedule: the data in the file, and the answers of its script where Node is installed."""
 
 import json
 import re
@@ -33,7 +33,7 @@ NODE = shutil.which("node")
 
 
 def with_tiles(view: ScheduleView) -> ScheduleView:
-    """The CNs of every layer cut into lines of two, the first layer not cut."""
+    """The view with every layer but the first cut into tiles of two lines."""
     layers = len(view.names.layer_names)
     within = np.arange(view.node_count) - view.first_node[view.node_layer]
     tiles = TileRanges(((), *([("OY",)] * (layers - 1))), (within * 2,), (within * 2 + 2,))
@@ -42,7 +42,7 @@ def with_tiles(view: ScheduleView) -> ScheduleView:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_data_of_the_page_are_those_of_the_schedule(seed: int) -> None:
-    """Read back from the HTML: bars, CNs, transfers, pieces, streams, edges."""
+    """The bars, CNs, transfers, pieces, streams and edges in the HTML are those of the schedule."""
     view = random_view(seed)
     table, schedule = schedule_table(view), view.schedule
     data = page_data(schedule_page(view))
@@ -67,7 +67,7 @@ def test_the_data_of_the_page_are_those_of_the_schedule(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_lanes_are_the_bars_of_each_lane_in_order(seed: int) -> None:
-    """Lanes follow each other without gaps; their bars are in their row and lane by start."""
+    """Lanes follow each other without gaps; the bars of a lane are sorted by start."""
     view = random_view(seed)
     table = schedule_table(view)
     lanes = page_data(schedule_page(view))["lanes"]
@@ -92,14 +92,14 @@ def test_lanes_are_the_bars_of_each_lane_in_order(seed: int) -> None:
     ],
 )
 def test_columns_come_back_as_they_were(values: list[float], kind: str) -> None:
-    """Also with differences beyond 32 bits, and beyond them in all."""
+    """Packed columns are read back, also with differences or values beyond 32 bits."""
     column = packed_column(np.array(values, np.int64 if all(isinstance(value, int) for value in values) else float))
     assert column["type"] == kind
     assert unpacked_column(column).tolist() == values
 
 
 def test_the_page_is_one_file_without_the_network_and_names_end_no_element() -> None:
-    """No address, no second file; a layer called </script> stays text."""
+    """The page is one file without web addresses, and a layer called </script> stays text."""
     view = every_category()
     names = replace(view.names, layer_names=("</script><b>", *view.names.layer_names[1:]), network="<i>&@DATA@")
     view = ScheduleView(replace(view.artifact, names=names))
@@ -113,18 +113,18 @@ def test_the_page_is_one_file_without_the_network_and_names_end_no_element() -> 
 
 
 def test_the_page_has_the_same_bytes_every_time(tmp_path: Path) -> None:
-    """Equal schedules are equal files."""
+    """Equal schedules give equal bytes."""
     assert schedule_page(random_view(3)) == schedule_page(random_view(3))
 
 
 def test_a_large_schedule_is_a_small_file(tmp_path: Path) -> None:
-    """Less than 20 bytes a bar for 10^5 CNs."""
+    """The page has less than 20 bytes for each bar of 10^5 CNs."""
     view = large_pipeline()
     assert len(schedule_page(view).encode()) < 20 * schedule_table(view).bar_count
 
 
 def test_tiles_of_every_layer_are_in_the_page() -> None:
-    """First and last values of the dimensions in which a layer is cut."""
+    """The page has the first and last values of the dimensions in which a layer is cut."""
     view = with_tiles(pipeline(2, 3))
     data = page_data(schedule_page(view))
     assert [layer["tile_dimensions"] for layer in data["layers"]] == [[], ["OY"]]
@@ -147,7 +147,7 @@ vm.runInContext("decode", context)(JSON.parse(payload)).then((schedule) => {
 
 
 def in_node(view: ScheduleView, tmp_path: Path, code: str) -> Any:
-    """What the script of the page answers: `code` fills `answers` from `schedule`."""
+    """The answers of the page's script: `code` fills `answers` from `schedule`."""
     if NODE is None:
         pytest.skip("needs Node")
     page = tmp_path / "schedule.html"
@@ -161,7 +161,7 @@ def in_node(view: ScheduleView, tmp_path: Path, code: str) -> Any:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_script_decodes_what_was_written(seed: int, tmp_path: Path) -> None:
-    """Starts, ends, names and edges in the browser are those of the schedule."""
+    """Starts, ends, names and edges decoded by the script are those of the schedule."""
     view = random_view(seed)
     found = in_node(
         view,
@@ -191,7 +191,10 @@ def test_the_script_decodes_what_was_written(seed: int, tmp_path: Path) -> None:
 
 
 def test_the_script_tells_what_a_bar_is(tmp_path: Path) -> None:
-    """CNs with tile, energy and inputs; transfers with tensor, bits, ends, cause and rate; streams."""
+    """The script describes CNs, transfers and streams.
+
+    A CN has tile, energy and inputs; a transfer has tensor, bits, ends, cause and rate.
+    """
     view = with_tiles(every_category())
     found = in_node(
         view,
@@ -218,7 +221,7 @@ def test_the_script_tells_what_a_bar_is(tmp_path: Path) -> None:
 
 
 def test_the_script_names_the_listeners_of_a_broadcast(tmp_path: Path) -> None:
-    """Both cores stand behind "to"."""
+    """The script names both cores that receive a broadcast."""
     view = broadcast()
     assert listeners(view)
     found = in_node(view, tmp_path, "answers.to = new Map(schedule.describe(schedule.bar_kind.indexOf(1))).get('to');")
@@ -226,7 +229,7 @@ def test_the_script_names_the_listeners_of_a_broadcast(tmp_path: Path) -> None:
 
 
 def test_the_script_draws_every_bar_once_when_all_are_wide(tmp_path: Path) -> None:
-    """At ten pixels a cycle each bar is one whole shape in its place."""
+    """Each bar is drawn as one whole shape in its place at ten pixels a cycle."""
     view = every_category()
     found = in_node(
         view,
@@ -247,7 +250,7 @@ def test_the_script_draws_every_bar_once_when_all_are_wide(tmp_path: Path) -> No
 
 
 def test_the_script_draws_no_more_than_the_pixels(tmp_path: Path) -> None:
-    """10^5 CNs: at most two shapes a pixel and lane, and as much colour as there is work."""
+    """The script draws at most two shapes for each pixel and lane of 10^5 CNs, and as much colour as there is work."""
     view = large_pipeline()
     found = in_node(
         view,
@@ -276,7 +279,7 @@ def test_the_script_draws_no_more_than_the_pixels(tmp_path: Path) -> None:
 
 
 def test_empty_rows_and_pages_of_odd_schedules(tmp_path: Path) -> None:
-    """A core that idles, data without a link, a problem of one CN: pages all the same."""
+    """A core that idles, data without a link, and a problem of one CN have pages, too."""
     for number, view in enumerate((within_a_core(), random_view(5))):
         found = in_node(view, tmp_path, f"answers.bars = schedule.bar_start.length + {number};")
         assert found["bars"] == schedule_table(view).bar_count + number
@@ -284,7 +287,7 @@ def test_empty_rows_and_pages_of_odd_schedules(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_of_memories_are_what_memories_hold(seed: int) -> None:
-    """Every step, with capacity and peak; of memories on chip that hold anything."""
+    """Rows of memories have every step, with capacity and peak, for each on-chip memory that holds data."""
     view = random_view(seed)
     data = page_data(schedule_page(view))
     columns, system = data["columns"], view.system
@@ -303,7 +306,7 @@ def test_rows_of_memories_are_what_memories_hold(seed: int) -> None:
 
 
 def test_the_script_draws_what_a_memory_holds(tmp_path: Path) -> None:
-    """At ten pixels a cycle every step as it is; at few pixels the peak is still there, and no column lies outside."""
+    """At ten pixels a cycle, each step is drawn exactly. At fewer pixels, the peak stays and no column lies outside."""
     view = random_view(1)
     found = in_node(
         view,
@@ -336,7 +339,7 @@ def test_the_script_draws_what_a_memory_holds(tmp_path: Path) -> None:
 
 
 def test_the_script_says_what_a_search_found(tmp_path: Path) -> None:
-    """A node, a layer, the first of several, or nothing."""
+    """The script says whether a search found a node, a layer, the first of several layers, or nothing."""
     texts = ["1.0", "layer1", "conv", "9.9", "pool", "1.99"]
     code = f"answers.found = {json.dumps(texts)}.map((text) => schedule.search(text));"
     found = in_node(every_category(), tmp_path, code)["found"]
@@ -348,7 +351,7 @@ def test_the_script_says_what_a_search_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_script_follows_causes_back(seed: int, tmp_path: Path) -> None:
-    """The chain of each node is that of the schedule; its parts add up to its start; every cause has words."""
+    """The chain of each node equals the schedule's, its parts add up to its start, and every cause has words."""
     view = random_view(seed)
     found = in_node(
         view,
@@ -376,7 +379,9 @@ def test_the_script_follows_causes_back(seed: int, tmp_path: Path) -> None:
 
 
 def test_the_script_says_why_a_node_began(tmp_path: Path) -> None:
-    """By hand (`every_category`): in words, and what the chain to the last node is made of."""
+    """The script's reasons for the starts of nodes, and its parts of the last node's chain, equal those worked out by
+    hand for `every_category`.
+    """
     found = in_node(
         every_category(),
         tmp_path,
@@ -402,7 +407,7 @@ def test_the_script_says_why_a_node_began(tmp_path: Path) -> None:
 
 
 def test_a_page_without_causes_says_nothing_of_them(tmp_path: Path) -> None:
-    """Of a schedule of a model that is not causal."""
+    """The page has no chain and no reasons for a schedule model that is not causal."""
     view = every_category()
     view = ScheduleView(replace(view.artifact, schedule_model="stream-2023"))
     code = """

@@ -1,4 +1,4 @@
-"""The interactive schedule in a real browser: search, causes, rows of memories, keys, sizes, and no complaint."""
+"""The interactive schedule in a real browser: search, causes, rows of memories, keys and sizes, without any error."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ WHY, FIND = "document.getElementById('why')", "document.getElementById('find')."
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Page]:
-    """A browser, where there is one."""
+    """A browser; tests are skipped if none is installed."""
     program = find_chromium()
     if program is None:
         pytest.skip("needs Chromium, of which none is installed")
@@ -25,7 +25,7 @@ def browser() -> Iterator[Page]:
 
 @pytest.fixture
 def tab(browser: Page, tmp_path: Path) -> Iterator[Page]:
-    """The page of `every_category` as it opens; afterwards nothing was complained of."""
+    """The page of `every_category` as it opens. Afterwards the browser must have reported no error."""
     page = tmp_path / "schedule.html"
     page.write_text(schedule_page(every_category()), "utf-8")
     browser.open("about:blank", "true")
@@ -38,14 +38,14 @@ def tab(browser: Page, tmp_path: Path) -> Iterator[Page]:
 
 
 def search(tab: Page, text: str) -> str:
-    """What stands beside the search field after a search."""
+    """The text beside the search field after a search."""
     given = json.dumps(text)
     tab.run(f"find.value = {given}, find.dispatchEvent(new Event('change'))".replace("find.", FIND))
     return str(tab.run("document.getElementById('found').textContent"))
 
 
 def test_a_search_says_what_it_found(tab: Page) -> None:
-    """And selects it; one without a hit says so and changes nothing."""
+    """A search selects its hit and names it; a search without a hit says so and keeps the selection."""
     assert search(tab, "1.0") == "CN 1.0 of /layer1/conv/Conv"
     selected = tab.run("viewer.selected")
     assert selected >= 0
@@ -55,7 +55,7 @@ def test_a_search_says_what_it_found(tab: Page) -> None:
 
 
 def test_a_node_says_why_it_began(tab: Page) -> None:
-    """Step by step back to cycle 0; a step leads to its bar; Escape takes it away."""
+    """The steps of a reason lead back to cycle 0, each step leads to its bar, and Escape closes the list."""
     assert tab.run(f"{WHY}.textContent") == ""
     search(tab, "3.0")
     steps = f"[...{WHY}.querySelectorAll('li')].map((one) => one.textContent)"
@@ -71,7 +71,7 @@ def test_a_node_says_why_it_began(tab: Page) -> None:
 
 
 def test_the_last_bar_has_the_chain_of_the_latency(tab: Page) -> None:
-    """By its key and by its button; what the chain consists of adds up to the start of that bar."""
+    """The key and the button show the chain of the last bar, whose parts add up to the start of this bar."""
     tab.press("c")
     tab.settle()
     by_key = tab.run(f"{WHY}.textContent")
@@ -84,7 +84,7 @@ def test_the_last_bar_has_the_chain_of_the_latency(tab: Page) -> None:
 
 
 def test_rows_of_memories_tell_what_they_hold(tab: Page) -> None:
-    """Below the cursor; a bar of its own row still tells of itself."""
+    """The row of a memory shows its contents at the cursor; its bar still shows its own text."""
     place = tab.run("viewer.rows.findIndex((row) => row.kind === 'memory')")
     assert tab.run("viewer.rows.slice(0, -2).every((row) => row.kind !== 'memory')")
     tab.run(
@@ -101,7 +101,7 @@ def test_rows_of_memories_tell_what_they_hold(tab: Page) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(320, 640), (1280, 900), (3840, 2160)])
 def test_the_page_uses_its_room(tab: Page, width: int, height: int) -> None:
-    """The rows share the height of the chart as far as they may grow; nothing is wider than the window."""
+    """The rows share the height of the chart up to their limit, and nothing is wider than the window."""
     tab.resize(width, height)
     tab.run("globalThis.dispatchEvent(new Event('resize'))")
     tab.settle()

@@ -24,7 +24,7 @@ FIELDS = {
     "s": {"name", "cat", "ph", "id", "ts", "pid", "tid"},
     "f": {"name", "cat", "ph", "id", "ts", "pid", "tid", "bp"},
 }
-"""Fields of each phase, as the Trace Event Format asks for them."""
+"""Fields of each phase, as the Trace Event Format requires them."""
 
 
 def events(view: ScheduleView) -> dict[str, list[Event]]:
@@ -37,7 +37,7 @@ def events(view: ScheduleView) -> dict[str, list[Event]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_events_are_valid(seed: int) -> None:
-    """Each has the fields of its phase, whole numbers for times and ids, and a named thread."""
+    """Each event has the fields of its phase, whole numbers for times and ids, and a named thread."""
     found = events(random_view(seed))
     assert set(found) <= set(FIELDS)
     named = {(e["pid"], e["tid"]) for e in found["M"] if e["name"] == "thread_name"}
@@ -52,7 +52,7 @@ def test_events_are_valid(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_slices_of_a_thread_do_not_overlap(seed: int) -> None:
-    """What overlaps on a link is in threads of its own: slices of one thread would have to be nested."""
+    """Bars that overlap on a link are in different threads, as slices of one thread would have to be nested."""
     threads: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for event in events(random_view(seed))["X"]:
         threads[event["pid"], event["tid"]].append((event["ts"], event["dur"]))
@@ -63,7 +63,7 @@ def test_slices_of_a_thread_do_not_overlap(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_bar_is_a_slice(seed: int) -> None:
-    """CNs with their times and energy on the thread of their core, all other bars as well."""
+    """Every bar is a slice; CNs have their times and energy on the thread of their core."""
     view = random_view(seed)
     found = events(view)
     assert len(found["X"]) == schedule_table(view).bar_count
@@ -85,7 +85,7 @@ def test_every_bar_is_a_slice(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_flows_join_slices_and_counters_follow_memories(seed: int) -> None:
-    """A flow starts within its producer, ends at its consumer; counters have the bits from each time on."""
+    """A flow starts within its producer and ends at its consumer; counters have the bits of memories over time."""
     view = random_view(seed)
     found = events(view)
     source, target, _ = view.edges
@@ -103,14 +103,14 @@ def test_flows_join_slices_and_counters_follow_memories(seed: int) -> None:
 
 
 def test_a_broadcast_names_all_who_get_the_data() -> None:
-    """One slice on the bus, two receivers."""
+    """A broadcast is one slice on the bus and names both receivers."""
     (move,) = (event for event in events(broadcast())["X"] if event["cat"] == "transfer")
     assert move["pid"] == LINKS
     assert move["args"]["to"] == ["0: core", "1: core"]
 
 
 def test_the_trace_has_the_same_bytes_every_time(tmp_path: Path) -> None:
-    """Ids count; nothing depends on time or chance. A line is an event."""
+    """The trace has the same bytes each time, and each line is an event."""
     one, two = (trace_text(every_category()) for _ in range(2))
     assert one == two
     document = json.loads(one)
@@ -121,7 +121,7 @@ def test_the_trace_has_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ids_name_the_same_things_in_every_schedule_of_a_network(seed: int) -> None:
-    """With other cores and other times: flows, CNs, and the threads of cores; a flow id is that of one edge alone."""
+    """Flow ids, CNs and threads of cores are the same with other cores and times; each flow id belongs to one edge."""
     one = random_view(seed)
     problem = one.artifact.problem
     allowed = problem.costs.runtime_cycles[problem.graph.cost_row] > 0
@@ -148,7 +148,7 @@ def test_ids_name_the_same_things_in_every_schedule_of_a_network(seed: int) -> N
 
 
 def test_large_schedules_have_plain_slices_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many slices with the same names and times, without arguments and counters."""
+    """The trace of a large schedule has all slices, but only names and times, and says that details are left out."""
     view = every_category()
     detailed = events(view)["X"]
     monkeypatch.setattr(perfetto, "MOST_DETAILED", len(detailed) - 1)
@@ -159,7 +159,7 @@ def test_large_schedules_have_plain_slices_and_that_is_said(monkeypatch: pytest.
 
 
 def test_many_dependencies_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond a number of edges there are no flows."""
+    """The trace has no flows beyond a number of edges, and says so."""
     view = every_category()
     monkeypatch.setattr(perfetto, "MOST_FLOWS", len(view.edges[0]) - 1)
     document = json.loads(trace_text(view))

@@ -1,4 +1,4 @@
-"""Why CNs and transfers began: causes touch what they cause, chains lead to time 0, and each kind is what it says."""
+"""Causes of the starts of CNs and transfers: chains of causes lead to time 0 without a gap, and each kind is right."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -29,14 +29,14 @@ from tests.unit.results.multi.schedule_cases import every_category, pipeline, ra
 
 
 def causes_of(view: ScheduleView) -> StartCauses:
-    """Of a causal schedule."""
+    """The start causes of a causal schedule."""
     found = start_causes(view)
     assert found is not None
     return found
 
 
 def times(view: ScheduleView) -> tuple[list[int], list[int]]:
-    """(start, end) of all items."""
+    """(starts, ends) of all items."""
     schedule, moves = view.schedule, view.schedule.transfers
     starts = [*schedule.start_cycles.tolist(), *moves["start_cycles"].tolist()]
     return starts, [*schedule.end_cycles.tolist(), *moves["end_cycles"].tolist()]
@@ -44,7 +44,10 @@ def times(view: ScheduleView) -> tuple[list[int], list[int]]:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_causes_leave_no_gap(seed: int) -> None:
-    """Each ends when what it causes begins, or is a CN that begins then and lets a transfer begin; back to time 0."""
+    """A cause ends when its effect begins, or is a CN that begins at the same time as the transfer it lets begin.
+
+    Chains end at time 0.
+    """
     view = random_view(seed)
     found, (starts, ends) = causes_of(view), times(view)
     assert len(found.kind) == len(starts)
@@ -59,7 +62,7 @@ def test_causes_leave_no_gap(seed: int) -> None:
 
 
 def needs_of(view: ScheduleView, cn: int) -> list[tuple[int, int]]:
-    """(piece, memory) of what a CN reads."""
+    """(piece, memory) of the data that a CN reads."""
     graph, core = view.artifact.graph, int(view.schedule.allocation[cn])
     own = range(int(graph.need_start[cn]), int(graph.need_start[cn + 1]))
     row = view.system.core_memory[core]
@@ -68,7 +71,7 @@ def needs_of(view: ScheduleView, cn: int) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_causes_of_nodes_are_what_they_say(seed: int) -> None:
-    """Told apart by plain looks at the logs: data first, then the core; neither where there is another cause."""
+    """The causes of nodes equal those of a plain search in the logs: first data, then the core, else another cause."""
     view = random_view(seed)
     found, schedule, moves = causes_of(view), view.schedule, view.schedule.transfers
     producer, off_chip = view.artifact.graph.piece_producer.tolist(), view.system.off_chip_memory
@@ -94,7 +97,10 @@ def test_causes_of_nodes_are_what_they_say(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_transfers_that_waited_for_a_link_had_no_width_before(seed: int) -> None:
-    """In the cycle before, on a link that its cause gave back; likewise room in the memory."""
+    """A transfer that waited for a link found too little width in the cycle before.
+
+    The cause used one of the full links. Otherwise, several transfers to the same core start at this time.
+    """
     view = random_view(seed)
     found, moves, streams = causes_of(view), view.schedule.transfers, view.schedule.streams
     transfer, link = own_hops(view.schedule, view.system)
@@ -119,7 +125,9 @@ def test_transfers_that_waited_for_a_link_had_no_width_before(seed: int) -> None
 
 
 def test_causes_of_a_worked_out_schedule() -> None:
-    """By hand: CN 2 has its weight at 25, but its stream gets no width until what is evicted has left at 27."""
+    """Causes worked out by hand: CN 2 has its weight at 25, but its stream gets the link only after an eviction ends
+    at 27.
+    """
     view = every_category()
     found = causes_of(view)
     first = view.node_count
@@ -132,8 +140,11 @@ def test_causes_of_a_worked_out_schedule() -> None:
 
 
 def test_a_core_that_is_busy_is_a_cause() -> None:
-    """The second CN of a core waits for the first, the weight of the other core for the bus; a transfer for a later CN
-    begins when the one before has begun, and its core can prepare the next."""
+    """A busy core is a cause, worked out by hand.
+
+    The second CN of a core waits for the first, and the weight of the other core waits for the bus. A transfer for a
+    later CN begins when the earlier CN has begun, because its core can then prepare the next CN.
+    """
     pieces = [Piece(40), Piece(30), Piece(20)]
     nodes = [Node(9, [(0, WEIGHT)]), Node(5, [(1, WEIGHT)], layer=1), Node(6, [(2, WEIGHT)], layer=2)]
     view = view_of(make_problem(bus_system(2), pieces, nodes), [0, 1, 0])
@@ -148,7 +159,7 @@ def test_a_core_that_is_busy_is_a_cause() -> None:
 
 @pytest.mark.parametrize("view", [every_category(), pipeline(2, 3, 2)])
 def test_a_chain_adds_up_to_the_start(view: ScheduleView) -> None:
-    """Each step lasts as long as its item, or no time where the item only let the next one begin."""
+    """Each step of a chain lasts as long as its item, or no time if the item only let the next one begin."""
     found, (starts, ends) = causes_of(view), times(view)
     chain = found.chain(int(np.argmax(view.schedule.end_cycles)))
     spans = [starts[one] - starts[other] for one, other in pairwise(chain)]
@@ -158,7 +169,7 @@ def test_a_chain_adds_up_to_the_start(view: ScheduleView) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_latency_is_a_chain_without_gaps(seed: int) -> None:
-    """From cycle 0 to the end, one stretch after the other, each in one item."""
+    """The chain of the latency goes from cycle 0 to the end without gaps, each stretch in one item."""
     view = random_view(seed)
     parts = latency_chain(view)
     assert [part.start_cycles for part in parts] == [0, *(part.end_cycles for part in parts[:-1])]
@@ -167,7 +178,7 @@ def test_the_latency_is_a_chain_without_gaps(seed: int) -> None:
 
 
 def test_the_chain_of_a_worked_out_schedule() -> None:
-    """By hand: what ends last is the result of CN 3."""
+    """The chain of `every_category`, by hand, ends with the result of CN 3."""
     told = [(part.what, part.place, part.start_cycles) for part in latency_chain(every_category())]
     assert told == [
         (MOVING, "weights from off-chip", 0),
@@ -183,7 +194,7 @@ def test_the_chain_of_a_worked_out_schedule() -> None:
 
 
 def test_all_kinds_happen_and_hardly_any_is_unknown() -> None:
-    """Over random systems; `other` is what no rule explains."""
+    """All kinds of causes occur in random systems, and less than 1 % are `other`, which no rule explains."""
     counts = np.zeros(len(CAUSES), np.int64)
     for seed in range(60):
         counts += np.bincount(causes_of(random_view(seed)).kind, minlength=len(CAUSES))
@@ -192,7 +203,7 @@ def test_all_kinds_happen_and_hardly_any_is_unknown() -> None:
 
 
 def test_a_schedule_that_is_not_causal_has_no_causes() -> None:
-    """There something may begin when nothing ends."""
+    """A schedule that is not causal has no causes, because something may begin when nothing ends."""
     view = random_view(0)
     assert start_causes(ScheduleView(replace(view.artifact, schedule_model="stream-2023"))) is None
     assert latency_chain(ScheduleView(replace(view.artifact, schedule_model="stream-2023"))) == ()

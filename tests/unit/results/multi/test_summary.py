@@ -1,4 +1,4 @@
-"""What a tile makes layers load again, against counts of single transfers and streams."""
+"""Data that tiles of a layer load again, compared with counts of single transfers and streams."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -17,7 +17,7 @@ LINES = [{"name": "default", "intra_core_tiling": ["OY, all"]}]
 
 
 def counted(artifact: Any) -> dict[tuple[str, str], tuple[int, float]]:
-    """(layer, kind of data) -> bits of it, bits that are read off-chip, counted piece by piece."""
+    """(layer, kind of data) -> (bits, bits that are read off-chip), counted piece by piece."""
     graph, problem = artifact.graph, artifact.problem
     piece_of_need = problem.fetch_order[0].tolist()
     readers = defaultdict(list)
@@ -55,7 +55,7 @@ def counted(artifact: Any) -> dict[tuple[str, str], tuple[int, float]]:
 
 @pytest.mark.parametrize("seed", [0, 3, 4])
 def test_rows_are_what_transfers_and_streams_say(seed: int, tmp_path: Path) -> None:
-    """On random systems with small memories."""
+    """The table of reloads equals a count of transfers, piece by piece, on random systems with small memories."""
     network, hardware = random_case(seed, tmp_path)
     found = tilewright.run_multi_core(network, hardware, LINES, lpf_limit=4, nb_ga_generations=1)
     rows = {(row["layer"], row["data"]): row for row in reload_rows(found.artifact)}
@@ -69,7 +69,7 @@ def test_rows_are_what_transfers_and_streams_say(seed: int, tmp_path: Path) -> N
 
 
 def test_weights_that_do_not_fit_are_told(tmp_path: Path) -> None:
-    """Line by line each tile streams them; where they fit, nothing is told of them."""
+    """Weights that do not fit are streamed by each tile, line by line, and reported; weights that fit are not."""
     messages = []
     for size in ("128 B", "8 KiB"):
         cores = {0: core("one", 4, size)}
@@ -91,7 +91,9 @@ def test_weights_that_do_not_fit_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("objective", "expected"), [("latency", 200), ("energy", 500), ("EDP", 200)])
 def test_factors_are_over_the_best_baseline_that_is_known(objective: str, expected: int) -> None:
-    """Layer by layer, of the run that is made to compare with and of the search of plans, by the objective."""
+    """Speedups and gaps compare with the better of two layer-by-layer runs: the run's own and the search's, by the
+    objective.
+    """
 
     def figures(latency_cycles: int, energy_pj: float) -> dict[str, Any]:
         bound = {"latency_cycles": 50, "energy_pj": 1.0}

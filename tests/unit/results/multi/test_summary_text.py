@@ -1,4 +1,4 @@
-"""The summary of a run of several cores as text."""
+"""The summary of a run on several cores as text."""
 
 from typing import Any
 
@@ -57,18 +57,18 @@ FIGURES_AND_WORDS = [
     ["sram, in cores", "2", "40.0%"],
     ["eviction", "2", "40.0%"],
 ]
-"""What stands together in a line."""
+"""Figures and words that stand together in a line."""
 
 
 def test_every_figure_is_in_a_line_with_its_unit_or_heading() -> None:
-    """In the order of the summary; parts of the energy are shares of all of it."""
+    """Every figure is in a line with its unit or heading, and parts of the energy are shares of the whole."""
     lines = summary_text(SUMMARY).splitlines()
     for words in FIGURES_AND_WORDS:
         assert any(all(word in line for word in words) for line in lines), words
 
 
 def test_a_run_that_is_worse_than_layer_by_layer_is_told_in_words() -> None:
-    """A speedup of 0.31 is 3.2 times as long; one that is as good or better is not told of."""
+    """A speedup of 0.31 is reported as 3.2 times the latency; a run that is as good or better is not reported."""
     slow = {**FIGURES, "name": "layer_by_layer", "core": None, "core_name": None, "speedup": 0.31, "energy_ratio": 0.8}
     text = summary_text(SUMMARY | {"baselines": [slow, *SUMMARY["baselines"]]}, in_full=False)
     assert "this run takes 3.23 times as long as layer by layer" in text
@@ -80,13 +80,13 @@ def test_a_run_that_is_worse_than_layer_by_layer_is_told_in_words() -> None:
 
 
 def test_an_energy_ratio_that_is_not_known_is_not_told_of() -> None:
-    """A run without energy has no ratio of energies."""
+    """A run without energy has no words on a ratio of energies."""
     rows = [{**row, "energy_ratio": None} for row in SUMMARY["baselines"]]
     assert "this run needs" not in summary_text(SUMMARY | {"baselines": rows})
 
 
 def test_the_short_text_has_no_tables_of_memories_links_and_energy() -> None:
-    """Utilisation and peak memory of each core stay."""
+    """The short text has no tables of memories, links and energy; utilisation and peak memory of each core stay."""
     short = summary_text(SUMMARY, in_full=False)
     assert summary_text(SUMMARY).startswith(short.rstrip("\n"))
     assert "fullest memory" in short
@@ -94,7 +94,7 @@ def test_the_short_text_has_no_tables_of_memories_links_and_energy() -> None:
 
 
 def test_a_model_without_bounds_says_so() -> None:
-    """No number stands for a bound that does not hold."""
+    """A model without bounds says so, and no number stands for a bound."""
     text = summary_text(
         {**SUMMARY, "lower_bound": None, "gap_latency": None, "gap_energy": None, "schedule_model": "stream-2023"}
     )

@@ -18,14 +18,14 @@ FILES += PUBLISHED_CHIPS
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_texts_are_readable(path: Path) -> None:
-    """No text leaves the figure or runs into another one."""
+    """No text leaves the figure or touches another text."""
     accelerator = parse_accelerator(path)
     assert isinstance(accelerator, MultiCoreAccelerator)
     assert_texts_are_readable(system_figure(accelerator))
 
 
 def test_what_the_figure_says() -> None:
-    """Cores with their roles, arrays and memories; links with bandwidth and energy; buses and ports."""
+    """The figure shows buses, ports, the bandwidth and energy of links, and the role, array and memories of cores."""
     accelerator = parse_accelerator(MULTI / "quad_core.yaml")
     assert isinstance(accelerator, MultiCoreAccelerator)
     shown = texts(system_figure(accelerator))
@@ -36,14 +36,14 @@ def test_what_the_figure_says() -> None:
 
 
 def test_links_of_neighbours_are_arrows_and_all_others_bars(tmp_path: Path) -> None:
-    """A mesh has an arrow for each pair of neighbours; links of the pooling core with those farther away are a bar."""
+    """Each pair of neighbours in a mesh has an arrow; links of the pooling core to cores farther away are a bar."""
     layout = system_layout(read(tmp_path, mesh(2, 2, {"pooling_core_id": 4, "offchip_core_id": 5})))
     assert sorted(arrow.core_ids for arrow in layout.arrows) == [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4)]
     assert [(bar.core_ids, bar.is_shared) for bar in layout.bars] == [((4, 0, 1, 3), False), ((0, 1, 2, 3, 4, 5), True)]
 
 
 def test_a_chain_is_a_row_of_arrows_that_point_one_way(tmp_path: Path) -> None:
-    """Columns are chosen so that links join neighbours."""
+    """Columns are chosen so that links join neighbours, so a chain is a row of arrows in one direction."""
     entries: list[Any] = [{"type": "link", "cores": [core, core + 1], "directed": True} for core in range(4)]
     layout = system_layout(read(tmp_path, connected(5, [*entries, "0, 1, 2, 3, 4, 5"])))
     assert (layout.columns, layout.rows) == (5, 1)
@@ -64,7 +64,7 @@ def test_every_link_is_drawn_once(tmp_path: Path) -> None:
 
 
 def test_draw_writes_the_system_and_each_core_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """SVG and PNG, with the same bytes each time."""
+    """`draw` writes SVG and PNG, with the same bytes each time."""
     assert main(["draw", str(MULTI / "quad_core.yaml"), "-o", str(tmp_path / "quad.svg")]) == 0
     names = [Path(line).name for line in capsys.readouterr().out.split()]
     stems = ["quad", "quad-k16_c16", "quad-pooling", "quad-simd"]

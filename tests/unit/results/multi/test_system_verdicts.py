@@ -1,4 +1,6 @@
-"""What verbs and pages say of several cores, held against brute force; `benchmarks/system_verdicts.py` tries more."""
+"""Verdicts of verbs and pages on several cores, compared with brute force; `benchmarks/system_verdicts.py`
+tries more.
+"""
 
 import pytest
 
@@ -8,7 +10,7 @@ from tests.plain.system_verdicts import try_system_verdicts
 
 @pytest.mark.parametrize("seed", [8, 24, 55] if WHOLE_FAMILIES else [55])
 def test_no_verdict_is_false(seed: int) -> None:
-    """Free and fixed cores, plans of `fuse`, advice."""
+    """No verdict is false: on runs with free or fixed cores, on plans of `fuse`, or in advice."""
     tally = try_system_verdicts(seed)
     assert tally.wrong == []
     assert tally.counts["runs"] == 1

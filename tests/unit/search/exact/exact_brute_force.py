@@ -1,6 +1,6 @@
 """Every mapping of a small problem with its cost, for comparison with the exact search.
 
-Orders are listed here, in plain Python; what each costs is asked of the cost model one by one.
+Plain Python lists the orders here. The cost model is asked for each cost, one by one.
 """
 
 import itertools
@@ -24,25 +24,25 @@ Ordering = tuple[TemporalOrderingEntry, ...]
 OBJECTIVES = tuple(POWERS)
 ALLOCATIONS = ("greedy", "free")
 LARGEST_FREE_SPACE = 12000
-"""Mappings that brute force looks at, so that the tests take seconds."""
+"""Largest number of mappings for brute force, so that the tests take seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mappings:
-    """Mappings of the same loops; row by row what each costs, infinite where it does not fit."""
+    """Mappings of one set of loops, with the costs of each row; costs are infinite if the mapping does not fit."""
 
     loops: Order
-    """Distinct loops; orders hold indexes of these."""
+    """Distinct loops; orders hold indexes of these loops."""
     orders: np.ndarray
     """[mapping, position], innermost first."""
     boundaries: np.ndarray | None
-    """[mapping, operand, level] loops up to and including a level; None: allocated greedily."""
+    """[mapping, operand, level] number of loops in this level and all lower ones; None for greedy allocation."""
     energy_pj: np.ndarray
     latency_cycles: np.ndarray
 
     @cached_property
     def fits(self) -> np.ndarray:
-        """Which mappings are possible."""
+        """[mapping] whether it fits."""
         return np.isfinite(self.energy_pj)
 
     def values(self, objective: str) -> np.ndarray:
@@ -51,7 +51,7 @@ class Mappings:
 
 
 def distinct_orders(counts: dict[tuple[str, int], int]) -> Iterator[Order]:
-    """All distinct orders of loops with multiplicities."""
+    """All distinct orders of a multiset of loops; `counts` says how often each loop occurs."""
     left = [loop for loop, count in counts.items() if count]
     if not left:
         yield ()
@@ -61,9 +61,9 @@ def distinct_orders(counts: dict[tuple[str, int], int]) -> Iterator[Order]:
 
 
 def matches(order: Order, ordering: Ordering) -> bool:
-    """Whether an order meets an ordering: entries in a row where they stand, a gap for any loops between.
+    """Whether an order meets an ordering: entries in a row, with a gap for any loops between.
 
-    Loops of size 1 are nothing; without any gap the outermost loops are free.
+    Loops of size 1 are ignored. Without any gap, the outermost loops are free.
     """
     wanted = [(entry.dimension, entry.size) for entry in ordering if entry.dimension == "*" or entry.size != 1]
     if wanted and all(dimension != "*" for dimension, _ in wanted):
@@ -103,7 +103,7 @@ def free_mappings(prepared: PreparedProblem, ordering: Ordering = ()) -> Mapping
 
 
 def free_mapping_count(prepared: PreparedProblem) -> int:
-    """How many rows `free_mappings` has without an ordering."""
+    """The number of rows of `free_mappings` without an ordering."""
     multiset = loop_multiset(prepared.spatial.temporal_sizes, None, ())
     levels = prepared.arrays.level_count[: len(prepared.layer.operands)].tolist()
     return multiset.order_count * math.prod(math.comb(multiset.length + n - 1, n - 1) for n in levels)
@@ -116,7 +116,7 @@ def _indexes(orders: list[Order], loops: Sequence[tuple[tuple[str, int], int]]) 
 
 
 def _all_boundaries(prepared: PreparedProblem, length: int) -> np.ndarray:
-    """Every nested choice of boundaries of each operand, in every combination."""
+    """All combinations of the nested boundaries of the operands."""
     operands, deepest = boundary_shape(prepared)
     choices = []
     for count in prepared.arrays.level_count[:operands].tolist():
@@ -137,7 +137,7 @@ def _costed(prepared: PreparedProblem, loops: Order, orders: np.ndarray, boundar
 
 
 def optimum(spaces: Sequence[Mappings], objective: str) -> float:
-    """The smallest value of an objective, infinite where nothing fits."""
+    """The smallest value of an objective; infinite if no mapping fits."""
     return min((float(space.values(objective).min(initial=math.inf)) for space in spaces), default=math.inf)
 
 
@@ -151,12 +151,12 @@ def space_of(prepared: PreparedProblem, allocation: str, ordering: Ordering = ()
 def search(
     prepared: PreparedProblem, allocation: str, objective: str, ordering: Ordering = (), budget_s: float = 60.0
 ) -> ExactResult | None:
-    """The exact search with the options that matter here."""
+    """The exact search with an objective, an allocation and a time budget."""
     return search_exact(prepared, ordering, ExactParameters(objective, allocation, budget_s))
 
 
 def check_optimum(result: ExactResult | None, spaces: list[Mappings], objective: str, where: object) -> None:
-    """The result is proven and has the least value of all mappings, or there is neither result nor mapping."""
+    """Checks that a result is proven and has the least value of all mappings, or that there is neither."""
     least = optimum(spaces, objective)
     if result is None:
         assert least == math.inf, where

@@ -1,4 +1,4 @@
-"""Small random problems for the exact search: every kind of layer, and cores short of memory and bandwidth."""
+"""Small random problems for the exact search: every kind of layer, on cores with little memory and bandwidth."""
 
 import math
 import random
@@ -32,12 +32,12 @@ class ExactCase:
     unrolling: Unrolling
 
     def prepared(self, model: str = "zigzag-3.9.1", **options: object) -> PreparedProblem:
-        """Ready for the search; raises MappingError if the spatial mapping is impossible."""
+        """The prepared problem; raises MappingError if the spatial mapping is impossible."""
         return prepare(self.layer, self.core, self.links, self.unrolling, SearchOptions(model=model, **options))
 
 
 def problems(seeds: range, **options: str) -> Iterator[tuple[tuple[int, str], ExactCase, PreparedProblem]]:
-    """Random problems under both model profiles, where the spatial mapping is possible, each with seed and profile."""
+    """Random problems with a possible spatial mapping, each with seed and model profile, under both profiles."""
     for seed in seeds:
         case = random_case(random.Random(seed))
         for model in MODELS:
@@ -48,7 +48,7 @@ def problems(seeds: range, **options: str) -> Iterator[tuple[tuple[int, str], Ex
 
 
 def random_case(rng: random.Random, loops: tuple[int, int] = (2, 5)) -> ExactCase:
-    """A problem that leaves a number of prime factors in the range given to iterate over."""
+    """A problem whose number of prime factors to iterate over is in the given range."""
     while True:
         kind = rng.choice(KINDS)
         layer = random_layer(rng, kind)
@@ -98,7 +98,9 @@ def random_layer(rng: random.Random, kind: str) -> Layer:
 
 
 def random_ports(rng: random.Random, operands: tuple[str, ...], top: bool) -> tuple[Port, ...]:
-    """One port for all, one for each link, or anything between; narrow ones make stalls and long loading."""
+    """Random ports: one for all links, one for each link, or a number between; narrow ports cause stalls and long
+    loading.
+    """
     links = [(o, d) for o in operands for d in (("tl", "fl", "th", "fh") if o == "O" else ("tl", "fh"))]
     if top:
         links = [(o, d) for o, d in links if d not in ("th", "fh")]
@@ -113,7 +115,10 @@ def random_ports(rng: random.Random, operands: tuple[str, ...], top: bool) -> tu
 
 
 def random_core(rng: random.Random, layer: Layer, array: tuple[tuple[str, int], ...]) -> Core:
-    """Up to three memories below the topmost for each operand, shared or not, with room for one element or for all."""
+    """A random core with up to three memories below the topmost for each operand.
+
+    Memories are shared or not, and have room for one element or for all.
+    """
     groups = (("I1",), ("I2",), ("O",), ("I1", "O"), ("O", "I2"), ("I1", "I2"), ("I1", "I2", "O"))
     names = tuple(name for name, _ in array)
     memories: list[Memory] = []
@@ -150,7 +155,7 @@ def _memory(
 
 
 def _random_size(rng: random.Random, layer: Layer, held: int, top: bool) -> int:
-    """Room for one element of each operand, for a part of the layer's loops, or for more than all of it."""
+    """Room for one element of each operand, for a part of the layer's loops, or for more than all of them."""
     widest = max(bits for _, bits in layer.precision_bits)
     if not top and rng.random() < 0.2:
         return max(1, widest * held * rng.choice((1, 1, 2)))
@@ -160,7 +165,7 @@ def _random_size(rng: random.Random, layer: Layer, held: int, top: bool) -> int:
 
 
 def random_unrolling(rng: random.Random, layer: Layer, core: Core) -> Unrolling:
-    """Some array dimensions with one or two loop dimensions, also by factors that do not divide."""
+    """An unrolling with one or two loop dimensions on some array dimensions, also with factors that do not divide."""
     result = []
     for name, size in core.operational_array.dimensions:
         room, factors = size, {}

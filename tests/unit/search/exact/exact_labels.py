@@ -1,4 +1,4 @@
-"""The labels that the exact search makes, generation by generation, in terms of loops and level boundaries."""
+"""The labels of the exact search, generation by generation, as loops and level boundaries."""
 
 import math
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ _RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 
 @dataclass(frozen=True)
 class Label:
-    """The innermost loops of a mapping, and what the search says of all its completions."""
+    """The innermost loops of a mapping, and the bounds that the search gives for all its completions."""
 
     order: tuple[int, ...]
     """Indexes of the distinct loops, innermost first."""
     closed: tuple[int, ...]
-    """For each boundary between two levels, operand by operand, the loops below it; -1 while open."""
+    """Loops below each boundary between two levels, operand by operand; -1 while the boundary is open."""
     bound: float
     energy_bound_pj: float
     latency_bound_cycles: float
 
     def completions(self, mappings: Mappings, columns: np.ndarray) -> np.ndarray:
-        """Which mappings complete the label; `columns` are their boundaries as in `boundary_columns`."""
+        """[mapping] whether a mapping completes the label; `columns` come from `boundary_columns`."""
         length = len(self.order)
         mask = mappings.fits & (mappings.orders[:, :length] == self.order).all(1)
         if mappings.boundaries is not None:
@@ -57,9 +57,9 @@ def generations(
     best: float = math.inf,
     best_latency_cycles: float = math.inf,
 ) -> Iterator[list[Label]]:
-    """All labels of one, two, ... loops, none of them complete.
+    """All labels of one, two, ... loops, without complete ones.
 
-    `best` is the value to beat, `best_latency_cycles` the latency beyond which bounds of latency need not hold.
+    `best` is the value to beat. Bounds of latency need not hold beyond `best_latency_cycles`.
     """
     workspace = new_workspace()
     search = new_search(prepared, multiset, workspace, objective, free)
@@ -77,7 +77,7 @@ def _call(entry, prepared, workspace, search, count) -> None:  # type: ignore[no
 
 
 def _label(search: np.record, i: int) -> Label:
-    """Label `i` of the generation that would be expanded next."""
+    """Label `i` of the generation that is expanded next."""
     g = int(search.current)
     words = search.label_path[g, i].tolist()
     order = tuple(

@@ -1,4 +1,6 @@
-"""The search that ends with a small gap: bounds below brute force, never worse than others, equal on every machine."""
+"""The search that ends with a small gap: bounds below brute force, results no worse than others, equal on every
+machine.
+"""
 
 import itertools
 import math
@@ -22,7 +24,7 @@ EFFORTS = (0, 1, 10, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000, N
 
 
 def best(prepared: PreparedProblem, objective: str, allocation: str = "greedy", **limits: Any) -> ExactResult | None:
-    """Result with limits; None where nothing is found."""
+    """The result with limits; None if no mapping is found in time."""
     try:
         return search_exact(prepared, (), BestParameters(objective, allocation, **limits))
     except TimeBudgetError:
@@ -43,7 +45,10 @@ def best_of_salsa(prepared: PreparedProblem, objective: str) -> float:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_the_optimum_lies_between_bound_and_value(allocation: str) -> None:
-    """At every gap, with brute force as the judge; without a limit of the effort the gap is the one asked for."""
+    """The optimum by brute force lies between lower bound and value of the search, for each allowed gap.
+
+    Without a limit of effort, the gap of the result is at most the allowed gap.
+    """
     open_gaps = 0
     for (where, _, prepared), gap in itertools.product(problems(range(3000, 3010)), GAPS):
         least = {objective: optimum(space_of(prepared, allocation), objective) for objective in OBJECTIVES}
@@ -61,7 +66,7 @@ def test_the_optimum_lies_between_bound_and_value(allocation: str) -> None:
 
 
 def test_bounds_hold_at_every_effort() -> None:
-    """Where it ends early, too; and a search that ended by its effort says so."""
+    """Bounds hold at every effort; a search without a proof says that it ended because its effort was used up."""
     ended = 0
     for (where, _, prepared), effort in itertools.product(problems(range(3100, 3105)), EFFORTS):
         spaces = space_of(prepared, "greedy")
@@ -80,7 +85,7 @@ def test_bounds_hold_at_every_effort() -> None:
 
 
 def test_never_worse_than_loma_and_salsa() -> None:
-    """At twelve efforts and with a wide gap, on problems of six and seven loops."""
+    """The value is no worse than those of loma and salsa, at twelve efforts and a wide gap, for six and seven loops."""
     cases = 0
     for seed, model in itertools.product(range(3200, 3202), MODELS):
         try:
@@ -100,14 +105,14 @@ def test_never_worse_than_loma_and_salsa() -> None:
 
 
 def test_equal_efforts_give_equal_results() -> None:
-    """To the last label: nothing in it is a time."""
+    """Equal efforts give equal results, to the last label."""
     for where, _, prepared in itertools.islice(problems(range(3300, 3310)), 10):
         for effort in (50, 5000):
             assert best(prepared, "EDP", effort=effort) == best(prepared, "EDP", effort=effort), where
 
 
 def test_more_effort_never_makes_it_worse() -> None:
-    """Neither the value nor the bound."""
+    """More effort makes neither the value nor the bound worse."""
     for where, _, prepared in itertools.islice(problems(range(3400, 3408)), 8):
         results = [best(prepared, "energy", effort=effort, largest_gap=0.0) for effort in EFFORTS]
         for less, more in itertools.pairwise(result for result in results if result is not None):
@@ -116,7 +121,7 @@ def test_more_effort_never_makes_it_worse() -> None:
 
 
 def test_limits_that_are_none_are_refused() -> None:
-    """A gap is a share, an effort a count."""
+    """A gap outside of 0 to 1 and a negative effort are refused."""
     for name, value in (("largest_gap", 1.5), ("largest_gap", -0.1), ("effort", -1), ("effort", 0.5)):
         with pytest.raises(InputError, match=name):
             SearchOptions(temporal_mapping_search_engine="best", **{name: value})

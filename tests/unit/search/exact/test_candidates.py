@@ -32,7 +32,7 @@ from tests.unit.cost.engine_cases import LINKS, constraints, convolution, regist
 from tests.unit.search.exact.exact_brute_force import ALLOCATIONS, OBJECTIVES
 
 PROBLEMS = tuple(range(8)) if WHOLE_FAMILIES else (0, 1, 3, 4, 6, 7)
-"""Seeds of problems; brute force takes most of the time of all for two of them."""
+"""Seeds of problems; brute force takes most of the tests' time for two of them."""
 PARTS = 2
 SENTENCES = members(8, 4)
 WIDE_LAYER = convolution("layer", K=24, C=6, OX=12, OY=10)
@@ -41,7 +41,7 @@ CORE = register_core(buffer_bits=900)
 
 
 def candidates() -> list[PreparedProblem]:
-    """All spatial mappings of a layer."""
+    """All spatial mappings of a layer, prepared."""
     given = MappingConstraints("default", memory_operand_links=LINKS)
     options = SearchOptions(model="corrected")
     unrollings = spatial_candidates(LAYER, CORE, given, CORRECTED, 0)
@@ -50,7 +50,7 @@ def candidates() -> list[PreparedProblem]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_certificates_of_all_spatial_mappings_hold(part: int) -> None:
-    """The value is the least of brute force over every spatial mapping, order and boundary; so are the bounds below."""
+    """The value is the least of brute force over every spatial mapping, order and boundary, and bounds are below it."""
     outcome = Outcome()
     for seed in PROBLEMS[part::PARTS]:
         outcome.add(attack_candidates(seed))
@@ -60,7 +60,7 @@ def test_certificates_of_all_spatial_mappings_hold(part: int) -> None:
 
 
 def test_floors_are_below_the_tables() -> None:
-    """What is known without tables is never more than what the tables say."""
+    """Floors without tables are no larger than bounds with tables."""
     outcome = Outcome()
     for seed in range(150):
         outcome.add(attack_floor(seed))
@@ -69,7 +69,7 @@ def test_floors_are_below_the_tables() -> None:
 
 
 def test_the_bound_of_a_choice_counts_if_no_effort_is_left() -> None:
-    """The bound that is known before a spatial mapping is made still holds if its loop orders are not searched."""
+    """If no effort is left, the floor of a spatial mapping bounds it, although its loop orders are not searched."""
     problems = candidates()
     optimum = search_candidates(problems, (), ExactParameters("EDP"))
     assert optimum is not None
@@ -87,7 +87,7 @@ def test_the_bound_of_a_choice_counts_if_no_effort_is_left() -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_search_that_begins_with_a_mapping_keeps_its_bounds(objective: str) -> None:
-    """From the best mapping of any other objective, the optimum lies between the bound and the value."""
+    """The optimum lies between bound and value if the search begins from the best mapping of another objective."""
     problems = candidates()
     optimum = search_candidates(problems, (), ExactParameters(objective))
     for other, effort in itertools.product(OBJECTIVES, (0, 30_000, None)):
@@ -109,7 +109,7 @@ def test_a_search_that_begins_with_a_mapping_keeps_its_bounds(objective: str) ->
 
 @pytest.mark.parametrize(("allocation", "objective"), list(itertools.product(ALLOCATIONS, OBJECTIVES)))
 def test_one_search_finds_what_many_find(allocation: str, objective: str) -> None:
-    """The value is the least of the values of all spatial mappings by themselves."""
+    """The value equals the least value of separate searches for all spatial mappings."""
     options = ExactParameters(objective, allocation)
     found = [search_exact(prepared, (), options) for prepared in candidates()]
     together = search_candidates(candidates(), (), options)
@@ -121,7 +121,7 @@ def test_one_search_finds_what_many_find(allocation: str, objective: str) -> Non
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_without_time_nothing_is_proven(allocation: str) -> None:
-    """Without time the bound is below the optimum, and the value is that of a mapping."""
+    """A search without time proves nothing: the optimum is between its lower bound and its value."""
     best = search_candidates(candidates(), (), ExactParameters("EDP", allocation))
     result = search_candidates(candidates(), (), ExactParameters("EDP", allocation, 1e-9))
     assert best is not None
@@ -131,8 +131,9 @@ def test_without_time_nothing_is_proven(allocation: str) -> None:
 
 
 def test_what_is_too_large_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spatial mapping for which the tables have no room keeps the layer from being proven, unless its floor settles
-    it."""
+    """If the tables have no room for a spatial mapping, the layer is not proven, unless a floor settles this
+    mapping.
+    """
     problems = candidates()
     refused = max(range(len(problems)), key=lambda i: math.prod(size for _, size in problems[i].spatial.temporal_sizes))
     monkeypatch.setattr(candidate_module, "energy_floor", lambda *arguments: 0.0)
@@ -151,7 +152,7 @@ def test_what_is_too_large_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_equal_problems_are_searched_once() -> None:
-    """The same spatial mapping twice is one problem, and the first of the two is found."""
+    """Of two equal spatial mappings, only the first is searched, and the second is settled by its bound."""
     (first, *_) = candidates()
     result = search_candidates([first, replace(first)], (), ExactParameters("energy", "free"))
     assert result is not None
@@ -160,7 +161,7 @@ def test_equal_problems_are_searched_once() -> None:
 
 @pytest.mark.parametrize(("count", "covers"), [(None, "all spatial mappings"), (2, "the first 2 spatial mappings")])
 def test_record_says_what_a_proof_covers(count: int | None, covers: str) -> None:
-    """By default a proof covers all spatial mappings of open sides, else those asked for, and the record says so."""
+    """A proof covers all spatial mappings of open sides, or those asked for, and the record says so."""
     options = SearchOptions(
         model="corrected",
         temporal_mapping_search_engine="exact",
@@ -181,7 +182,7 @@ def test_record_says_what_a_proof_covers(count: int | None, covers: str) -> None
 
 
 def test_divisors_of_a_loop_that_lanes_do_not_have_are_searched() -> None:
-    """A side of 3 lanes takes 2 of a loop of 6, too, which no divisor of 3 is: the optimum here."""
+    """A side of 3 lanes also takes 2 of a loop of 6, though 2 does not divide 3; here this is the optimum."""
     layer = convolution("layer", K=6, C=1, OX=1, OY=1)
     core = register_core(array=(("D1", 3),))
     space = SpatialSpace(layer, core, constraints(), CORRECTED)
@@ -190,7 +191,7 @@ def test_divisors_of_a_loop_that_lanes_do_not_have_are_searched() -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_sentence_of_an_open_proof_holds(part: int) -> None:
-    """What a record claims over open sides holds for every mapping that its sentence covers."""
+    """The claim of a record with open sides holds for every mapping that its sentence covers."""
     outcome = Outcome()
     for seed in range(part * SENTENCES // PARTS, (part + 1) * SENTENCES // PARTS):
         outcome.add(attack_open(seed))
@@ -199,7 +200,9 @@ def test_the_sentence_of_an_open_proof_holds(part: int) -> None:
 
 
 def test_the_engine_best_proves_the_same_optima() -> None:
-    """It begins with the spatial mappings of the least floors; with enough effort, no spatial mapping is left out."""
+    """The engine `best` begins with the spatial mappings of the least floors; with enough effort, it leaves out
+    none.
+    """
     outcome = Outcome()
     for seed in range(700, 703):
         outcome.add(attack_open(seed, model="corrected", engine="best"))
@@ -209,8 +212,11 @@ def test_the_engine_best_proves_the_same_optima() -> None:
 
 
 def test_table_has_the_mappings_that_fit() -> None:
-    """The table of a space has each listed mapping that fits the innermost memories, apart from loops of one lane. The
-    others are listed, too: they can fit if the model needs less room than all lanes with partial sums."""
+    """The table of a space has only listed mappings, and each that fits in the innermost memories.
+
+    Loops of one lane are ignored. The table may have a mapping that does not fit with partial sums in all lanes,
+    because the model can need less room.
+    """
     for array, bits in (((("D1", 4), ("D2", 6)), 900), ((("D1", 3), ("D2", 2), ("D3", 4)), 16)):
         core = register_core(array=array, buffer_bits=bits)
         for layer, mixed in ((LAYER, False), (LAYER, True), (WIDE_LAYER, False)):
@@ -230,12 +236,12 @@ def test_table_has_the_mappings_that_fit() -> None:
 
 
 def without_single_lanes(unrolling: Unrolling) -> tuple[tuple[str, frozenset[tuple[str, int]]], ...]:
-    """Unrolling with only those factors that have several lanes."""
+    """The unrolling with only those factors that have several lanes."""
     return tuple((name, frozenset(factor for factor in factors if factor[1] > 1)) for name, factors in unrolling)
 
 
 def test_more_spatial_mappings_never_make_it_worse_in_no_time() -> None:
-    """Without time, the result is no worse than that of loma and that of salsa, and the bound is below the optimum."""
+    """With almost no time, `exact` is no worse than loma and salsa, and its bound is not above the optimum."""
     for objective in OBJECTIVES:
         found = {}
         for engine in ("loma", "salsa", "exact"):
@@ -259,7 +265,7 @@ def test_more_spatial_mappings_never_make_it_worse_in_no_time() -> None:
 
 
 def test_given_spatial_mapping_is_all_that_is_covered() -> None:
-    """Where the mapping file gives every side of the array, the proof is about that spatial mapping."""
+    """If the mapping file fixes every side of the array, the proof covers that spatial mapping only."""
     given = replace(constraints(), spatial_mapping=(("D1", (("K", 2),)),))
     options = SearchOptions(temporal_mapping_search_engine="exact")
     record = map_layer(LAYER, CORE, given, options)

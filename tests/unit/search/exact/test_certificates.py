@@ -14,8 +14,10 @@ PARTS = 4
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_certificates_hold(part: int) -> None:
-    """A proven value is the least of all mappings by a model that shares no code with the package, and the mapping
-    found costs by it what the package says."""
+    """A proven value is the least of all mappings, by a model that shares no code with the package.
+
+    By this model, the mapping found costs as much as the package says.
+    """
     outcome = Outcome()
     for seed in range(part * PROBLEMS // PARTS, (part + 1) * PROBLEMS // PARTS):
         outcome.add(attack(seed))
@@ -27,7 +29,7 @@ def test_certificates_hold(part: int) -> None:
 
 
 def test_loops_of_the_greedy_space() -> None:
-    """The loops that brute force merges are those of the package, at every limit."""
+    """Brute force merges the loops that the package merges, at every limit."""
     for seed in range(300):
         try:
             sizes = random_problem(seed).plain().temporal_sizes

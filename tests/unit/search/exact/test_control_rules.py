@@ -1,4 +1,4 @@
-"""Searches under rules of the control, against all mappings that obey the rules as written out in plain Python."""
+"""Searches under rules of the control, compared with all mappings that obey the rules in plain Python."""
 
 import itertools
 import math
@@ -41,7 +41,7 @@ Ruled = tuple[tuple[int, str], ExactCase, PreparedProblem, PreparedProblem]
 
 
 def ruled_problems(seeds: range) -> Iterator[Ruled]:
-    """Random problems as (seed and profile, case with rules, problem without rules, problem with them)."""
+    """Random problems as (seed and profile, case with rules, problem without rules, problem with rules)."""
     for seed in seeds:
         rng = random.Random(seed)
         free_case = random_case(rng)
@@ -79,8 +79,11 @@ def obeying(space: Mappings, plain: PlainModel) -> Mappings:
 
 
 def ruled_space(case: ExactCase, model: str, without: PreparedProblem, prepared: PreparedProblem, allocation: str):
-    """All mappings within the rules. Free boundaries are filtered by the plain rules; greedy ones come from the
-    allocator, which `test_allocation_is_that_of_plain_rules` compares with the plain one."""
+    """All mappings that obey the rules.
+
+    Free boundaries are filtered by the plain rules. Greedy boundaries come from the allocator, which
+    `test_allocation_is_that_of_plain_rules` compares with the plain allocator.
+    """
     if allocation == "free":
         return [obeying(free_mappings(without), plain_of(case, model))]
     return list(greedy_mappings(prepared))
@@ -88,14 +91,14 @@ def ruled_space(case: ExactCase, model: str, without: PreparedProblem, prepared:
 
 @pytest.fixture
 def no_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches begin without the best of loma's orders, which for few loops is the optimum already."""
+    """Lets searches begin without the best of loma's orders, which for few loops is already the optimum."""
     monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
 
 
 @pytest.mark.usefixtures("no_start")
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_value_is_that_of_brute_force(allocation: str) -> None:
-    """The proven value is the least of all mappings that obey the rules; no result exactly where none fits."""
+    """The proven value is the least of all mappings that obey the rules; there is a result if and only if one fits."""
     seen: Counter[str] = Counter()
     for where, case, without, prepared in ruled_problems(range(members(400, 110))):
         if free_mapping_count(prepared) > LARGEST_FREE_SPACE:
@@ -118,8 +121,10 @@ def test_value_is_that_of_brute_force(allocation: str) -> None:
 
 
 def test_allocation_is_that_of_plain_rules() -> None:
-    """Greedy allocation under rules gives the plain boundaries, or fits in neither, for every order of small problems;
-    given boundaries are refused exactly where the plain rules refuse them."""
+    """Greedy allocation under rules equals the plain allocation for every order of small problems.
+
+    Given boundaries are refused exactly if the plain rules refuse them.
+    """
     fits = misfits = 0
     for where, case, _, prepared in ruled_problems(range(1000, 1000 + members(240, 80))):
         plain = plain_of(case, where[1])
@@ -143,7 +148,7 @@ def test_allocation_is_that_of_plain_rules() -> None:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_complete_fronts_are_those_of_brute_force(allocation: str) -> None:
-    """A sweep without tolerance gives the Pareto front of all mappings within the rules."""
+    """A sweep without tolerance gives the Pareto front of all mappings that obey the rules."""
     several = 0
     for where, case, without, prepared in ruled_problems(range(2000, 2000 + members(120, 40))):
         if free_mapping_count(prepared) > LARGEST_FREE_SPACE // 4:
@@ -165,7 +170,7 @@ def test_complete_fronts_are_those_of_brute_force(allocation: str) -> None:
 
 
 def test_loma_and_salsa_keep_the_rules() -> None:
-    """Mappings of both obey the plain rules and are no better than the proven optimum."""
+    """Mappings of loma and salsa obey the plain rules and are no better than the proven optimum."""
     count = 0
     for where, case, _, prepared in ruled_problems(range(3000, 3000 + members(100, 30))):
         result = search(prepared, "greedy", "EDP")

@@ -37,15 +37,17 @@ from tests.unit.search.exact.exact_cases import KINDS, MODELS, problems, random_
 
 @pytest.fixture
 def no_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches begin without the best of loma's orders, which for few loops is the optimum already."""
+    """Lets searches begin without the best of loma's orders, which for few loops is already the optimum."""
     monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
 
 
 @pytest.mark.usefixtures("no_start")
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_value_is_that_of_brute_force(allocation: str) -> None:
-    """Over random layers and cores, both profiles and all objectives, the proven value is the least of all mappings,
-    and there is no result exactly where no mapping fits."""
+    """The proven value is the least of all mappings, over random layers and cores, both profiles and all objectives.
+
+    There is a result if and only if a mapping fits.
+    """
     seen: Counter[str] = Counter()
     sized = members if allocation == "greedy" else max  # the fewer problems whose free spaces are small are all tried
     for where, case, prepared in problems(range(sized(240, 100))):
@@ -74,7 +76,7 @@ def test_value_is_that_of_brute_force(allocation: str) -> None:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_value_with_a_start(allocation: str) -> None:
-    """The search that begins with the best of loma's orders gives the same values."""
+    """A search that begins with the best of loma's orders gives the same values."""
     for where, _, prepared in problems(range(240, 240 + members(30, 12))):
         if allocation == "greedy" or free_mapping_count(prepared) <= LARGEST_FREE_SPACE:
             spaces = space_of(prepared, allocation)
@@ -90,7 +92,7 @@ def merged_loops_are_better(spaces: list[Mappings]) -> bool:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_mapping_has_the_value(allocation: str) -> None:
-    """The mapping of a result, evaluated by itself, costs what the result says; boundaries are for `free` only."""
+    """The mapping of a result, evaluated alone, has the result's value; only `free` has boundaries."""
     count = 0
     for where, _, prepared in problems(range(300, 300 + members(40, 16))):
         for objective in OBJECTIVES:
@@ -107,7 +109,7 @@ def test_mapping_has_the_value(allocation: str) -> None:
 
 
 def test_plain_model_agrees_on_the_best_mapping() -> None:
-    """The formulas in plain Python give the mapping found the value found, and to no other order a better one."""
+    """In the plain Python model, the found mapping has the found value, and no other order has a better value."""
     count = 0
     for where, case, prepared in itertools.islice(problems(range(400, 500)), 0, None, 2):
         plain = PlainModel(case.layer, case.core, case.links, case.unrolling)
@@ -129,7 +131,7 @@ def test_plain_model_agrees_on_the_best_mapping() -> None:
 
 
 def plain_latency(model: PlainModel, order: Loops, boundaries: Boundaries | None = None) -> float | None:
-    """Latency of an order, None where it does not fit."""
+    """Latency of an order; None if it does not fit."""
     try:
         return float(model.cost(order, boundaries).latency_cycles)
     except DoesNotFitError:
@@ -138,7 +140,7 @@ def plain_latency(model: PlainModel, order: Loops, boundaries: Boundaries | None
 
 @pytest.mark.usefixtures("no_start")
 def test_even_mappings() -> None:
-    """Even mappings are searched in the greedy space; with free boundaries they are refused."""
+    """Even mappings are searched with greedy allocation and refused with free boundaries."""
     fitting, different = 0, 0
     for where, case, prepared in problems(range(800, 800 + members(60, 24)), temporal_mapping_type="even"):
         spaces = space_of(prepared, "greedy")
@@ -165,7 +167,7 @@ def best_of_loma(prepared: PreparedProblem, limit: int | None, objective: str) -
 
 
 def test_never_worse_than_loma() -> None:
-    """On problems of six and seven loops, neither space has a worse optimum than loma at any limit."""
+    """No optimum is worse than loma's result at any limit, for six and seven loops."""
     feasible = 0
     for seed in range(500, 500 + members(16, 6)):
         case = random_case(random.Random(seed), (6, 7))
@@ -197,7 +199,7 @@ RESNET18_LAYERS = (
 
 @pytest.mark.parametrize("layer", RESNET18_LAYERS, ids=lambda layer: layer.name.replace(" ", "_"))
 def test_never_worse_than_loma_on_real_layers(layer: Layer) -> None:
-    """Layers of ResNet-18 on the reference's example core: at most what loma finds with eight loops, with a bound."""
+    """The value is at most that of loma with eight loops, on layers of ResNet-18 and the reference's example core."""
     prepared = prepare(layer, tpu_like(), LINKS, (("D1", (("K", 32),)), ("D2", (("C", 32),))), SearchOptions())
     for objective in ("latency", "energy"):
         loma = min(best_of_loma(prepared, limit, objective) for limit in (6, 7, 8))

@@ -1,4 +1,4 @@
-"""Bounds of the exact search: no label promises more than what the best of its completions gives."""
+"""Bounds of the exact search: no label has a bound above its best completion."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ MODELS = ("zigzag-3.9.1", "corrected")
 OBJECTIVES = ("latency", "energy", "EDP")
 LARGEST_FREE_SPACE = 6000
 LABELS = 25
-"""Labels of a generation that are looked at."""
+"""Number of labels of a generation that are checked."""
 ROUNDING = 1 + 1e-9
 
 Space = tuple[LoopMultiset, bool, Mappings]
@@ -27,7 +27,7 @@ Space = tuple[LoopMultiset, bool, Mappings]
 
 
 def spaces_of(prepared: PreparedProblem) -> list[Space]:
-    """All mappings of a small problem: free ones, and greedy ones for every merging of the loops."""
+    """All mappings of a small problem: with free boundaries, and greedy ones for every merging of the loops."""
     spaces: list[Space] = []
     if free_mapping_count(prepared) <= LARGEST_FREE_SPACE:
         spaces.append((loop_multiset(prepared.spatial.temporal_sizes, None), True, free_mappings(prepared)))
@@ -39,9 +39,9 @@ def spaces_of(prepared: PreparedProblem) -> list[Space]:
 
 
 def incumbents(mappings: Mappings, objective: str, rng: random.Random) -> list[dict[str, float]]:
-    """What the search knows: nothing; a value just above the optimum; one anywhere.
+    """Known values for a search: none, one just above the optimum, and one anywhere.
 
-    For latency only the computation beyond which bounds need not hold, so that nothing is left out.
+    For the objective latency, the value is only a limit: bounds above it need not hold, but no label is left out.
     """
     values = mappings.values(objective)[mappings.fits]
     name = "best_latency_cycles" if objective == "latency" else "best"
@@ -50,7 +50,7 @@ def incumbents(mappings: Mappings, objective: str, rng: random.Random) -> list[d
 
 
 def check_label(label: Label, mappings: Mappings, columns: np.ndarray, objective: str, known: dict[str, float]) -> bool:
-    """Compare the bounds of a label with its best completion that beats what is known; True if it has one."""
+    """Check that no bound of a label is above its completions; True if a completion beats the known values."""
     values = mappings.values(objective)
     mask = label.completions(mappings, columns)
     if mask.any():
@@ -66,7 +66,7 @@ def check_label(label: Label, mappings: Mappings, columns: np.ndarray, objective
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_bound_is_above_the_best_completion(objective: str) -> None:
-    """For labels of random problems, all completions are costed: none is below the bound of its label."""
+    """No completion of a label costs less than the label's bound, in random problems."""
     seen: Counter[str] = Counter()
     for seed, model in itertools.product(range(45), MODELS):
         rng = random.Random(seed)
@@ -87,7 +87,7 @@ def test_no_bound_is_above_the_best_completion(objective: str) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_generation_loses_the_optimum(objective: str) -> None:
-    """Labels that are thought equal are one; in every generation some label still leads to the optimum."""
+    """Equal labels are merged without losing the optimum: in every generation some label still leads to it."""
     checked = 0
     for seed, model in itertools.product(range(100, 132), MODELS):
         try:
@@ -110,7 +110,7 @@ def test_no_generation_loses_the_optimum(objective: str) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_bounds_are_sharp_where_nothing_is_open(objective: str) -> None:
-    """Before the last loop many bounds are the very cost of the best completion: they are no empty promises."""
+    """Of the labels that lack only their last loops, over a quarter have a bound equal to their best completion."""
     sharp = labels_seen = 0
     for seed in range(200, 220):
         prepared = random_case(random.Random(seed), (3, 4)).prepared()

@@ -1,4 +1,4 @@
-"""Certified optima on in-memory arrays, whose operations take several cycles: those of brute force.
+"""Certified optima on in-memory arrays, whose operations take several cycles, equal those of brute force.
 
 `benchmarks/attack_certificates.py --in-memory FILE` attacks more.
 """
@@ -32,7 +32,7 @@ BITS = (("W", 4), ("I", 4), ("O", 16), ("O_final", 8))
 
 
 def small_layer(rng: random.Random) -> Layer:
-    """Few loops are left besides the lanes of the array."""
+    """A layer with few loops beyond the lanes of the array."""
     if rng.random() < 0.5:
         return gemm(bits=BITS, C=rng.choice([8, 96, 130]), D=rng.choice([4, 6, 9]), K=rng.choice([16, 48, 50]))
     sizes = {"K": [8, 48], "C": [3, 16, 40], "OX": [2, 3], "OY": [2, 4], "FX": [1, 3], "FY": [1, 3]}
@@ -40,7 +40,7 @@ def small_layer(rng: random.Random) -> Layer:
 
 
 def lanes_of(layer: Layer, rng: random.Random) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
-    """K on word lines, C and FX on bit lines, sometimes fewer lanes than there are."""
+    """K on word lines, C and FX on bit lines; sometimes the mapping uses fewer lanes than the array has."""
     sizes = layer.size_of
     columns, rows = min(sizes["K"], rng.choice([8, 16])), min(sizes["C"], rng.choice([4, 8]))
     window = (("FX", sizes["FX"]),) if sizes.get("FX", 1) > 1 else ()
@@ -50,7 +50,7 @@ def lanes_of(layer: Layer, rng: random.Random) -> tuple[tuple[str, tuple[tuple[s
 @pytest.mark.parametrize("hardware", ["analog_24x40", "digital_16x32x3"])
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_value_is_that_of_brute_force(hardware: str, allocation: str) -> None:
-    """Over random layers, both profiles and all objectives."""
+    """The value equals that of brute force, for random layers, both profiles and all objectives."""
     core = read_accelerator(HARDWARE / f"{hardware}.yaml").cores[0]
     rng, tried = random.Random(allocation), 0
     for case in range(30):
@@ -70,8 +70,10 @@ def test_value_is_that_of_brute_force(hardware: str, allocation: str) -> None:
 
 @pytest.mark.parametrize("example", ["aimc", "dimc"])
 def test_certificates_on_the_example_arrays_are_those_of_a_plain_model(example: str) -> None:
-    """Energy, latency and EDP over every mapping by a model that shares no code with the package, whatever its profile:
-    proven values are the least, mappings cost what is said, and so does every label of the search."""
+    """Proven values are the least over every mapping, by a model that shares no code with the package.
+
+    Under both profiles, mappings cost as much as stated, and so does every label of the search.
+    """
     draw, outcome = InMemoryProblems(EXAMPLES / f"{example}.yaml"), Outcome()
     for seed in range(8):
         outcome.add(attack(seed, draw=draw))

@@ -18,7 +18,7 @@ INPUT = 1
 BOUNDARY = 3
 POINTS = 4
 CYCLES, PERIODS, BANDWIDTH = (60, 30, 20, 10), (1, 2, 3, 6), (8.0, 4.0, 2.0, 1.0)
-"""Of one transfer over the uppermost boundary of the input, at each point of the lattice."""
+"""Cycles, periods and bandwidth of a transfer over the uppermost boundary of the input, at each lattice point."""
 
 
 def two_levels() -> tuple[Any, Any]:
@@ -42,7 +42,7 @@ def two_levels() -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("multiplicity", [(3,), (1, 2), (2, 1, 1)])
 def test_spread_takes_the_least_of_all_larger_multisets(multiplicity: tuple[int, ...]) -> None:
-    """Each point gets the least number of all points that contain it, in whole numbers and others."""
+    """Each point gets the least number of all points that contain it, for whole and other numbers."""
     shape = tuple(count + 1 for count in multiplicity)
     x = new_record(EXACT_DTYPE)
     x.symbol_count, x.lattice_size = len(shape), math.prod(shape)
@@ -61,7 +61,7 @@ def test_spread_takes_the_least_of_all_larger_multisets(multiplicity: tuple[int,
 
 
 def test_what_a_closed_boundary_moves_is_that_of_its_point() -> None:
-    """A tile of the whole tensor moves once, any other in repeated transfers."""
+    """A tile of the whole tensor moves once; any smaller tile moves repeatedly."""
     problem, x = two_levels()
     x.child_level[INPUT] = 1
     x.child_boundary[BOUNDARY] = 0
@@ -73,7 +73,9 @@ def test_what_a_closed_boundary_moves_is_that_of_its_point() -> None:
 
 
 def test_an_open_boundary_moves_at_least_what_all_larger_points_do() -> None:
-    """The least numbers count, but for a contested boundary, where the candidates on the path count too."""
+    """An open boundary moves at least the least of all larger points; if contested, candidates on the path
+    count, too.
+    """
     problem, x = two_levels()
     x.child_lattice = 3
     assert whole_transfer(problem, x, INPUT) == 60
@@ -91,7 +93,7 @@ def test_an_open_boundary_moves_at_least_what_all_larger_points_do() -> None:
 
 
 def test_final_outputs_and_partial_sums_share_the_port_of_the_top() -> None:
-    """The partial sums that come back over the port of the topmost memory add to its time."""
+    """Partial sums that come back over the port of the topmost memory add to its time."""
     problem, x = two_levels()
     x.child_level[0] = 1
     x.link_cycles[0, LINK_FL, 0], x.link_count[0, LINK_FL, 0], x.link_bandwidth[0, LINK_FL, 0] = 5, 4, 1.0
@@ -103,7 +105,9 @@ def test_final_outputs_and_partial_sums_share_the_port_of_the_top() -> None:
 
 
 def test_a_memory_is_known_when_the_boundaries_above_its_tiles_are_closed() -> None:
-    """The outermost level of an operand has no boundary above it."""
+    """A memory is known when the boundaries above its tiles are closed; the outermost level has no boundary
+    above it.
+    """
     problem, x = two_levels()
     problem.memory_operands[...] = -1
     problem.memory_operands[0, :2] = 0, INPUT
@@ -117,7 +121,7 @@ def test_a_memory_is_known_when_the_boundaries_above_its_tiles_are_closed() -> N
 
 
 def test_a_port_shrinks_where_its_load_is_the_longer_one_of_a_pair() -> None:
-    """A load that a longer computation hides counts unless the other link of the pair is as slow."""
+    """A load behind a longer computation counts as shrinking, unless the other link of the pair is as slow."""
     problem, x = two_levels()
     ws = new_workspace()
     problem.port_count = 1

@@ -1,4 +1,4 @@
-"""The exact search with temporal orderings: what it finds meets them, and nothing better does."""
+"""The exact search with temporal orderings: results obey the orderings, and no better mapping obeys them."""
 
 import random
 from collections import Counter
@@ -28,12 +28,15 @@ from tests.unit.search.exact.exact_cases import problems
 
 @pytest.fixture
 def no_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches begin without the best of loma's orders."""
+    """Lets searches begin without the best of loma's orders."""
     monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
 
 
 def random_ordering(rng: random.Random, prepared: PreparedProblem) -> Ordering:
-    """Loops of some order: its innermost, its outermost after a gap, both, some between gaps, or all, sized or not."""
+    """A random ordering of some or all loops, each with or without a size.
+
+    It gives the innermost loops, the outermost loops, both, loops between two gaps, or all loops.
+    """
     sizes = prepared.spatial.temporal_sizes
     limit = rng.choice((None, None, 2, 3))
     loops = [loop for loop, count in loop_multiset(sizes, limit).loops for _ in range(count)]
@@ -57,7 +60,7 @@ def random_ordering(rng: random.Random, prepared: PreparedProblem) -> Ordering:
 @pytest.mark.usefixtures("no_start")
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_orderings_are_met(allocation: str) -> None:
-    """With an ordering the result meets it and has the least value of all mappings that do; None where none does."""
+    """The result meets the ordering and has the least value of all mappings that do; None if no mapping does."""
     seen: Counter[str] = Counter()
     for where, _, prepared in problems(range(600, 690)):
         if allocation == "free" and free_mapping_count(prepared) > LARGEST_FREE_SPACE:
@@ -76,7 +79,7 @@ def test_orderings_are_met(allocation: str) -> None:
 
 
 def test_complete_ordering_leaves_boundaries_to_choose() -> None:
-    """A complete ordering is the order of the result; `free` chooses its boundaries, and can gain by that."""
+    """A complete ordering is the order of the result; `free` still chooses its boundaries, and can gain by that."""
     gains = 0
     for where, _, prepared in problems(range(730, 810)):
         found = search(prepared, "greedy", "energy")
@@ -94,7 +97,7 @@ def test_complete_ordering_leaves_boundaries_to_choose() -> None:
 
 
 def test_impossible_orderings() -> None:
-    """Sizes that do not divide are an error; an ordering that no order meets has no result."""
+    """Sizes that do not divide raise an error; an ordering that no order meets gives no result."""
     prepared = prepare(gemm(C=2, D=2, K=2), register_core(), LINKS, (("D1", ()),), SearchOptions())
     for allocation in ALLOCATIONS:
         with pytest.raises(MappingError, match="whose product does not divide"):
@@ -104,7 +107,7 @@ def test_impossible_orderings() -> None:
 
 
 def test_ordering_of_loops_that_are_not_there() -> None:
-    """Where nothing is left to iterate, or the layer has no such dimension, the result is that without an ordering."""
+    """An ordering of a dimension that has no temporal loop does not change the result."""
     prepared = prepare(gemm(C=1, D=1, K=1), register_core(), LINKS, (("D1", ()),), SearchOptions())
     ordering = constraints((), [["FX", "*"]]).temporal_ordering
     for allocation in ALLOCATIONS:

@@ -1,4 +1,4 @@
-"""What must hold of optima whatever the problem: freedom, room and bandwidth never hurt; names mean nothing."""
+"""Properties of all optima: more freedom, room or bandwidth never hurts, and names do not matter."""
 
 import random
 from collections import Counter
@@ -31,14 +31,14 @@ models, objectives = st.sampled_from(MODELS), st.sampled_from(OBJECTIVES)
 
 
 def least(case: ExactCase, model: str, objective: str, allocation: str = "free") -> float:
-    """The optimum, infinite where nothing fits."""
+    """The optimum; infinite if no mapping fits."""
     result = search_exact(prepared_of(case, model), (), ExactParameters(objective, allocation))
     assert result is None or result.is_proven
     return float("inf") if result is None else result.value
 
 
 def prepared_of(case: ExactCase, model: str) -> PreparedProblem:
-    """The problem, if the spatial mapping is possible."""
+    """The prepared problem; the example is skipped if the spatial mapping is impossible."""
     try:
         return case.prepared(model)
     except MappingError:
@@ -59,16 +59,16 @@ def with_memory(core: Core, index: int, **changes: Any) -> Core:
 @property_test
 @given(cases, models, objectives)
 def test_free_boundaries_never_hurt(case: ExactCase, model: str, objective: str) -> None:
-    """The best of all boundaries is at least as good as those of the reference's allocator."""
+    """The optimum with free boundaries is no worse than with the reference's allocator."""
     assert least(case, model, objective, "free") <= least(case, model, objective, "greedy") * ROUNDING
 
 
 @property_test
 @given(cases, models, objectives, st.integers(0, 9), st.sampled_from([2, 3, 10]))
 def test_a_larger_memory_never_hurts(case: ExactCase, model: str, objective: str, which: int, factor: int) -> None:
-    """With boundaries to choose, more room at the same cost of access raises no optimum.
+    """More memory at the same cost of access makes no optimum with free boundaries worse, if the size at least doubles.
 
-    From twice the size on: with less, an operand may be promised room for double buffering that another one had before.
+    With a smaller increase, one operand may take the room that another operand had for double buffering.
     """
     memory = which % len(case.core.memories)
     core = with_memory(case.core, memory, size_bits=case.core.memories[memory].size_bits * factor)
@@ -78,7 +78,7 @@ def test_a_larger_memory_never_hurts(case: ExactCase, model: str, objective: str
 @property_test
 @given(cases, models, st.integers(0, 9), st.integers(0, 9), st.sampled_from([2, 3]))
 def test_more_bandwidth_never_hurts(case: ExactCase, model: str, which: int, port: int, factor: int) -> None:
-    """Whatever the mapping, a wider port never makes it slower."""
+    """A wider port makes no mapping slower."""
     prepared = prepared_of(case, model)
     assume(free_mapping_count(prepared) <= 6000)
     memory = case.core.memories[which % len(case.core.memories)]
@@ -95,7 +95,7 @@ def test_more_bandwidth_never_hurts(case: ExactCase, model: str, which: int, por
 
 
 def renamed(layer: Layer) -> Layer:
-    """The layer with other names for itself and for its dimensions, which sort as before."""
+    """The layer with other names for itself and its dimensions, in the same alphabetical order."""
     names = sorted({d for d, _ in layer.loop_sizes} | {r.data_dimension for r in layer.relations})
     new = {name: f"{'ABCDEFGHIJKLMN'[i]}{name.lower()}".upper() + "Z" for i, name in enumerate(names)}
     return replace(
@@ -113,7 +113,7 @@ def renamed(layer: Layer) -> Layer:
 @property_test
 @given(cases, models, objectives, st.sampled_from(["greedy", "free"]))
 def test_names_mean_nothing(case: ExactCase, model: str, objective: str, allocation: str) -> None:
-    """Another name for a layer and its dimensions changes names in the order found, nothing else."""
+    """Other names of a layer and its dimensions change only the names in the result."""
     layer = renamed(case.layer)
     new = dict(zip(case.layer.size_of, layer.size_of, strict=True))
     unrolling = tuple((array, tuple((new[d], f) for d, f in factors)) for array, factors in case.unrolling)
@@ -191,7 +191,7 @@ EXACT = SearchOptions(temporal_mapping_search_engine="exact", allocation="free",
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:
-    """The same data with the keys of every table in another order, but for memories, whose order is their height."""
+    """The same data with the keys of every table in another order, except memories: their order has a meaning."""
     if isinstance(value, list):
         return [shuffled(entry, rng) for entry in value]
     if not isinstance(value, dict):
@@ -203,13 +203,13 @@ def shuffled(value: Any, rng: random.Random) -> Any:
 
 
 def mapped(hardware: Any, workload: Any, mapping: Any) -> Any:
-    """Records of the exact search on parsed descriptions."""
+    """Records of the exact search for parsed descriptions."""
     core = read_accelerator(hardware).cores[0]
     return map_workload(read_workload_yaml(workload), core, read_mapping(mapping), EXACT).records
 
 
 def test_order_of_keys_means_nothing() -> None:
-    """The same descriptions with their keys in other orders give the same records."""
+    """Descriptions with their keys in other orders give the same records."""
     expected = mapped(HARDWARE, WORKLOAD, MAPPING)
     assert expected[0].search["proven"] is True
     rng = random.Random(1)
@@ -222,7 +222,7 @@ def test_order_of_keys_means_nothing() -> None:
 
 
 def test_threads_mean_nothing() -> None:
-    """Several layers at a time, each thread with memory of its own, give the records of one after the other."""
+    """Two threads give the records and the summary that one thread gives."""
     layers = [
         convolution("one", K=8, C=3, OX=6, FX=3),
         gemm("two", C=12, D=5, K=6),

@@ -1,4 +1,4 @@
-"""Running the exact search: time budgets, stops, progress, equal results, and what its batch says."""
+"""Running the exact search: time budgets, stops, progress, equal results, and the content of its batch."""
 
 import itertools
 import json
@@ -37,13 +37,13 @@ LARGE_CORE = register_core(buffer_bits=3000)
 
 
 def large_problem() -> PreparedProblem:
-    """A problem that takes the exact search a while."""
+    """A problem that takes the exact search some seconds."""
     return prepare(LARGE, LARGE_CORE, LINKS, (("D1", (("K", 4),)),), SearchOptions())
 
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_time_budget(allocation: str) -> None:
-    """When the time is over there is a mapping that fits, and a bound below the optimum; the gap says how far."""
+    """The result when the time is over is a mapping that fits, with a bound below the optimum and a gap."""
     prepared = large_problem()
     better = search(prepared, allocation, "EDP", budget_s=1.0)
     assert better is not None
@@ -60,7 +60,7 @@ def test_time_budget(allocation: str) -> None:
 
 
 def test_nothing_found_in_time_is_not_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that ends before it has any mapping says that, and not that there is none."""
+    """A search that ends before it has a mapping says so, and does not say that no mapping fits."""
     for module in (loma_module, candidate_module):  # neither loma nor salsa, of which one usually finds a mapping
         monkeypatch.setattr(module, "best_row", lambda costed, objective: None)
     with pytest.raises(MappingError, match="within its time budget"):
@@ -68,7 +68,7 @@ def test_nothing_found_in_time_is_not_nothing_fits(monkeypatch: pytest.MonkeyPat
 
 
 def test_bounds_of_cut_searches_are_below_the_optimum() -> None:
-    """Whenever a search of a small problem is cut short, its bound is not above the value of brute force."""
+    """If a search is cut short, its bound is not above the optimum that brute force finds."""
     unproven = 0
     for where, _, prepared in problems(range(900, 920)):
         spaces = space_of(prepared, "greedy")
@@ -86,7 +86,7 @@ def test_bounds_of_cut_searches_are_below_the_optimum() -> None:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_stop_event(allocation: str) -> None:
-    """A search that is asked to stop does, before it begins and in the middle."""
+    """A search that is asked to stop ends, both before it begins and during the search."""
     stop = threading.Event()
     told: list[int] = []
 
@@ -102,7 +102,7 @@ def test_stop_event(allocation: str) -> None:
 
 
 def test_same_search_same_result() -> None:
-    """Searching twice, with other searches between, gives equal results, down to the number of prefixes looked at."""
+    """Two runs of a search, with others between, give equal results and look at equally many prefixes."""
     runs = []
     for _ in range(2):
         results = []
@@ -118,7 +118,7 @@ Searched = list[tuple[Any, PreparedProblem, str, str, Any]]
 
 @pytest.fixture(scope="module")
 def searched() -> Searched:
-    """Some problems, searched in every way with the widths of the package."""
+    """Some problems and their results for each allocation and objective; the search has its default widths."""
     assert exact_module.WIDTHS == WIDTHS
     ways = [*itertools.product(ALLOCATIONS, OBJECTIVES)]
     return [
@@ -130,7 +130,7 @@ def searched() -> Searched:
 
 @pytest.mark.parametrize("widths", [(1, LABELS), (1, 2, 4, LABELS), (LABELS,)])
 def test_widths_mean_nothing(widths: tuple[int, ...], searched: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However wide the rounds are, the value is the same and proven; only the number of prefixes differs."""
+    """The proven value is the same for any widths of rounds; only the number of prefixes differs."""
     different = 0
     monkeypatch.setattr(exact_module, "WIDTHS", widths)
     for where, prepared, allocation, objective, expected in searched:
@@ -144,7 +144,7 @@ def test_widths_mean_nothing(widths: tuple[int, ...], searched: Searched, monkey
 
 
 def test_rounds_that_end_early_bound_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With narrow rounds only, nothing may be proven, but the lower bound stays below the value of brute force."""
+    """With narrow rounds alone, some results are not proven, but no bound is above the value of brute force."""
     monkeypatch.setattr(exact_module, "WIDTHS", (1, 2))
     monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
     monkeypatch.setattr(exact_search, "SALSA_ITERATIONS", 1)
@@ -166,7 +166,7 @@ def test_rounds_that_end_early_bound_the_optimum(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_broken_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mapping that costs less than the bound of its label ends the search instead of going unnoticed."""
+    """A mapping that costs less than the bound of its label raises AssertionError."""
 
     def new_search(*arguments: Any) -> Any:
         record = exact_tables_module.new_search(*arguments)
@@ -180,7 +180,10 @@ def test_a_broken_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_no_time_at_all(allocation: str) -> None:
-    """Without time not even tables are made: the mapping of loma, bounded by the passes and the energy of the array."""
+    """A search without time makes no tables.
+
+    Its result is a mapping with a simple bound: the passes for the latency, the array's energy for the energy.
+    """
     prepared = large_problem()
     for objective in OBJECTIVES:
         result = search_exact(prepared, (), ExactParameters(objective, allocation, time_budget_s=1e-9))
@@ -193,7 +196,7 @@ def test_no_time_at_all(allocation: str) -> None:
 
 
 def test_progress_counts_prefixes() -> None:
-    """What progress is told adds up to the prefixes of the result."""
+    """The reported progress adds up to the prefixes of the result."""
     told: list[int] = []
     prepared = prepare(gemm(C=8, D=12, K=6), register_core(buffer_bits=300), LINKS, (("D1", ()),), SearchOptions())
     result = search_exact(prepared, (), ExactParameters("energy", "free"), None, told.append)
@@ -203,7 +206,7 @@ def test_progress_counts_prefixes() -> None:
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_batch_carries_the_certificate(allocation: str) -> None:
-    """The search as a batch: one mapping, with JSON values that say what is proven, and the cost that it says."""
+    """The batch has one mapping with its cost, and JSON values that say what is proven."""
     for where, _, prepared in itertools.islice(problems(range(1100, 1140)), 30):
         result = search(prepared, allocation, "EDP")
         (batch,) = exact_batches(prepared, (), ExactParameters("EDP", allocation))
@@ -222,7 +225,7 @@ def test_batch_carries_the_certificate(allocation: str) -> None:
 
 
 def test_orders_in_space() -> None:
-    """The number of orders is that of the prime factors, and of all mergings where memories are allocated greedily."""
+    """The number of orders is that of the prime factors, plus all mergings if memories are allocated greedily."""
     prepared = prepare(gemm(C=4, D=2, K=3), register_core(), LINKS, (("D1", ()),), SearchOptions())
     free, greedy = search(prepared, "free", "energy"), search(prepared, "greedy", "energy")
     merged: Order = (("C", 4), ("D", 2), ("K", 3))

@@ -1,4 +1,4 @@
-"""Floors of a layer that hold for every mapping."""
+"""Floors of a layer, which are lower bounds for every mapping."""
 
 from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.search.exact.floors import NO_FLOORS, tensor_floors
@@ -8,7 +8,9 @@ from tests.unit.search.exact.exact_cases import problems
 
 
 def test_no_mapping_is_below_the_floors() -> None:
-    """Of either allocation, by brute force; on some problems a floor is reached."""
+    """No mapping of either allocation is below the floors, by brute force; some latencies are within twice the
+    floor.
+    """
     reached = tried = 0
     for (seed, model), case, prepared in problems(range(3500, 3530)):
         if model != CORRECTED.name:
@@ -29,6 +31,6 @@ def test_no_mapping_is_below_the_floors() -> None:
 
 
 def test_the_reference_has_none() -> None:
-    """Its faults let data cross a boundary less than once."""
+    """The reference has no floors: because of its faults, it can count less traffic than moving all data once."""
     for _, case, _ in problems(range(3500, 3510)):
         assert tensor_floors(case.layer, case.core, case.links, REFERENCE) == NO_FLOORS

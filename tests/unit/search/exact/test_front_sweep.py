@@ -1,4 +1,4 @@
-"""Sweeps: complete fronts equal those of brute force, and no mapping escapes the points by more than is stated."""
+"""Sweeps for fronts: complete fronts equal those of brute force, and every mapping is within the stated miss."""
 
 import random
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ ROUNDED = 1e-8
 def swept(
     prepared: PreparedProblem, allocation: str, tolerance: float, effort: int | None = None, ordering: Ordering = ()
 ) -> tuple[Staircase, float] | None:
-    """The staircase that begins with the ends and what it can miss; None if no mapping fits."""
+    """The staircase of points of the sweep and how far it may miss the front; None if no mapping fits."""
     energy, latency = (search(prepared, allocation, goal, ordering) for goal in ("energy", "latency"))
     if energy is None or latency is None:
         return None
@@ -59,7 +59,7 @@ def cases(
 
 @pytest.mark.parametrize("allocation", ["greedy", "free"])
 def test_complete_fronts_are_those_of_brute_force(allocation: str) -> None:
-    """With a tolerance of 0, the points are the staircase of all mappings, and the miss is 0."""
+    """The points with a tolerance of 0 are the staircase of all mappings, and the miss is 0."""
     several = 0
     for where, prepared, energy, latency in cases(range(5000, 5020), allocation):
         try:
@@ -80,7 +80,10 @@ def test_complete_fronts_are_those_of_brute_force(allocation: str) -> None:
 
 @pytest.mark.parametrize(("tolerance", "effort"), [(0.05, None), (0.0, 40), (0.0, 400)])
 def test_no_mapping_escapes_by_more_than_stated(tolerance: float, effort: int | None) -> None:
-    """Also with a tolerance, and if the effort ends the sweep; points are mappings of the space."""
+    """No mapping is better than the front by more than the stated miss.
+
+    This holds for sweeps with a tolerance, and for sweeps that end early because their effort is used up.
+    """
     ended = 0
     for allocation in ("greedy", "free"):
         for where, prepared, energy, latency in cases(range(5016, 5024), allocation):
@@ -99,7 +102,7 @@ def test_no_mapping_escapes_by_more_than_stated(tolerance: float, effort: int | 
 
 
 def test_narrow_sweeps_state_what_they_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one label per generation, the stated miss still covers every mapping, and is above 0 somewhere."""
+    """The stated miss with one label in each generation still covers every mapping, and is above 0 somewhere."""
     monkeypatch.setattr(front_sweep, "WIDTHS", (1,))
     left = 0
     for where, prepared, energy, latency in cases(range(5024, 5034), "greedy"):
@@ -117,7 +120,7 @@ def test_narrow_sweeps_state_what_they_leave_out(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("allocation", ["greedy", "free"])
 def test_points_keep_to_a_temporal_ordering(allocation: str) -> None:
-    """The front is that of the orders that match the ordering."""
+    """With a temporal ordering, the front is that of all mappings whose loop orders match the ordering."""
     ordering = (TemporalOrderingEntry("*"), TemporalOrderingEntry("K"))
     found = 0
     for where, prepared, energy, latency in cases(range(5034, 5050), allocation, ordering):
@@ -136,7 +139,10 @@ def test_points_keep_to_a_temporal_ordering(allocation: str) -> None:
 
 
 def test_misses_are_those_of_the_definition() -> None:
-    """The least over all points of the larger of both shares, for random staircases and bounds."""
+    """A miss equals its definition on random staircases and bounds.
+
+    For each point, take the larger excess of its energy and latency over the bound. The miss is the least of these.
+    """
     rng = random.Random(11)
     for _ in range(50):
         known = Staircase(1.0, 1.0)
@@ -148,7 +154,10 @@ def test_misses_are_those_of_the_definition() -> None:
 
 
 def test_ends_limit_the_product_only_where_they_are_proven() -> None:
-    """The corner of two proven ends; no limit if an end can be missed by more than the tolerance."""
+    """The largest product is that of two proven ends.
+
+    It has no limit if an end may be missed by more than the tolerance.
+    """
     points = [Incumbent(None, None, 4.0, 10.0), Incumbent(None, None, 2.0, 20.0)]
     proven = Staircase(2.0, 10.0)
     proven.add(points)
@@ -161,8 +170,11 @@ def test_ends_limit_the_product_only_where_they_are_proven() -> None:
 
 
 def test_a_sweep_counts_the_distance_of_the_ends() -> None:
-    """A known point that is 0.4 % worse than the least energy and latency: the sweep finds a better point, or states a
-    miss of at least 0.4 %, although the point matches every mapping within the tolerance."""
+    """A sweep counts how far its ends are from the optimum.
+
+    The sweep begins with a point that is 0.4 % worse than the least energy and latency. It finds a better point, or
+    states a miss of at least 0.4 %. The first point alone would match every mapping within the tolerance.
+    """
     missed = 0
     for where, prepared, energy, latency in cases(range(5000, 5012), "greedy"):
         if not len(energy):

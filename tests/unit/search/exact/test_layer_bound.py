@@ -1,4 +1,4 @@
-"""Lower bounds of loma and salsa: no mapping is below them, and the mappings stay those of a run without bounds."""
+"""Lower bounds of loma and salsa: no mapping is below them, and they do not change the mappings."""
 
 import math
 from dataclasses import dataclass, replace
@@ -20,13 +20,15 @@ ENGINES = ("loma", "salsa")
 
 
 def mapped(engine: str, objective: str, **options: Any) -> Any:
-    """Small layers by a search with bounds."""
+    """Small layers, mapped by a search with bounds."""
     given = {"temporal_mapping_search_engine": engine, "objective": objective, "bounds": True}
     return run(options=SearchOptions(**given, **options))
 
 
 def test_no_random_mapping_is_below_a_bound() -> None:
-    """Of random layers, cores and profiles; many bounds are met by a mapping, so they say much."""
+    """No mapping of random layers, cores and profiles is below a bound; more than an eighth of the bounds is
+    reached.
+    """
     tally = Tally()
     for seed in range(5000, 5020):
         tally.add(attack_layer_bounds(seed))
@@ -40,7 +42,9 @@ def test_no_random_mapping_is_below_a_bound() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_bounds_are_below_the_optimum_and_change_nothing_else(engine: str, objective: str) -> None:
-    """Each layer's bound is at most the value that the exact search proves; mappings are those of a run without."""
+    """Each layer's bound is at most the proven value of the exact search, and the mappings equal a run without
+    bounds.
+    """
     found = mapped(engine, objective)
     same_space = {"objective": objective, "nb_spatial_mappings_generated": 3}
     proven = run(options=SearchOptions(temporal_mapping_search_engine="exact", **same_space))
@@ -61,7 +65,7 @@ def test_bounds_are_below_the_optimum_and_change_nothing_else(engine: str, objec
 
 
 def test_the_bound_of_the_edp_of_a_network_uses_both_measures() -> None:
-    """It is at least the product of two sums over layers: of the bounds of energy and of those of latency."""
+    """The bound of the EDP is at least the product of two sums over layers: of energy bounds and of latency bounds."""
     found = mapped("loma", "EDP")
     both = [record.search["lower_bounds"] for record in found.records]
     assert all(one["energy_pj"] > 0 and one["latency_cycles"] > 0 for one in both)
@@ -73,7 +77,7 @@ def test_the_bound_of_the_edp_of_a_network_uses_both_measures() -> None:
 
 
 def test_text_and_table_say_gap_and_cover() -> None:
-    """The sentence names the spatial mappings that the bound covers; the table has the gap of the network."""
+    """The sentence names the spatial mappings that the bound covers, and the table has the gap of the network."""
     found = mapped("loma", "EDP", lpf_limit=1)
     proof = found.summary["certificate"]
     first, left_out, of_run, *_ = proof_lines(found.summary)
@@ -87,7 +91,7 @@ def test_text_and_table_say_gap_and_cover() -> None:
 
 
 def test_a_gap_of_a_short_search_is_told_as_such() -> None:
-    """Beside a gap of loma, but neither beside proofs nor beside gaps of the engine best."""
+    """Gaps of loma come with a line that its bounds take little effort; proofs and the engine `best` do not."""
     for engine, proven, says in (("loma", 1, True), ("loma", 2, False), ("best", 1, False)):
         proof = {"proven": proven, "of": 2, "largest_gap": 0.2, "covers": ["some"], "engines": [engine]}
         lines = list(proof_lines({"certificate": proof, "objective": "EDP"}))
@@ -95,7 +99,7 @@ def test_a_gap_of_a_short_search_is_told_as_such() -> None:
 
 
 def test_open_sides_say_how_many_spatial_mappings_are_covered() -> None:
-    """Loma tries two of them here, and the bound is over these two."""
+    """The sentence says that the bound is over the two spatial mappings that loma tries."""
     found = mapped("loma", "latency", nb_spatial_mappings_generated=2)
     for record in found.records:
         assert len(record.candidates) == 2
@@ -103,7 +107,7 @@ def test_open_sides_say_how_many_spatial_mappings_are_covered() -> None:
 
 
 def test_a_given_order_is_its_own_optimum() -> None:
-    """A mapping file that gives the complete order leaves nothing to be better."""
+    """A complete order in the mapping file is its own optimum, so every record is proven."""
     found = run(options=SearchOptions(bounds=True), mapping=ordered_mapping())
     assert [record.search["proven"] for record in found.records] == [True] * len(found.records)
 
@@ -123,7 +127,7 @@ class _Case:
     ],
 )
 def test_the_bound_is_of_what_the_stages_minimise(case: _Case) -> None:
-    """Of the objective of the reductions of a pipeline; and none where the stage is told to give none."""
+    """The bound is for the objective of the pipeline's reductions; a stage with bounds turned off gives none."""
     found = run(case.pipeline, SearchOptions(bounds=True))
     assert all(("lower_bound" in record.search) == case.says for record in found.records)
     if case.says:
@@ -134,7 +138,9 @@ def test_the_bound_is_of_what_the_stages_minimise(case: _Case) -> None:
 
 
 def test_preset_and_default() -> None:
-    """`map` gives bounds, the preset of zigzag-dse does not; where the engine always gives one the option is told."""
+    """`map` gives bounds by default, the preset `zigzag` does not; for an engine that always gives bounds, the option
+    has no effect.
+    """
     assert MapOptions().bounds
     assert not MapOptions(preset="zigzag").bounds
     assert MapOptions(preset="zigzag", bounds=True).bounds
@@ -143,7 +149,7 @@ def test_preset_and_default() -> None:
 
 
 def test_a_bound_is_not_above_the_known_mapping() -> None:
-    """Also where no choice can be made."""
+    """A bound is at most the value of the known mapping, also if there is no choice."""
     known = Incumbent(energy_pj=2.0, latency_cycles=3.0)
     assert layer_bounds([], (), "latency", known).value == 3.0
     assert layer_bounds([], (), "EDP", known) == (6.0, 2.0, 3.0)

@@ -28,7 +28,7 @@ ORDERS = 12
 
 
 def core_of(draw: random.Random) -> Core:
-    """Core with two equal sides, D1 and D2. Each memory serves both of them or neither of them."""
+    """Core with two equal sides, D1 and D2. Each memory serves both sides or none."""
     every = tuple(name for name, _ in SIDES)
     served = [draw.choice([(), ("D1", "D2"), ("D3",)]) for _ in range(2)]
     return Core(
@@ -53,7 +53,7 @@ def layer_of(draw: random.Random) -> Layer:
 
 
 def problems_of(layer: Layer, core: Core, model: str, unrollings: Iterable[Unrolling]) -> list[PreparedProblem]:
-    """Problems of the spatial mappings that the model allows."""
+    """Prepared problems of the spatial mappings that the model allows."""
     found = []
     for unrolling in unrollings:
         with suppress(MappingError):  # the model of zigzag-dse refuses some lanes that divide no loop
@@ -73,7 +73,7 @@ def unrollings_of(layer: Layer) -> list[Unrolling]:
 
 
 def lanes_of(chosen: Iterable[tuple[str, int] | None]) -> dict[str, int]:
-    """Loop dimension -> lanes of this dimension on all sides together."""
+    """Loop dimension -> its lanes on all sides together."""
     lanes: dict[str, int] = {}
     for dimension, factor in filter(None, chosen):
         lanes[dimension] = lanes.get(dimension, 1) * factor
@@ -81,7 +81,7 @@ def lanes_of(chosen: Iterable[tuple[str, int] | None]) -> dict[str, int]:
 
 
 def costs_of(prepared: PreparedProblem, draw: random.Random) -> list[np.ndarray]:
-    """Energies, latencies and fits of ORDERS random loop orders. The draw decides the orders."""
+    """Energies, latencies and fits of ORDERS random loop orders; `draw` decides the orders."""
     loops = [loop for loop, count in loop_multiset(prepared.spatial.temporal_sizes, None).loops for _ in range(count)]
     orders = [tuple(draw.sample(loops, len(loops))) for _ in range(ORDERS)]
     costs = cost_orders(OrderBatch.of_orders(prepared, orders))
@@ -95,7 +95,7 @@ def exchanged(unrolling: Unrolling) -> Unrolling:
 
 
 def test_problems_with_equal_keys_have_equal_costs() -> None:
-    """Energy, latency and fit of random orders are the same to the last bit for all spatial mappings with one key."""
+    """Spatial mappings with one key have equal energy, latency and fit for random orders, to the last bit."""
     shared = 0
     for seed in range(members(800, 60)):
         draw = random.Random(seed)
@@ -114,8 +114,11 @@ def test_problems_with_equal_keys_have_equal_costs() -> None:
 
 
 def test_exchanged_loops_of_equal_sides_have_equal_keys_if_products_are_exact() -> None:
-    """Lanes that divide the loops, and halves of lanes, give equal keys; thirds of lanes do not. A side that other
-    memories serve is not an equal side."""
+    """Exchanging the loops of two equal array dimensions keeps the key if the sizes are multiples of the lanes.
+
+    The key also stays if the numbers of lanes are exact in binary, as halves are; with thirds of lanes, keys differ.
+    Array dimensions that different memories serve are not equal.
+    """
     core = core_of(random.Random(0))
 
     def key(layer: Layer, *lanes: tuple[str, int]) -> object:
@@ -142,7 +145,7 @@ def test_a_search_looks_at_one_of_two_exchanged_spatial_mappings() -> None:
 
 
 def test_optimum_of_all_spatial_mappings_is_the_least_optimum_of_one() -> None:
-    """A search over spatial mappings, of which half are exchanged, proves the least optimum of separate searches."""
+    """A search over spatial mappings, half of them exchanged, proves the least optimum of separate searches."""
     skipped = 0
     for seed in range(members(120, 12)):
         draw = random.Random(seed)
@@ -161,8 +164,10 @@ def test_optimum_of_all_spatial_mappings_is_the_least_optimum_of_one() -> None:
 
 
 def test_best_bounds_the_optimum_with_any_effort() -> None:
-    """Bound and value of `best` with open sides and any effort: the bound is at most the optimum. The value is at least
-    the optimum, and at most the value of loma."""
+    """The bound of `best` is at most the optimum, with open sides and any effort.
+
+    The value of `best` is at least the optimum, and at most the value of loma.
+    """
     given = MappingConstraints("default", memory_operand_links=LINKS)
     for seed in range(members(60, 5)):
         draw = random.Random(seed)

@@ -72,7 +72,9 @@ def pairs(seed: int, model: str = "corrected") -> list[tuple[PreparedProblem, Pr
 
 
 def test_mirrored_spatial_mappings_cost_the_same() -> None:
-    """Equal keys mean equal costs of mirrored orders, of prime factors and of merged loops."""
+    """Mirrored spatial mappings with equal keys have equal costs of mirrored orders, for prime factors and merged
+    loops.
+    """
     shared = differing = 0
     for seed in range(members(1500, 100)):
         for one, other in pairs(seed):
@@ -88,7 +90,7 @@ def test_mirrored_spatial_mappings_cost_the_same() -> None:
 
 
 def test_one_search_of_mirrored_spatial_mappings_is_enough() -> None:
-    """The optimum of each of two spatial mappings with equal keys is that of both together, with any allocation."""
+    """The optimum of each of two spatial mappings with equal keys is the optimum of both, with any allocation."""
     shared = 0
     for seed in range(members(150, 12)):
         draw = random.Random(seed)
@@ -109,7 +111,10 @@ def test_one_search_of_mirrored_spatial_mappings_is_enough() -> None:
 
 
 def test_mirrors_are_seen_only_where_the_space_is_mirrored() -> None:
-    """No equal keys without an ordering of (), with merges that differ, or for a layer that is not square."""
+    """Keys of mirrored mappings are equal with an empty ordering, and differ without one or with another one.
+
+    A layer that is not square has no mirror, and loops that are merged differently are not alike.
+    """
     layer = convolution(K=4, C=4, OX=8, OY=8, FX=3, FY=3)
     assert dict(mirror_of(layer)).items() >= EXCHANGED.items()
     assert not mirror_of(convolution(K=4, C=4, OX=8, OY=4, FX=3, FY=3))
@@ -129,7 +134,9 @@ def test_mirrors_are_seen_only_where_the_space_is_mirrored() -> None:
 
 
 def test_mirrors_are_not_seen_if_a_key_of_the_core_names_a_loop() -> None:
-    """Commands that cover OX make two mirrored spatial mappings differ: their mirrored orders take other times."""
+    """If commands cover OX, mirrored spatial mappings have different keys, as their mirrored orders take other
+    times.
+    """
     layer = convolution(K=4, C=4, OX=8, OY=8, FX=3, FY=3)
     core = core_of(random.Random(1))
     own = (("command_iterations", 4.0), ("least_command_cycles", 6.0))

@@ -1,4 +1,6 @@
-"""Numbers of lattice points that several searches of one spatial mapping share, beside the cost model at each point."""
+"""Numbers of lattice points that several searches of a spatial mapping share, compared with the cost model at each
+point.
+"""
 
 import math
 
@@ -20,7 +22,7 @@ NAMES = tuple(field[0] for field in (*NUMBER_FIELDS, *MARK_FIELDS, *LEAST_FIELDS
 
 
 def tables(problem: PreparedProblem, multiset: LoopMultiset, free: bool, kept: KeptNumbers | None) -> dict[str, bytes]:
-    """Content of all tables of a search, without the entries of other searches."""
+    """Content of all tables of a search, without entries of other searches."""
     search = new_search(problem, multiset, new_workspace(), "EDP", free, kept=kept)
     assert search is not None
     levels, points = int(problem.arrays.level_count.sum()), points_of(multiset)
@@ -57,7 +59,7 @@ def test_tables_from_kept_numbers_equal_tables_from_the_cost_model(monkeypatch: 
 
 
 def test_merged_loops_have_the_points_of_their_factors() -> None:
-    """Points of merged loops are the points of the prime factors with the same product for each dimension."""
+    """Points of merged loops are the points of prime factors with the same product for each dimension."""
     primes = loop_multiset((("C", 12), ("K", 30)), None)
     merged = LoopMultiset(((("C", 3), 1), (("C", 4), 1), (("K", 5), 1), (("K", 6), 1)))
 
@@ -76,7 +78,7 @@ def test_merged_loops_have_the_points_of_their_factors() -> None:
 
 
 def test_a_round_has_more_buckets_than_labels() -> None:
-    """A generation of a round always leaves buckets empty, or a search for a label would not end."""
+    """A generation of a round leaves buckets empty; otherwise a search for a label would not end."""
     watch = Watch.start("EDP", SearchLimits(0.0, None, None), None, None)
     for _, _, problem in problems(range(10)):
         multiset = loop_multiset(problem.spatial.temporal_sizes, None)

@@ -1,4 +1,4 @@
-"""Labels that a round keeps, beside a stable sort of their bounds."""
+"""Labels that a round keeps, compared with a stable sort of their bounds."""
 
 import math
 
@@ -15,8 +15,10 @@ from tilewright.search.exact.selection_kernel import keep_best_labels
 def test_kept_labels_are_the_first_of_a_stable_sort(
     count: int, different: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The labels kept, their order, and the least bound left out are those of a stable sort, for equal and infinite
-    bounds, too. The kernels run as plain functions."""
+    """Kept labels, their order and the least bound left out equal a stable sort, also for equal and infinite bounds.
+
+    The kernels run as plain functions.
+    """
     monkeypatch.setattr(Kernel, "__call__", lambda self, *arguments: self.py_func(*arguments))
     draw = np.random.default_rng(5)
     problem, search = new_record(PROBLEM_DTYPE), new_record(EXACT_DTYPE)

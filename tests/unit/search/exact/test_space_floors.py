@@ -18,7 +18,7 @@ WEIGHT = 3.7
 
 
 def table_of(case: ExactCase, prepared: PreparedProblem) -> SpatialTable:
-    """Table with the spatial mapping of the problem only."""
+    """Table with only the spatial mapping of the problem."""
     sides = tuple(name for name, _ in case.core.operational_array.dimensions)
     names = tuple(name for name, _ in case.layer.loop_sizes)
     lanes = np.ones((1, len(sides), len(names)), np.int64)
@@ -29,14 +29,14 @@ def table_of(case: ExactCase, prepared: PreparedProblem) -> SpatialTable:
 
 
 def floors_of(case: ExactCase, prepared: PreparedProblem) -> SpaceFloors:
-    """Floors of the spatial mapping of the problem."""
+    """Floors of the problem's spatial mapping."""
     found = space_floors(case.layer, case.core, case.links, CORRECTED, table_of(case, prepared))
     assert found is not None
     return found
 
 
 def ratios(floors: SpaceFloors, space: Mappings) -> list[float]:
-    """Floors of energy, latency, EDP and energy + WEIGHT x latency, as shares of the least values of all mappings."""
+    """Floors of energy, latency, EDP and energy + WEIGHT x latency, divided by the least values of all mappings."""
     energy, latency = space.values("energy"), space.values("latency")
     least = {"energy": energy.min(), "latency": latency.min(), "EDP": (energy * latency).min()}
     shares = [float(floors.values(name)[0] / value) for name, value in least.items()]
@@ -44,8 +44,10 @@ def ratios(floors: SpaceFloors, space: Mappings) -> list[float]:
 
 
 def check_floors(seeds: range, ragged_only: bool = False) -> list[list[float]]:
-    """Shares of `ratios` of all problems and both allocations, none of which is above 1. With `ragged_only`, problems
-    whose lanes divide every loop are left out."""
+    """Shares of `ratios` for all problems and both allocations; checks that none is above 1.
+
+    With `ragged_only`, problems whose lanes divide every loop are left out.
+    """
     found = []
     for (seed, model), case, prepared in problems(seeds):
         if model != CORRECTED.name or (ragged_only and not prepared.arrays.spatial_fractional):
@@ -64,7 +66,7 @@ def check_floors(seeds: range, ragged_only: bool = False) -> list[list[float]]:
 
 
 def check_free_space(seed: int, prepared: PreparedProblem, spaces: dict[str, list[Mappings]]) -> None:
-    """No greedy mapping is better than all free ones, on which the bounds of the greedy space rest."""
+    """Check that the best free mapping is as good as the best greedy mapping: the greedy bounds rely on this."""
     assert sizes_tiles_in_any_order(prepared.arrays)
     for objective in ("energy", "latency", "EDP"):
         greedy, free = (optimum(spaces[allocation], objective) for allocation in ("greedy", "free"))
@@ -72,14 +74,16 @@ def check_free_space(seed: int, prepared: PreparedProblem, spaces: dict[str, lis
 
 
 def test_no_mapping_is_below_the_floors() -> None:
-    """Of either allocation and any objective, by brute force; half of the floors of the energy are at least 70 %."""
+    """No mapping of either allocation is below the floors, by brute force; the median energy floor is above 70 %."""
     shares = np.array(check_floors(range(3600, 3625)))
     assert len(shares) > 30
     assert (np.median(shares, axis=0) > [0.7, 0.4, 0.3, 0.6]).all()
 
 
 def test_no_mapping_is_below_the_floors_if_lanes_do_not_divide_a_loop() -> None:
-    """The largest tile has the average number of lanes, rounded up, so ports are as busy as with that many lanes."""
+    """If lanes do not divide a loop, the largest tile has the average number of lanes, rounded up, and floors still
+    hold.
+    """
     shares = np.array(check_floors(range(10000, 10000 + members(600, 90)), ragged_only=True))
     shares = shares[shares.max(axis=1) > 0]  # without spaces in which no mapping fits
     assert len(shares) > 10
@@ -87,7 +91,10 @@ def test_no_mapping_is_below_the_floors_if_lanes_do_not_divide_a_loop() -> None:
 
 
 def test_ports_are_busy_if_lanes_do_not_divide_a_loop() -> None:
-    """7 columns on 4 lanes are 3.5 on average, so the largest transfer has 4 inputs: 2 words of 2, in 2 x 3 passes."""
+    """7 columns on 4 lanes take 2 passes of 3.5 lanes on average, so the largest transfer has 4 inputs.
+
+    4 inputs are 2 words of 2 inputs. With 3 groups, there are 2 x 3 passes: 12 cycles.
+    """
     layer = depthwise("ragged", (("W", 8), ("I", 8), ("O", 8), ("O_final", 8)), B=1, G=3, OY=1, OX=7)
     ports = tuple(
         Port(f"{operand} {way}", "read_write", 8, 16 if (operand, way) == ("I1", "tl") else 1024, ((operand, way),))
@@ -104,7 +111,7 @@ def test_ports_are_busy_if_lanes_do_not_divide_a_loop() -> None:
 
 
 def test_the_reference_has_none() -> None:
-    """Its faults let data cross a boundary less than once."""
+    """The reference has no floors: because of its faults, it can count less traffic than moving all data once."""
     for (_, model), case, prepared in problems(range(3600, 3603)):
         if model == REFERENCE.name:
             table = table_of(case, prepared)

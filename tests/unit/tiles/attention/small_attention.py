@@ -41,7 +41,7 @@ ALL_LINKS += ("O, fh", "O, tl", "O, fl", "O, th")
 
 
 def hardware(sram_bits: int = SRAM_BITS, sram_operands: tuple[str, ...] = ("I1", "I2", "O")) -> dict[str, Any]:
-    """A 4 x 4 array with a register for weights and one for sums, an SRAM, a DRAM."""
+    """A 4 x 4 array with a register for weights and one for sums, an SRAM and a DRAM."""
     sides = ["D1", "D2"]
     own = [link for link in ALL_LINKS if link.split(",")[0] in sram_operands]
     into = [link for link in own if link.endswith(("fh", "fl"))]
@@ -102,7 +102,7 @@ def model(heads: int = 2, key_heads: int = 1, window: int | None = None) -> dict
 
 
 def described(phase: str, tokens: int, context: int = 0, **fields: Any) -> dict[str, Any]:
-    """A workload of it."""
+    """A workload with the tiny model."""
     step = {"phase": phase, "context": context} | ({"tokens": tokens} if phase == "prefill" else {})
     return {"language_model": model(**fields), **step}
 
@@ -115,14 +115,14 @@ def attention_of(document: dict[str, Any]) -> NetworkAttention:
 
 
 def costs_of(one: NetworkAttention, core: Core, objective: str = "energy", mapping: Any = None) -> AttentionCosts:
-    """What costs an attention."""
+    """The costs of an attention on a core."""
     options = LayerOptions(objective=objective, lpf_limit=4)  # type: ignore[arg-type]
     return AttentionCosts(one, core, parse_mapping(MAPPING if mapping is None else mapping), options)
 
 
 @st.composite
 def shapes(draw: st.DrawFn, most: int = 6) -> AttentionShape:
-    """Small ones of any form."""
+    """Small shapes of attentions, with any masks and heads."""
     queries = draw(st.integers(1, most))
     keys = queries + draw(st.integers(0, most))
     return AttentionShape(
@@ -140,5 +140,5 @@ def shapes(draw: st.DrawFn, most: int = 6) -> AttentionShape:
 
 
 def with_shape(one: NetworkAttention, shape: AttentionShape) -> NetworkAttention:
-    """The attention with another shape; its layers in the network stay those that they are."""
+    """The attention with another shape; its layers in the network stay unchanged."""
     return replace(one, shape=shape)

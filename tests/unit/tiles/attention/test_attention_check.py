@@ -1,4 +1,4 @@
-"""The check of certificates of attentions: what is true passes, and damage of any kind does not."""
+"""The check of certificates of attentions: true certificates pass, and damage of any kind does not."""
 
 import copy
 import json
@@ -28,7 +28,7 @@ WORKLOAD = described("prefill", 4, 4)
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What the verb writes for an attention that is best fused."""
+    """The certificate that the verb writes for an attention that is best fused."""
     folder = tmp_path_factory.mktemp("attention")
     (found,) = tilewright.attention(
         WORKLOAD,
@@ -50,13 +50,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 @lru_cache
 def problems_of(points: AttentionPoints, objective: Objective) -> tuple[str, list[AttentionCosts]]:
-    """Read and searched once for all checks."""
+    """The problems of the check, read and searched once for all tests."""
     options = LayerOptions(objective=objective, lpf_limit=4)
     return attention_problems((WORKLOAD, hardware(), MAPPING), points, options, [])
 
 
 def checks_of(told: Told, folder: Path) -> list[Check]:
-    """What the check says of it."""
+    """The checks of a certificate."""
     file = folder / "attention.json"
     file.write_text(json.dumps(told))
     read = read_certified(file)
@@ -65,7 +65,7 @@ def checks_of(told: Told, folder: Path) -> list[Check]:
 
 
 def test_a_true_certificate_passes(told: Told, tmp_path: Path) -> None:
-    """Proven or not: a lower bound below the value is as true."""
+    """A true certificate passes, and so does one that claims a lower bound below the value and no proof."""
     assert [check.passed for check in checks_of(told, tmp_path)] == [True] * 5
     weaker = copy.deepcopy(told)
     claim = weaker["attentions"][0]["certificate"]
@@ -85,7 +85,7 @@ def _change(*path: Any, value: Any = None, times: float | None = None) -> Callab
 
 
 def _unfused_as_best(told: Told) -> None:
-    """Unfused is told as the best, with its value."""
+    """Claim that the unfused attention is the best, with its value."""
     one = told["attentions"][0]
     energy, cycles = one["unfused"]["energy_pj"], one["unfused"]["latency_cycles"]
     one |= {"plan": None, "best": one["unfused"]}
@@ -140,7 +140,7 @@ DAMAGES: dict[str, Callable[[Told], None]] = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damage_is_found(name: str, told: Told, tmp_path: Path) -> None:
-    """Of whatever kind: by a check that fails, or as a file that is none."""
+    """Damage of each kind fails a check, or makes the file invalid."""
     damaged = copy.deepcopy(told)
     DAMAGES[name](damaged)
     assert damaged != told
@@ -153,7 +153,9 @@ def test_damage_is_found(name: str, told: Told, tmp_path: Path) -> None:
 
 
 def test_the_verb_checks_and_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table with a row for each context, a certificate that is checked, and nothing is claimed without files."""
+    """The verb prints a row for each context, checks its certificate, and claims nothing without the
+    description files.
+    """
     files = {"hardware": hardware(), "workload": described("decode", 1, 3), "mapping": MAPPING}
     given = []
     for name, data in files.items():

@@ -1,4 +1,4 @@
-"""The best way to run an attention against trying all, floors against what they bound, unfused against `map`."""
+"""The best plan of an attention equals trying all plans; floors are lower bounds; unfused costs equal `map`."""
 
 import math
 import random
@@ -43,7 +43,10 @@ OBJECTIVE_NAMES = list(OBJECTIVES)
 def test_the_optimum_is_that_of_trying_all(
     document: dict[str, Any], sram_bits: int, sizes: dict[str, list[int]], objective: str
 ) -> None:
-    """All plans, walked tile by tile, also those that the search leaves out as equal to others."""
+    """The optimum is the best of all plans, walked tile by tile.
+
+    Plans that the search leaves out as equal are tried, too.
+    """
     costs = costs_of(attention_of(document), core_of(sram_bits), objective)
     shape = costs.attention.shape
     plain = {axis: sizes.get(axis, [getattr(shape, axis)]) for axis in Tile._fields}
@@ -72,8 +75,10 @@ def test_the_optimum_is_that_of_trying_all(
 def test_never_worse_than_unfused(  # type: ignore[no-untyped-def]
     tokens, context, heads, window, sram_bits, operands, objective
 ) -> None:
-    """On any core, with any mask; and the lower bound is below the value. Where the layers as they stand fit in no way
-    (few bits, merged loops), there is nothing to compare with, and that is said."""
+    """The value is at most that of the unfused attention, and the lower bound at most the value, for any core and mask.
+
+    If the unfused layers do not fit in any way (few bits, merged loops), there is nothing to compare with.
+    """
     document = described("prefill", tokens, context, heads=heads, window=window)
     costs = costs_of(attention_of(document), core_of(sram_bits, operands), objective)
     sizes = Sizes(units=(costs.attention.shape.units,), heads=(heads,), queries=(4,), keys=(8,))
@@ -95,7 +100,7 @@ def test_never_worse_than_unfused(  # type: ignore[no-untyped-def]
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), shape=shapes(), operands=st.sampled_from([("I1", "I2", "O"), ("I1", "O")]))
 def test_floors_are_below_what_they_bound(data: st.DataObject, shape, operands) -> None:  # type: ignore[no-untyped-def]
-    """Of a layer of some tile of some plan: energy and latency."""
+    """Lower bounds of a layer are no more than its energy and latency, for layers of tiles of random plans."""
     objective = data.draw(st.sampled_from(OBJECTIVE_NAMES))
     mapping = data.draw(st.sampled_from([MAPPING, [*MAPPING[:1], {"name": "@vector"}]]))
     costs = costs_of(
@@ -115,7 +120,7 @@ def test_floors_are_below_what_they_bound(data: st.DataObject, shape, operands) 
 
 
 def test_unfused_is_what_map_says() -> None:
-    """The layers of attention of a network, with every block that they stand for, cost what `map` says of them."""
+    """The unfused attention layers of all blocks of a network cost what `map` says."""
     document = described("prefill", 6, 3, heads=4, key_heads=2)
     one = attention_of(document)
     costs = costs_of(one, core_of())
@@ -140,7 +145,7 @@ def test_unfused_is_what_map_says() -> None:
 
 
 def test_what_cannot_be_costed_is_refused() -> None:
-    """A core that runs no softmax; the model of the reference."""
+    """A core that runs no softmax is refused."""
     core = core_of()
     costs = costs_of(attention_of(described("decode", 1, 3)), replace(core, operator_types=("mac",)))
     with pytest.raises(InputError, match="cannot run all layers of an attention"):

@@ -1,4 +1,4 @@
-"""What a plan runs, against doing it tile by tile, and its traffic against numbers worked out by hand."""
+"""The program of a plan, compared with a walk tile by tile, and its traffic, compared with numbers by hand."""
 
 from collections import Counter
 
@@ -16,7 +16,10 @@ BASE = attention_of(described("decode", 1, 3))
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), shape=shapes(), operands=st.sampled_from([("I1", "I2", "O"), ("I1", "O")]))
 def test_a_plan_runs_what_a_walk_over_its_tiles_meets(data: st.DataObject, shape, operands) -> None:  # type: ignore[no-untyped-def]
-    """Every layer of every tile with its places and the room left, every copy, and whether all of it has room."""
+    """The program has the same layers of tiles and the same copies as a walk over all tiles.
+
+    Program and walk agree whether the plan fits the memories.
+    """
     costs = costs_of(with_shape(BASE, shape), core_of(4096, operands))
     axes = (shape.units, shape.heads, shape.queries, shape.keys)
     tile = Tile(*[data.draw(st.integers(1, size)) for size in axes])
@@ -31,7 +34,7 @@ def test_a_plan_runs_what_a_walk_over_its_tiles_meets(data: st.DataObject, shape
 
 
 def encoder(queries: int, keys: int, heads: int = 1, units: int = 1):  # type: ignore[no-untyped-def]
-    """Queries that see all keys, with 4 channels of 8 bits: a query, a key or an output is a word of the DRAM."""
+    """Queries that see all keys, with 4 channels of 8 bits. A query, a key or an output is one word of the DRAM."""
     shape = BASE.shape
     return type(shape)(units, heads, queries, keys, 4, 4, shape.bits, ("scale",), is_causal=False)
 
@@ -53,8 +56,10 @@ HERE = TensorPlace(SRAM)
 
 
 def test_traffic_by_hand_queries_outside() -> None:
-    """16 queries in tiles of 4, 12 keys in tiles of 3: keys and values come ceil(16 / 4) = 4 times, queries once, the
-    output goes once; scores and what belongs to a row never get there."""
+    """16 queries in tiles of 4 outside 12 keys in tiles of 3: the DRAM reads keys and values 4 times, queries once.
+
+    The output is written once. Scores and statistics of rows never reach the DRAM.
+    """
     plan = AttentionPlan(Tile(1, 1, 4, 3), "queries-outer", SRAM, HERE, HERE, HERE, HERE)
     assert dram_words(encoder(16, 12), plan) == {
         "queries": (16, 0),
@@ -65,8 +70,11 @@ def test_traffic_by_hand_queries_outside() -> None:
 
 
 def test_traffic_by_hand_keys_outside() -> None:
-    """The same with keys outside: keys and values come once, queries 12 / 3 = 4 times; all but the first time the
-    output so far comes back, and all but the last time it goes, with an extreme and a sum of 8 bits for each row."""
+    """Traffic if the loop over tiles of keys is outside the loop over tiles of queries.
+
+    12 keys are in 4 tiles of 3, and 16 queries in tiles of 4. Keys and values are read once, queries 4 times. The
+    output so far is written 4 times and read 3 times. A maximum and a sum for each row are written and read 3 times.
+    """
     plan = AttentionPlan(Tile(1, 1, 4, 3), "keys-outer", SRAM, HERE, HERE, HERE, HERE)
     assert dram_words(encoder(16, 12), plan) == {
         "queries": (4 * 16, 0),
@@ -78,7 +86,7 @@ def test_traffic_by_hand_keys_outside() -> None:
 
 
 def test_traffic_by_hand_with_all_keys_on_the_chip() -> None:
-    """All keys and values lie in the SRAM: they come once, whatever the tiles of queries, and of 5 heads in twos."""
+    """All keys and values stay in the SRAM, so the DRAM reads them once; the 5 heads are computed two at a time."""
     whole = TensorPlace(SRAM, True)
     plan = AttentionPlan(Tile(1, 2, 4, 3), "queries-outer", SRAM, HERE, whole, whole, HERE)
     assert dram_words(encoder(16, 12, heads=5), plan) == {
@@ -90,7 +98,7 @@ def test_traffic_by_hand_with_all_keys_on_the_chip() -> None:
 
 
 def test_masked_tiles_are_left_out() -> None:
-    """8 queries behind nothing in tiles of 2 x 2: of 16 tiles 10 are on or below the diagonal, and 4 begin a row."""
+    """8 causal queries in tiles of 2 x 2: of 16 tiles, 10 are on or below the diagonal, and 4 begin a row."""
     shape = type(BASE.shape)(1, 1, 8, 8, 4, 4, BASE.shape.bits)
     costs = costs_of(with_shape(BASE, shape), core_of())
     plan = AttentionPlan(Tile(1, 1, 2, 2), "queries-outer", SRAM, HERE, HERE, HERE, HERE)

@@ -1,4 +1,4 @@
-"""FSRCNN on the core of DeFiNES, and what DeFiNES says of it."""
+"""FSRCNN on the core of DeFiNES, and the figures of DeFiNES for it."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def rows(name: str) -> Iterator[dict[str, Any]]:
 
 @cache
 def model(reading: str = "defines", profile: str = "corrected", objective: str = "energy") -> StackModel:
-    """What costs stacks of FSRCNN; what it has searched stays for other tests."""
+    """The model of costs for stacks of FSRCNN; its search results are kept for other tests."""
     core = single_core(parse_accelerator(HARDWARE))
     options = TileOptions(reading=reading, model=profile, objective=objective)
     return stack_model((parse_workload(WORKLOAD), core, parse_mapping(MAPPING)), options)

@@ -1,4 +1,6 @@
-"""The reading `defines` against figures of DeFiNES: copies, tiles, points; and the model of its own beside it."""
+"""The reading `defines` compared with figures of DeFiNES for copies, tiles and points, and with tilewright's
+own model.
+"""
 
 import gzip
 import json
@@ -12,11 +14,13 @@ from tests.unit.tiles.depth_first.fsrcnn import PROJECT, model, rows
 
 OTHERS = PROJECT.parent / "shared" / "third-party" / "depth-first-fsrcnn"
 EXCEPTIONS = {("fully-recompute", 4, 72): 0.0203, ("fully-recompute", 60, 18): 0.0116}
-"""Points whose latency is further off: a tie that the last bit of a product decides, in one kind of tile of each."""
+"""Points whose latency differs by more than 1 %, because the last bit of a product decides a tie in one kind of
+tile.
+"""
 
 
 def test_copies_are_the_same_to_the_last_bit() -> None:
-    """Energy and cycles of each group of copies."""
+    """Each group of copies has the energy and cycles of DeFiNES, to the last bit."""
     core = model().chain.core
     names = [memory.name for memory in core.memories]
     for row in rows("copies.jsonl"):
@@ -35,7 +39,7 @@ def test_copies_are_the_same_to_the_last_bit() -> None:
 
 
 def test_kinds_of_tiles_memories_and_copies_are_the_same() -> None:
-    """With the costs of tiles that DeFiNES found, points come out as it found them: tiles, places, counts, copies."""
+    """Points have the tiles, places, counts and copies of DeFiNES if tiles have DeFiNES's costs."""
     chain = model().chain
     names = [memory.name for memory in chain.core.memories]
     found: dict[TileProblem, Ledger] = {}
@@ -56,13 +60,13 @@ def test_kinds_of_tiles_memories_and_copies_are_the_same() -> None:
 
 @pytest.mark.parametrize("point", list(rows("points.jsonl")), ids=lambda p: f"{p['mode']}-{p['tile_x']}x{p['tile_y']}")
 def test_points_of_the_sample(point: dict[str, object]) -> None:
-    """Searched here, energy and latency are within 1 % of what DeFiNES found, but for what is named."""
+    """Energy is within 0.2 % and latency within 1 % of DeFiNES if tilewright searches, except at named points."""
     check(point)
 
 
 @pytest.mark.skipif(not OTHERS.is_dir(), reason=f"the other points are not here: {OTHERS.name}")
 def test_all_points_that_are_known() -> None:
-    """The same for all points beside the project, and each kind of tile."""
+    """All known points, stored outside of the project, agree like the sample, and so does each kind of tile."""
     for file in sorted(OTHERS.glob("*.jsonl")):
         for line in file.read_text().splitlines():
             check(json.loads(line))
@@ -70,7 +74,7 @@ def test_all_points_that_are_known() -> None:
 
 
 def _tiles_within(folder: Path) -> float:
-    """The share of kinds of tiles whose energy is within 1 %."""
+    """The share of kinds of tiles whose energy is within 1 % of DeFiNES."""
     own, close, count = model(), 0, 0
     names = [memory.name for memory in own.chain.core.memories]
     with gzip.open(folder / "tiles_dev.jsonl.gz", "rt") as lines:
@@ -90,7 +94,7 @@ def _tiles_within(folder: Path) -> float:
 
 
 def check(point: dict[str, object]) -> None:
-    """Compare one point."""
+    """Checks one point against its energy, latency and accesses in DeFiNES."""
     key = (str(point["mode"]), int(str(point["tile_x"])), int(str(point["tile_y"])))
     total = model().cost(0, 7, key[1:], key[0])
     assert total.mac_count == point["macs"]

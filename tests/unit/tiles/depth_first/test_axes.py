@@ -1,4 +1,6 @@
-"""Tiles along an axis make what is needed, once where it is kept, and read nothing that is not there."""
+"""Tiles along an axis make all needed positions, each once if tiles keep data, and read nothing outside of the
+input.
+"""
 
 from itertools import pairwise
 
@@ -9,7 +11,7 @@ from tilewright.tiles.depth_first.axes import AxisWindow, axis_tiles, tile_ends
 
 @st.composite
 def chains(draw: st.DrawFn) -> tuple[AxisWindow, ...]:
-    """Windows one after the other, each output as long as the next input."""
+    """Windows one after the other; the output of each is as long as the input of the next."""
     size = draw(st.integers(1, 24))
     windows: list[AxisWindow] = []
     for _ in range(draw(st.integers(1, 4))):
@@ -23,7 +25,7 @@ def chains(draw: st.DrawFn) -> tuple[AxisWindow, ...]:
 
 
 def needed(windows: tuple[AxisWindow, ...], outputs: set[int]) -> list[set[int]]:
-    """[tensor] the positions between the first and the last one that some outputs go back to."""
+    """[tensor] the positions from the first to the last one on which some outputs depend."""
     found = [outputs]
     for window in reversed(windows):
         reads = {
@@ -38,7 +40,7 @@ def needed(windows: tuple[AxisWindow, ...], outputs: set[int]) -> list[set[int]]
 
 @given(chains(), st.integers(1, 30))
 def test_tiles_that_compute_again_are_each_alone(windows: tuple[AxisWindow, ...], tile: int) -> None:
-    """Without keeping, a tile makes exactly what its outputs need."""
+    """A tile that keeps nothing makes exactly the positions that its outputs need."""
     start = 0
     for own, end in zip(axis_tiles(windows, tile, False), tile_ends(windows[-1].output_size, tile), strict=True):
         sets = needed(windows, set(range(start, end)))
@@ -53,7 +55,7 @@ def test_tiles_that_compute_again_are_each_alone(windows: tuple[AxisWindow, ...]
 
 @given(chains(), st.integers(1, 30))
 def test_tiles_that_keep_make_everything_once(windows: tuple[AxisWindow, ...], tile: int) -> None:
-    """Position by position: what a tile reads is made by it or kept, and nothing is made twice."""
+    """The positions that a keeping tile reads are made by it or kept, and no position is made twice."""
     tiles = axis_tiles(windows, tile, True)
     done = [set[int]() for _ in range(len(windows) + 1)]
     start = 0
@@ -79,7 +81,7 @@ def test_tiles_that_keep_make_everything_once(windows: tuple[AxisWindow, ...], t
 
 @given(chains(), st.integers(1, 30), st.booleans())
 def test_the_remainder_comes_first(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> None:
-    """Tiles cover the output; all but the first are whole."""
+    """Tiles cover the output, and all but the first have the full size."""
     tiles = axis_tiles(windows, tile, keeps)
     assert [own.made[-1] for own in tiles[1:]] == [min(tile, windows[-1].output_size)] * (len(tiles) - 1)
     assert sum(own.made[-1] for own in tiles) == windows[-1].output_size

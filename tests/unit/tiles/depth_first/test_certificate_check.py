@@ -1,4 +1,4 @@
-"""The check of certificates of depth-first optima: what is true passes, and damage of any kind does not."""
+"""The check of certificates of depth-first optima: true certificates pass, and damage of any kind does not."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ Told = dict[str, Any]
 
 
 def layers() -> list[Told]:
-    """A small chain."""
+    """A small chain of three convolutions."""
     found = [convolution(0, 8, 3, 8, 3), convolution(1, 4, 8, 6, 3), convolution(2, 6, 4, 4, 3)]
     found[1]["operand_source"] = {"W": 1, "I": 0}
     return found
@@ -41,7 +41,7 @@ def problem() -> tuple[Any, Any, Any]:
 
 @pytest.fixture(scope="module")
 def told() -> Told:
-    """What a search for the optimum writes."""
+    """The certificate that a search for the optimum writes."""
     options = TileOptions(objective="EDP", lpf_limit=4)
     model = stack_model(problem(), options)
     found = find_optimum(model, DepthFirstSpace(tile_x=(1, 2, 4, 9), tile_y=(2, 3, 4)), options)
@@ -60,14 +60,14 @@ def told() -> Told:
 
 
 def checks_of(told: Told, folder: Path) -> list[Check]:
-    """What the check says of it."""
+    """The checks of a certificate."""
     file = folder / "depth_first.json"
     file.write_text(json.dumps(told))
     return check_certificate(read_certified(file), problem())
 
 
 def test_a_true_certificate_passes(told: Told, tmp_path: Path) -> None:
-    """Proven or not: a lower bound below the value is as true."""
+    """A true certificate passes, and so does one that claims a lower bound below the value and no proof."""
     checks = checks_of(told, tmp_path)
     assert [check.passed for check in checks] == [True] * 4
     weaker = copy.deepcopy(told)
@@ -78,7 +78,7 @@ def test_a_true_certificate_passes(told: Told, tmp_path: Path) -> None:
 
 
 def _drop_best(told: Told) -> None:
-    """The schedule's stacks were never costed."""
+    """Remove the costs of the schedule's stacks."""
     used = {
         (s["layers"][0], s["layers"][-1], s["mode"], s["tile_x"], s["tile_y"]) for s in told["schedules"][0]["stacks"]
     }
@@ -87,7 +87,7 @@ def _drop_best(told: Told) -> None:
 
 
 def _worse_schedule(told: Told) -> None:
-    """A schedule of the whole layers, one by one, told as the best."""
+    """Claim that the schedule of whole layers, one by one, is the best."""
     claim = told["certificate"]
     rows = claim["stacks_costed"][:3]
     keys = ("mode", "tile_x", "tile_y", "energy_pj", "latency_cycles")
@@ -97,7 +97,7 @@ def _worse_schedule(told: Told) -> None:
 
 
 def _hide_what_is_left(told: Told) -> None:
-    """As if nothing but whole layers had been looked at, with the bound of the optimum."""
+    """Claim the optimum's bound for a worse schedule, and delete the stacks that contradict the claim."""
     _worse_schedule(told)
     claim = told["certificate"]
     claim["stacks_costed"] = claim["stacks_costed"][:3]
@@ -145,7 +145,7 @@ DAMAGES: dict[str, Callable[[Told], None]] = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damage_is_found(name: str, told: Told, tmp_path: Path) -> None:
-    """Of whatever kind: by a check that fails, or as a file that is none."""
+    """Damage of each kind fails a check, or makes the file invalid."""
     damaged = copy.deepcopy(told)
     DAMAGES[name](damaged)
     assert damaged != told
@@ -158,7 +158,9 @@ def test_damage_is_found(name: str, told: Told, tmp_path: Path) -> None:
 
 
 def test_the_verb_checks_and_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A true one passes, a changed one is named, and without descriptions nothing is claimed."""
+    """A true certificate passes, a changed one fails with a named check, and without descriptions nothing is
+    claimed.
+    """
     chain = tmp_path / "chain.yaml"
     chain.write_text(yaml.safe_dump(layers()))
     mapping = tmp_path / "mapping.yaml"

@@ -1,4 +1,4 @@
-"""The search for the best schedule against trying all, and its bounds against what they bound."""
+"""The search for the best schedule equals trying all schedules, and its bounds are below the costs they bound."""
 
 import json
 import math
@@ -40,7 +40,7 @@ SIDES = {
 
 
 def core_of(name: str, shrink: int = 1) -> Core:
-    """A core of the examples; smaller memories make small networks go further out."""
+    """A core of the examples; with smaller memories, small networks reach outer memories."""
     core = single_core(parse_accelerator(PROJECT / "config" / "hardware" / "zigzag" / f"{name}.yaml"))
     memories = [
         replace(memory, size_bits=memory.size_bits // shrink) if 4096 < memory.size_bits < 10**9 else memory
@@ -50,7 +50,7 @@ def core_of(name: str, shrink: int = 1) -> Core:
 
 
 def mapping_of(name: str) -> list[dict[str, Any]]:
-    """One loop on each side of the array."""
+    """A mapping with one loop on each side of the array."""
     core = core_of(name)
     sides = {side: SIDES[name].get(side, []) for side, _ in core.operational_array.dimensions}
     return [{"name": "default", "spatial_mapping": sides}]
@@ -58,7 +58,7 @@ def mapping_of(name: str) -> list[dict[str, Any]]:
 
 @st.composite
 def chains(draw: st.DrawFn, most: int = 3, largest: int = 9) -> list[dict[str, Any]]:
-    """A few convolutions, made backwards so that sizes fit."""
+    """A few convolutions, made from the last to the first so that sizes fit."""
     size, layers = draw(st.integers(1, largest)), []
     channels = draw(st.sampled_from([1, 3, 8, 40]))
     for place in reversed(range(draw(st.integers(1, most)))):
@@ -76,7 +76,7 @@ def chains(draw: st.DrawFn, most: int = 3, largest: int = 9) -> list[dict[str, A
 
 
 def model_of(layers: list[dict[str, Any]], name: str, shrink: int, objective: str) -> StackModel:
-    """What costs a chain."""
+    """The model of costs of a chain."""
     options = TileOptions(objective=objective, lpf_limit=5)
     return stack_model((parse_workload(layers), core_of(name, shrink), parse_mapping(mapping_of(name))), options)
 
@@ -85,7 +85,7 @@ def model_of(layers: list[dict[str, Any]], name: str, shrink: int, objective: st
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_no_stack_costs_less_than_its_bounds(name: str, data: st.DataObject) -> None:
-    """Whatever the core, network, mode, tile and objective."""
+    """No stack costs less than its bounds, for any core, network, mode, tile and objective."""
     layers, shrink = data.draw(chains()), data.draw(st.sampled_from([1, 64, 2048]))
     which = data.draw(st.sampled_from(["energy", "latency"]))
     own = model_of(layers, name, shrink, which)
@@ -109,7 +109,7 @@ def test_no_stack_costs_less_than_its_bounds(name: str, data: st.DataObject) -> 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("name", "shrink"), [("meta_prototype_df", 64), ("tpu_like", 4096)])
 def test_small_spaces_by_trying_all(name: str, shrink: int, objective: str) -> None:
-    """Two or three layers: the value is that of the best of all schedules, and nothing that is better was left out."""
+    """The proven optimum of a chain of three layers is the least value of all its schedules, by brute force."""
     layers = [convolution(0, 8, 3, 8, 3), convolution(1, 4, 8, 6, 3), convolution(2, 6, 4, 4, 3)]
     layers[1]["operand_source"] = {"W": 1, "I": 0}
     own = model_of(layers, name, shrink, objective)
@@ -128,12 +128,19 @@ def test_small_spaces_by_trying_all(name: str, shrink: int, objective: str) -> N
 
 @pytest.mark.parametrize("seed", [3, 28, 200, 2029, 2056, 3589, 3702])
 def test_chains_that_were_bounded_wrongly_once(seed: int) -> None:
-    """Single memories, windows with gaps, ports for one operand only, memories that serve less than those below."""
+    """Chains that were once bounded wrongly have no fault.
+
+    They have single memories, windows with gaps, ports for one operand only, or a memory that serves fewer operands
+    than the memory below it.
+    """
     assert not attack(seed).wrong
 
 
 def test_a_part_of_the_space_of_fsrcnn() -> None:
-    """Few sizes of tiles: the best of them, and with more time nothing else."""
+    """The search finds the best schedule for few sizes of tiles.
+
+    A search that has no time gives a lower bound and a value, and the best cost lies between them.
+    """
     own = model("tilewright")
     space = DepthFirstSpace(tile_x=(4, 60, 5000), tile_y=(72, 80))
     found = find_optimum(own, space, TileOptions(objective="energy"))
@@ -148,7 +155,7 @@ def test_a_part_of_the_space_of_fsrcnn() -> None:
 
 
 def test_what_no_proof_covers_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kind of the array, and each term of the energy and the latency, beside the model."""
+    """One error names the kind of array, the terms of energy and latency, and the model that no proof covers."""
     chain = model("tilewright").chain
     analog = replace(chain.core, operational_array=replace(chain.core.operational_array, kind="analog in-memory"))
     monkeypatch.setattr(bounds, "further_energy_terms", lambda core: {"leakage": core, "refresh": core})
@@ -162,7 +169,7 @@ def test_what_no_proof_covers_is_named_at_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_verb_writes_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its schedule; and refuses what is not proven."""
+    """The verb writes the certificate with its schedule, and refuses what cannot be proven."""
     given = [
         "--hardware",
         str(HARDWARE),

@@ -1,4 +1,4 @@
-"""Depth-first schedules: what adds up, what does not depend on what, what is refused, and the verb."""
+"""Depth-first schedules: sums, modes, refusals and the verb."""
 
 import json
 import math
@@ -45,7 +45,10 @@ def convolution(
 
 
 def test_parts_add_up_and_one_tile_is_one_tile() -> None:
-    """Energy by term and memory, latency by part, for each mode; with one tile all modes are the same."""
+    """In each mode, energy terms and memories add up to the energy, and parts add up to the latency.
+
+    If one tile is the whole layer, all modes have equal costs.
+    """
     whole = {}
     for mode in MODES:
         for tile in ((240, 135), (2000, 2000)):
@@ -61,7 +64,7 @@ def test_parts_add_up_and_one_tile_is_one_tile() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_core_leaks_in_every_cycle_of_a_schedule(mode: str) -> None:
-    """While it computes, and while data are copied; that is what static power adds, and nothing else."""
+    """Static power adds its energy in every cycle, also while data are copied, and changes nothing else."""
     layers = [convolution(0, 8, 4, 12), convolution(1, 8, 8, 12, pad=1)]
     described = yaml.safe_load(TPU.read_text())
     leaky = described | {"clock_frequency": "500 MHz"}
@@ -77,18 +80,18 @@ def test_a_core_leaks_in_every_cycle_of_a_schedule(mode: str) -> None:
 
 
 class _Standby:
-    """5 pJ in each cycle, whatever the core does."""
+    """Energy term of 5 pJ in each cycle, whatever the core does."""
 
     def concerns(self, core: Core) -> bool:
-        """Every core has it."""
+        """Whether the term applies: always."""
         return True
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """It grows with latency."""
+        """The cost, which grows with latency."""
         return TermCost(pj_a_cycle=5)
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """The same."""
+        """Return 5 pJ for a waiting cycle, as for any other cycle."""
         return 5
 
 
@@ -97,7 +100,7 @@ Standby = _Standby()
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_term_that_is_entered_counts_in_every_cycle_of_a_schedule(mode: str) -> None:
-    """While the core computes, and while data are copied, as static power does."""
+    """A plug-in's term counts in every cycle, also while data are copied, as static power does."""
     layers = [convolution(0, 8, 4, 12), convolution(1, 8, 8, 12, pad=1)]
     described = yaml.safe_load(TPU.read_text()) | {"name": "on standby"}  # costs of its copies are not known yet
     entries = {ENERGY_TERMS.owner: {"standby": f"{__name__}:Standby"}}
@@ -111,7 +114,7 @@ def test_a_term_that_is_entered_counts_in_every_cycle_of_a_schedule(mode: str) -
 
 
 def test_one_layer_in_one_tile_is_the_layer() -> None:
-    """A stack of one layer in one tile costs what `map` says of the layer, whose input has been fetched before."""
+    """Without copies, one layer in one tile costs what `map` says if the layer's input is already in the SRAM."""
     layers = [convolution(0, 8, 4, 12)]
     reach = {"topmost": {"I": "sram_2MB", "O": "dram", "W": "dram"}}
     mapping = [{"name": "default", "memory_reach": reach}]
@@ -128,7 +131,7 @@ def test_one_layer_in_one_tile_is_the_layer() -> None:
 
 @pytest.mark.parametrize(("stride", "pad"), [(1, 0), (1, 1), (2, 1), (3, 0)])
 def test_strides_and_padding(stride: int, pad: int) -> None:
-    """What is kept is computed once; tiles that compute again do at least as much; nothing outside is computed."""
+    """Fully cached tiles have as many operations as the whole layers, and modes with recomputation at least as many."""
     last = convolution(1, 4, 4, 7, 3, stride, pad)
     size = last["pr_loop_sizes"][0]
     layers = [convolution(0, 4, 4, size, 3, 1, pad), last]
@@ -141,7 +144,7 @@ def test_strides_and_padding(stride: int, pad: int) -> None:
 
 
 def test_stacks_are_costed_by_themselves() -> None:
-    """Cuts make stacks whose costs add up, each that of its layers alone."""
+    """Cuts make stacks whose costs add up; each stack costs as much as its layers alone."""
     (found,) = tilewright.depth_first(
         WORKLOAD,
         HARDWARE,
@@ -166,7 +169,7 @@ class Setup:
 
 
 def test_the_model_of_defines_refuses_terms() -> None:
-    """Energies of terms are refused under the reading `defines`, whose costs of tiles do not have them."""
+    """The reading `defines` refuses terms, because its costs of tiles do not have them."""
     entries = {ENERGY_TERMS.owner: {"setup": f"{__name__}:Setup"}}
     enter(entries)
     try:
@@ -177,7 +180,7 @@ def test_the_model_of_defines_refuses_terms() -> None:
 
 
 def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Names with the nearest one, sizes with what is allowed; exit code 2."""
+    """One run reports all errors: names with the nearest one, and sizes with the allowed ones; the exit code is 2."""
     given = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD), "--mapping", str(MAPPING)]
     wrong = ["--tile-x", "0", "--tile-y", "4", "--overlap-mode", "fully-cache", "--cut", "conv12", "--cut", "conv7"]
     assert main(["depth-first", *given, *wrong]) == 2
@@ -189,7 +192,7 @@ def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_networks_that_are_no_chains_are_refused() -> None:
-    """Each cause once, with the layers concerned."""
+    """A network that is no chain is refused, with each cause once and the layers concerned."""
     with pytest.raises(tilewright.InputError) as told:
         tilewright.depth_first(PROJECT / "config" / "workload" / "resnet18.onnx", TPU, tile_x=7, tile_y=7)
     text = str(told.value)
@@ -204,7 +207,7 @@ def test_networks_that_are_no_chains_are_refused() -> None:
 
 
 def test_files_are_the_same_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The verb writes what the function returns, the same bytes each time."""
+    """The verb writes what the function returns, with the same bytes each time."""
     given = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD), "--mapping", str(MAPPING)]
     asked = ["--tile-x", "240", "--tile-y", "72", "--tile-y", "540", "--objective", "energy"]
     for name in ("one", "two"):

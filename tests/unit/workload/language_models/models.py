@@ -28,7 +28,7 @@ PUBLISHED = {
     "qwen2.5-72b": 72_706_203_648,
     "qwen3-30b-a3b": 30_532_122_624,
 }
-"""Model -> parameters, as its page at Hugging Face counts the tensors of its checkpoint."""
+"""Model -> number of parameters, from the tensors of its checkpoint on Hugging Face."""
 TINY_LLAMA: dict[str, Any] = {
     "model_type": "llama",
     "hidden_size": 32,

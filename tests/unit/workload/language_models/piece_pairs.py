@@ -1,4 +1,4 @@
-"""Which pair of query and key an element of a piece is, written from what the kinds of pieces say."""
+"""The pair of query and key of each element of a piece, by the definition of the kinds of pieces."""
 
 from tilewright.workload.language_models.visible_keys import FOLDED, WRAPPED, Piece
 

@@ -1,6 +1,7 @@
-"""What a step of a language model needs, counted in the plainest way, token by token, from the fields.
+"""Work and data of a step of a language model, counted token by token from the fields.
 
-Written without the package: the formulas of attention, latent attention, experts and state spaces as papers have them.
+The counts use nothing of the package. They are the formulas of attention, latent attention, experts and state spaces
+from papers.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ PLAIN = 2
 
 
 def seen_keys(position: int, window: int | None) -> int:
-    """Keys that the token at a position sees, itself included."""
+    """Number of keys that the token at a position sees, itself included."""
     return position + 1 if window is None else min(position + 1, window)
 
 
@@ -26,7 +27,7 @@ def windows(fields: Fields) -> list[int | None]:
 
 
 def multiply_accumulates(fields: Fields, requests: list[tuple[int, int]]) -> int:
-    """Multiply-accumulates of a step; `requests` are (new tokens, cached tokens). Logits are of last tokens alone."""
+    """Multiply-accumulates of a step; `requests` are (new tokens, cached tokens). Logits are for last tokens only."""
     rows = sum(tokens for tokens, _ in requests)
     kind = fields["model_type"]
     hidden = fields.get("hidden_size") or fields["n_embd"]
@@ -44,12 +45,12 @@ def multiply_accumulates(fields: Fields, requests: list[tuple[int, int]]) -> int
 
 
 def pairs(requests: list[tuple[int, int]], window: int | None) -> int:
-    """Pairs of a new token with a key that it sees."""
+    """Number of pairs of a new token and a key that it sees."""
     return sum(seen_keys(cached + new, window) for tokens, cached in requests for new in range(tokens))
 
 
 def grouped_attention(fields: Fields, requests: list[tuple[int, int]], window: int | None) -> int:
-    """Four projections, scores and weighted values."""
+    """Multiply-accumulates of four projections, scores and weighted values."""
     hidden = fields.get("hidden_size") or fields["n_embd"]
     heads = fields.get("num_attention_heads") or fields["n_head"]
     width = fields.get("head_dim") or hidden // heads
@@ -60,7 +61,7 @@ def grouped_attention(fields: Fields, requests: list[tuple[int, int]], window: i
 
 
 def latent_attention(fields: Fields, requests: list[tuple[int, int]]) -> int:
-    """On latent vectors where each request has one new token, else on expanded keys and values."""
+    """Multiply-accumulates on latent vectors if each request has one new token, else on expanded keys and values."""
     hidden, heads, rank = fields["hidden_size"], fields["num_attention_heads"], fields["kv_lora_rank"]
     plain, turned, value = fields["qk_nope_head_dim"], fields["qk_rope_head_dim"], fields["v_head_dim"]
     rows = sum(tokens for tokens, _ in requests)
@@ -75,7 +76,7 @@ def latent_attention(fields: Fields, requests: list[tuple[int, int]]) -> int:
 
 
 def feed_forward_token(fields: Fields, layer: int) -> int:
-    """For one token."""
+    """Multiply-accumulates of a feed-forward layer for one token."""
     hidden = fields.get("hidden_size") or fields["n_embd"]
     kind = fields["model_type"]
     if kind == "mixtral":
@@ -95,7 +96,7 @@ def feed_forward_token(fields: Fields, layer: int) -> int:
 
 
 def mamba_token(fields: Fields) -> int:
-    """Projections, the convolution, and the product of the state with C."""
+    """Multiply-accumulates of the projections, the convolution, and the product of the state with C, for one token."""
     hidden, state, rank = fields["hidden_size"], fields["state_size"], fields["time_step_rank"]
     inner = fields["expand"] * hidden
     products = hidden * 2 * inner + inner * (rank + 2 * state) + rank * inner + inner * hidden
@@ -103,9 +104,9 @@ def mamba_token(fields: Fields) -> int:
 
 
 def kept_numbers(fields: Fields, requests: list[tuple[int, int]]) -> int:
-    """Numbers that are kept of all tokens after the step: keys and values, latent vectors, or states.
+    """Numbers that the cache holds after the step: keys and values, latent vectors, or states.
 
-    Behind a window those of the tokens that the first new one sees, and the new ones.
+    With a window, the cache holds only the new tokens and the tokens that the first new token sees.
     """
     total = 0
     for window in windows(fields):

@@ -1,4 +1,4 @@
-"""Bytes of published models: what the operands of the layers of a step have, against plain formulas from the fields."""
+"""Bytes of published models: operands of the layers of a step, compared with plain formulas from the fields."""
 
 import math
 from typing import Any
@@ -28,7 +28,7 @@ def step_workload(name: str, requests: Requests) -> Workload:
 
 
 def operand_bits(node: WorkloadNode, operand: str) -> int:
-    """Bits of an operand of all layers that a node stands for, by the loops that it has."""
+    """Bits of an operand, computed from its loops, in all layers that a node stands for."""
     assert node.layer is not None
     dimensions = dict(node.layer.operand_dimensions)[operand]
     sizes = node.layer.size_of | dict(node.layer.data_dimension_sizes)
@@ -36,7 +36,7 @@ def operand_bits(node: WorkloadNode, operand: str) -> int:
 
 
 def weight_bits_read(workload: Workload) -> int:
-    """Of matrix products and convolutions."""
+    """Bits of weights that matrix products and convolutions read."""
     return sum(
         operand_bits(node, operand)
         for node in workload.nodes
@@ -46,7 +46,7 @@ def weight_bits_read(workload: Workload) -> int:
 
 
 def cache_bits_read(workload: Workload) -> int:
-    """Of scores and weighted values."""
+    """Bits of the cache that scores and weighted values read."""
     return sum(
         operand_bits(node, "W")
         for node in workload.nodes
@@ -56,7 +56,7 @@ def cache_bits_read(workload: Workload) -> int:
 
 
 def attention_products(fields: dict[str, Any], tokens: int) -> int:
-    """Products of two numbers that are computed, of one request: scores, weighted values, the state of Mamba."""
+    """Products of two computed numbers, for one request: scores, weighted values, the state of Mamba."""
     if fields["model_type"] == "mamba":
         inner = fields["expand"] * fields["hidden_size"]
         return int(fields["num_hidden_layers"] * tokens * inner * fields["state_size"])
@@ -74,7 +74,7 @@ def attention_products(fields: dict[str, Any], tokens: int) -> int:
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_one_token_reads_every_weight_that_it_meets_once(name: str) -> None:
-    """As many as it has products with weights, of four bits each."""
+    """One token reads 4 bits for each of its products with weights, because each weight is used in one product."""
     fields = fields_of(name)
     weights = multiply_accumulates(fields, [(1, CONTEXT)]) - attention_products(fields, 1)
     assert weight_bits_read(step_workload(name, Requests(1, 1, CONTEXT))) == 4 * weights
@@ -82,7 +82,7 @@ def test_one_token_reads_every_weight_that_it_meets_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in (*EXPERTS, "deepseek-v2-lite")])
 def test_a_batch_and_a_chunk_read_no_weight_twice(name: str) -> None:
-    """Of models without experts: the operands are as large as for one token."""
+    """A batch and a chunk read as many weights as one token, in models without experts."""
     one = weight_bits_read(step_workload(name, Requests(1, 1, 100)))
     for requests in (Requests(7, 1, 100), Requests(1, 64, 100)):
         assert weight_bits_read(step_workload(name, requests)) == one
@@ -90,7 +90,7 @@ def test_a_batch_and_a_chunk_read_no_weight_twice(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXPERTS)
 def test_a_batch_reads_the_experts_that_meet_a_token_on_average(name: str) -> None:
-    """E (1 - (1 - k / E)^T) of them, rounded, beside all other weights."""
+    """A batch reads E (1 - (1 - k / E)^T) experts, rounded, and all other weights once."""
     fields, tokens = fields_of(name), 40
     experts, chosen = fields[EXPERTS[name]], fields["num_experts_per_tok"]
     layers = fields["num_hidden_layers"] - fields.get("first_k_dense_replace", 0)
@@ -103,7 +103,10 @@ def test_a_batch_reads_the_experts_that_meet_a_token_on_average(name: str) -> No
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if not name.startswith("mamba")])
 def test_one_token_of_each_request_reads_what_it_sees_of_the_cache(name: str) -> None:
-    """Keys once and values once, whatever heads share them; latent vectors for both."""
+    """One token of each request reads each visible key and value once, even if several heads share them.
+
+    Models with latent attention read latent vectors in place of keys and values.
+    """
     fields, requests = fields_of(name), 3
     numbers = 0
     for window in windows(fields):
@@ -131,7 +134,7 @@ SMALL: dict[str, Any] = {
 
 
 def operations(node: WorkloadNode) -> int:
-    """Of all layers that a node stands for."""
+    """Operations of all layers that a node stands for."""
     assert node.layer is not None
     return node.layer.mac_count * node.repeats
 
@@ -141,8 +144,11 @@ def operations(node: WorkloadNode) -> int:
 def test_a_chunk_behind_a_window_has_the_work_and_data_of_its_blocks(
     tokens: int, more: int, window: int, written: bool
 ) -> None:
-    """Blocks of as many queries as a window has keys: products of all pairs; keys and values that a block sees,
-    once and one more; and merges of the last block alone, where it is shorter."""
+    """A chunk behind a window has the work and data of blocks of as many queries as the window has keys.
+
+    The products are those of all pairs. A block reads each key and value that it sees once, and at most one further
+    key and value. Only the last block has merges, if it is shorter.
+    """
     context, heads, key_heads, width = window + more, 4, 2, 6
     step = ModelStep((Requests(1, tokens, context),), PRECISION, is_written_out=written)
     workload = language_model_workload(model_of(SMALL | {"sliding_window": window}), step)
@@ -163,7 +169,7 @@ def test_a_chunk_behind_a_window_has_the_work_and_data_of_its_blocks(
 
 
 def test_windows_that_are_too_many_to_write_out_are_refused() -> None:
-    """As are keys in too many blocks."""
+    """A step that would write out too many windows, or keys in too many blocks, is refused."""
     step = {"language_model": SMALL | {"sliding_window": 2}, "phase": "prefill", "tokens": 100_000}
     assert sum(node.repeats for node in parse_workload(step).nodes if node.layer) > 100_000
     with pytest.raises(InputError, match="with `written_out`, the step has too many layers"):

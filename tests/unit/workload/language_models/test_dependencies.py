@@ -1,4 +1,4 @@
-"""Dependencies of attention with cache, mask and window: the index maps cover every true one."""
+"""Dependencies of attention with cache, mask and window: the index maps cover every true dependency."""
 
 import itertools
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ FIELDS = {
 
 
 def place(access: TensorAccess, at: Mapping[str, int], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The element of an access; None outside the tensor."""
+    """The element that an access reads or writes; None outside of the tensor."""
     index = tuple(axis.offset + sum(c * at[name] for name, c in axis.terms) for axis in access.axes)
     return index if all(0 <= i < size for i, size in zip(index, shape, strict=True)) else None
 
 
 def read_by(workload: Workload, one: IndexMap) -> list[tuple[Element, Element]]:
-    """(output element, input element) of a map."""
+    """(output element, input element) pairs of a map."""
     names = [name for name, _ in one.loops]
     shapes = [workload.tensor_of[access.tensor].shape for access in (one.output, one.input)]
     found = []
@@ -44,7 +44,7 @@ def read_by(workload: Workload, one: IndexMap) -> list[tuple[Element, Element]]:
 
 
 def sources_of(workload: Workload) -> dict[Element, frozenset[Element]]:
-    """Element -> elements of the cache and of the new keys and values that it depends on."""
+    """Element -> elements of the cache, and of the new keys and values, that it depends on."""
     found: dict[Element, frozenset[Element]] = {}
     for node in workload.nodes:
         if "attention/" not in node.name or node.name.endswith("o_proj"):
@@ -67,7 +67,7 @@ def is_followed(tensor: str) -> bool:
 @pytest.mark.parametrize("window", [None, 3])
 @pytest.mark.parametrize(("tokens", "context"), [(1, 4), (4, 0), (5, 2), (3, 5), (6, 4)])
 def test_every_token_depends_on_all_keys_and_values_that_it_sees(tokens: int, context: int, window: int | None) -> None:
-    """Of two requests, each on its own; on the query itself, too."""
+    """Every token of two separate requests depends on all keys and values that it sees, and on its own query."""
     fields = FIELDS | ({"sliding_window": window} if window else {})
     # Blocks of windows that stand once for several have the dependencies of the first.
     step = ModelStep((Requests(2, tokens, context),), is_written_out=True)
@@ -93,7 +93,7 @@ def test_every_token_depends_on_all_keys_and_values_that_it_sees(tokens: int, co
 
 
 def test_pairs_that_the_mask_hides_are_no_dependencies_of_a_single_token() -> None:
-    """A window cuts the cache: what is not seen is not even kept."""
+    """A window cuts the cache for a single token: keys outside of it are not even kept."""
     workload = language_model_workload(model_of(FIELDS | {"sliding_window": 3}), ModelStep((Requests(1, 1, 9),)))
     assert workload.tensor_of["layers/attention/key_cache.before"].shape == (1, 1, 2, 2)
     assert workload.tensor_of["layers/attention/scores.out"].shape == (1, 1, 2, 1, 3)

@@ -1,7 +1,7 @@
-"""Beside torch: the matrix products of tiny models, read from their ONNX exports and from their configurations.
+"""Matrix products of tiny models, read from ONNX exports of torch and from configurations.
 
-Exports have scores of all pairs of tokens, behind a mask; here there are only those that are seen. Experts are a
-product for each token and expert of it there, of weights that were gathered, and a product for each expert here.
+Exports have the scores of all pairs of tokens, behind a mask; tilewright has only those that are seen. An export has a
+product with gathered weights for each token and each of its experts. tilewright has a product for each expert.
 """
 
 import math
@@ -26,11 +26,11 @@ FUSED = ("gpt2", "falcon")
 EXPERTS = {"mixtral": 2, "qwen3_moe": 2, "deepseek_v3": 1}
 """Family -> blocks that have experts."""
 PAST_THE_END = 3
-"""Outputs of Mamba's convolution that the export computes behind the last token, and cuts off."""
+"""Outputs of Mamba's convolution that the export computes behind the last token and cuts off."""
 
 
 def fields_of(family: str) -> dict[str, Any]:
-    """The fields that the export was made with, read from the script as it stands: torch is not needed for that."""
+    """The fields of the exported model, read from the text of the script, because torch may not be installed."""
     source = (EXPORTS / "make_exports.py").read_text()
     start, end = source.index("TOKENS ="), source.index("HEADS =")
     names: dict[str, Any] = {"Any": Any}
@@ -54,7 +54,7 @@ def products_of(workload: Workload) -> list[tuple[str, int, int]]:
 
 
 def configured(family: str) -> Workload:
-    """The same step from the configuration, block by block."""
+    """The same step, read from the configuration block by block."""
     return parse_workload(
         {
             "language_model": fields_of(family),
@@ -69,7 +69,7 @@ def configured(family: str) -> Workload:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_products_with_weights_are_those_of_the_export(family: str) -> None:
-    """Layer by layer: as many of each size."""
+    """Each layer of the export has a product with as many weights in the configuration."""
     exported = Counter(
         row[1:] for row in products_of(parse_workload(EXPORTS / f"{family}.onnx", "corrected")) if row[2]
     )
@@ -92,7 +92,7 @@ def test_products_with_weights_are_those_of_the_export(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_other_products_differ_by_what_the_mask_hides(family: str) -> None:
-    """Scores and values have T (T + 1) / 2 of the T * T pairs; of a state space all is needed."""
+    """Scores and values have T (T + 1) / 2 of the export's T * T pairs; a state space needs all of them."""
     exported = sum(row[1] for row in products_of(parse_workload(EXPORTS / f"{family}.onnx", "corrected")) if not row[2])
     exported -= sum(sum(sizes) for sizes in products_of_experts(family))
     own = sum(row[1] for row in products_of(configured(family)) if not row[2])
@@ -101,7 +101,7 @@ def test_the_other_products_differ_by_what_the_mask_hides(family: str) -> None:
 
 
 def products_of_experts(family: str) -> list[tuple[int, int]]:
-    """Multiply-accumulates of all experts of each block: of gates and up-projections, of down-projections."""
+    """(gates and up-projections, down-projections): multiply-accumulates of all experts of each block."""
     found: dict[str, tuple[int, int]] = {}
     for name, macs, _ in products_of(configured(family)):
         block, is_expert, part = name.partition("/feedforward/experts.")
@@ -114,7 +114,7 @@ def products_of_experts(family: str) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("family", EXPERTS)
 def test_experts_are_those_of_the_export(family: str) -> None:
-    """As much work in each block, gate and up-projection together, and as many weights."""
+    """The experts of a block have the same products and the same number of weights as in the export."""
     rows = products_of(parse_workload(EXPORTS / f"{family}.onnx", "corrected"))
     exported = Counter(macs for _, macs, weights in rows if not weights)
     own = products_of_experts(family)

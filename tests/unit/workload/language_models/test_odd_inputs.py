@@ -1,4 +1,4 @@
-"""Odd language models: a right number or a message, never a traceback."""
+"""Odd descriptions of language models give a right number or an error message, never a traceback."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ LATENT = {
 
 
 def paths_of(model: Any, **step: Any) -> list[str]:
-    """Where something is wrong."""
+    """The paths of the problems of a model and a step."""
     with pytest.raises(InputError) as found:
         parse_workload({"language_model": model, **(step or DECODE)})
     return [one.path for one in found.value.problems]
@@ -51,7 +51,7 @@ def paths_of(model: Any, **step: Any) -> list[str]:
     ids=str,
 )
 def test_fields_of_wrong_kinds_are_named(changed: dict[Any, Any], path: str) -> None:
-    """Whatever their type."""
+    """A field of a wrong kind or value is named."""
     fields = TINY_LLAMA | changed
     if changed.get("model_type") == "falcon":
         fields = {key: one for key, one in fields.items() if key not in ("intermediate_size", "num_key_value_heads")}
@@ -63,13 +63,13 @@ def test_fields_of_wrong_kinds_are_named(changed: dict[Any, Any], path: str) -> 
     "changed", [{"qk_rope_head_dim": 3}, {"qk_head_dim": 5}, {"first_k_dense_replace": 3}], ids=str
 )
 def test_latent_attention_of_wrong_widths_is_refused(changed: dict[str, Any]) -> None:
-    """By the field."""
+    """A wrong width of latent attention is refused, and the problem names its field."""
     assert paths_of(LATENT | changed)[0].endswith(next(iter(changed)))
 
 
 @pytest.mark.parametrize("model", [5, [], "", None, True, {}], ids=repr)
 def test_what_is_no_model_is_refused(model: Any) -> None:
-    """Whatever it is."""
+    """Values that are no model are refused."""
     assert paths_of(model)
 
 
@@ -95,12 +95,12 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
     ids=repr,
 )
 def test_steps_that_are_none_are_refused(step: dict[str, Any]) -> None:
-    """Each with a place."""
+    """Values that are no step are refused."""
     assert paths_of(TINY_LLAMA, **step) is not None
 
 
 def test_steps_of_too_many_layers_are_refused_before_they_are_made() -> None:
-    """Blocks of one key written out; a thousand kinds of requests."""
+    """Too many layers are refused before they are made, for written-out blocks of one key and for 5000 requests."""
     long = {"phase": "decode", "context": 2**30, "key_block": 1, "written_out": True}
     assert paths_of(TINY_LLAMA, **long) == ["written_out"]
     assert paths_of(TINY_LLAMA, requests=[{"tokens": 1, "context": place} for place in range(5000)]) == ["requests"]
@@ -126,8 +126,11 @@ def test_steps_of_too_many_layers_are_refused_before_they_are_made() -> None:
     ids=range(10),
 )
 def test_odd_but_sound_steps_have_the_work_that_they_need(fields: dict[str, Any], step: dict[str, Any]) -> None:
-    """One head, a width that does not divide, one expert, windows shorter than a chunk, nothing in the cache: the same
-    work folded and written out, and `map` costs it."""
+    """Odd but valid steps have equal work folded and written out, and `map` costs it.
+
+    Examples are models with a single head, a head width that does not divide the hidden size, a window of one token,
+    or an empty cache.
+    """
     work = []
     for written in (False, True):
         workload = parse_workload({"language_model": fields, "written_out": written, **step})
@@ -148,12 +151,15 @@ def test_odd_but_sound_steps_have_the_work_that_they_need(fields: dict[str, Any]
 @pytest.mark.parametrize("experts", [1, 1.5, True, None, {}, "all", ["x"], [None], [2**40], [-1]], ids=repr)
 @pytest.mark.parametrize("written", [False, True])
 def test_loads_of_experts_that_are_none_are_refused(experts: Any, written: bool) -> None:
-    """Also where the size of what is written out depends on them."""
+    """Wrong loads of experts are refused, also where the size of the written-out step depends on them."""
     assert paths_of(MIXTURE, phase="prefill", tokens=3, experts=experts, written_out=written)
 
 
 def test_tokens_beyond_learned_positions_are_refused() -> None:
-    """A curve of GPT-2 ends where its table of positions does; others say that they were made for fewer."""
+    """More tokens than GPT-2's table of positions has are refused.
+
+    For other models, a note names the number of tokens that the model was made for.
+    """
     gpt2 = {"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 16, "vocab_size": 9}
     core = ("config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml")
     with pytest.raises(InputError, match="was made for 16 tokens"):
@@ -166,7 +172,7 @@ def test_tokens_beyond_learned_positions_are_refused() -> None:
 
 
 def test_a_million_steps_of_a_recurrence_are_summed_without_being_listed() -> None:
-    """The same total as of one step and of what does not repeat, and in no more time: energies times their number."""
+    """The energy of a million equal steps of a recurrence is that of one step times their number."""
     mamba = {"model_type": "mamba", "hidden_size": 8, "num_hidden_layers": 4, "vocab_size": 4, "state_size": 2}
     core = {
         "hardware": "config/hardware/zigzag/tpu_like_vector.yaml",
@@ -183,7 +189,7 @@ def test_a_million_steps_of_a_recurrence_are_summed_without_being_listed() -> No
 
 
 def test_a_published_model_with_absurd_sizes_is_refused_or_counted() -> None:
-    """Numbers of operations that no counter holds are told, with the layer."""
+    """A layer with more than 2^60 operations is refused by name."""
     fields = fields_of("llama-3.1-8b") | {"vocab_size": 2**40, "hidden_size": 2**40, "head_dim": 128}
     with pytest.raises(InputError, match="more than 2\\^60 operations"):
         parse_workload({"language_model": fields, "phase": "prefill", "tokens": 8})
@@ -204,7 +210,7 @@ STATES = {"model_type": "mamba", "hidden_size": 8, "num_hidden_layers": 1, "voca
     ],
 )
 def test_keys_for_parts_that_a_model_lacks_are_told(model: Any, key: str, value: Any, part: str) -> None:
-    """Once, with the part; nothing is said where the key acts."""
+    """A key for a part that the model lacks gives one notice with the part; other keys give none."""
     notices: list[str] = []
     parse_workload({"language_model": model, **DECODE, key: value}, notices=notices)
     told = [notice for notice in notices if key in notice]

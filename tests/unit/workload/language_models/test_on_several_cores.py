@@ -1,4 +1,4 @@
-"""Language models on several cores: with every block written out they are cut, given to cores and scheduled."""
+"""Language models on several cores: with every block written out, they are cut, placed and scheduled."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ MODEL = {**TINY_LLAMA, "model_type": "mistral", "num_hidden_layers": 1, "sliding
 
 @pytest.mark.parametrize("step", [{"phase": "decode", "context": 9}, {"phase": "prefill", "tokens": 7, "context": 3}])
 def test_a_step_is_scheduled(step: dict[str, Any]) -> None:
-    """With its cache, its mask, which is folded, and its window."""
+    """A step with cache, folded mask and window is scheduled."""
     schedule = tilewright.run_multi_core(workload={"language_model": MODEL, "written_out": True, **step}, **SYSTEM)
     assert schedule.latency_cycles > 0
 
 
 def test_layers_that_stand_for_several_are_refused() -> None:
-    """By name, with what to do."""
+    """Layers that stand for several are refused by name, and the message says to write the step out."""
     step = {"language_model": {**MODEL, "num_hidden_layers": 2}, "phase": "decode", "context": 9}
     with pytest.raises(InputError, match=r"written_out: true.*2 x layers/input_norm"):
         tilewright.run_multi_core(workload=step, **SYSTEM)

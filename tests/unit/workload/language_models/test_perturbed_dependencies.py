@@ -1,8 +1,8 @@
-"""Dependencies of tiles of attention with cache, mask and window: whatever a number changes is an edge or a read.
+"""Dependencies of tiles of attention with cache, mask and window: every change of a number follows an edge or a read.
 
-Each layer is computed in plain numpy, from what its name says and from the pairs of query and key that its piece has.
-Every element that it reads is changed by itself; each element of the result that changes with it belongs to a tile,
-which must need the tile that made the element, or read it from outside.
+Each layer is computed in plain numpy, from its name and from the pairs of query and key of its piece. Every element
+that it reads is changed alone. If an element of the result then changes, its tile must have an edge from the tile that
+made the changed input, or must read this input from outside.
 """
 
 import itertools
@@ -40,7 +40,7 @@ PLACE = "layers.0/attention/"
 
 
 class Case(NamedTuple):
-    """Requests that are alike, and what they see."""
+    """Equal requests, and what their tokens see."""
 
     count: int
     tokens: int
@@ -60,7 +60,7 @@ class Case(NamedTuple):
 
     @property
     def workload(self) -> Workload:
-        """The step, every block by itself."""
+        """The step with every block written out."""
         model = model_of(FIELDS | ({"sliding_window": self.window} if self.window else {}))
         groups = (Requests(self.count, self.tokens, self.context),)
         return language_model_workload(model, ModelStep(groups, key_block=self.block, is_written_out=True))
@@ -98,12 +98,12 @@ def rows_of(piece: Piece, query: int) -> list[int]:
 
 
 def pairs_in(case: Case, piece: Piece) -> Iterator[tuple[int, ...]]:
-    """(request, key head, head, row, column) of a piece."""
+    """(request, key head, head, row, column) of all pairs of a piece."""
     return itertools.product(*map(range, (case.count, KEY_HEADS, SHARED, piece.queries, piece.keys)))
 
 
 class Inputs(NamedTuple):
-    """Tensors that a layer reads, by what they are."""
+    """Tensors that a layer reads, by name."""
 
     shapes: dict[str, tuple[int, ...]]
     values: dict[str, Array]
@@ -114,7 +114,7 @@ class Inputs(NamedTuple):
 
 
 def seen(case: Case, tensors: Inputs, kind: str, request: int, head: int, key: int) -> Array:
-    """Keys or values of a token: from the cache, or of the new ones."""
+    """Keys or values of a token, from the cache or from the new ones."""
     cache, new = ("key_cache.before", "k_rotary.out") if kind == "key" else ("value_cache.before", "v_proj.out")
     if key < case.cached:
         return tensors[cache][request, head, key]
@@ -123,7 +123,7 @@ def seen(case: Case, tensors: Inputs, kind: str, request: int, head: int, key: i
 
 
 def scores(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
-    """Queries times keys."""
+    """Scores: queries times keys."""
     found = np.zeros(shape)
     for at in pairs_in(case, piece):
         request, head, shared, row, column = at
@@ -135,7 +135,7 @@ def scores(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) ->
 
 
 def values(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
-    """Shares times values; a row has the results of all its queries."""
+    """Weighted values: shares times values; each row has the results of all its queries."""
     found = np.zeros(shape)
     shares = next(one for name, one in tensors.values.items() if "softmax.div" in name)
     for at in pairs_in(case, piece):
@@ -147,14 +147,14 @@ def values(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) ->
 
 
 def of_rows(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
-    """A number of each row, that all elements of the row change."""
+    """One number for each row; a change of any element of the row changes the number."""
     (source,) = tensors.values.values()
     weights = 1 + np.arange(piece.keys)
     return (source * weights).sum(axis=-1).reshape(shape)
 
 
 def rows_in(case: Case, tensor: str) -> tuple[int, dict[int, list[int]]]:
-    """(rows, query -> its rows) of a tensor that a piece, or several put together, have made of each query."""
+    """(number of rows, query -> rows of the query) of a tensor made by one piece or by a merge of several pieces."""
     maker = tensor.removeprefix(PLACE).removesuffix(".out")
     for strip in strips(case.pieces):
         queries = range(strip.first_query, strip.first_query + strip.queries)
@@ -169,12 +169,15 @@ def rows_in(case: Case, tensor: str) -> tuple[int, dict[int, list[int]]]:
 
 
 def merge_ending(part: tuple[Piece, ...]) -> str:
-    """How the layers end that put pieces together with those before them."""
+    """The ending of the names of layers that merge pieces with those before them."""
     return f".with_{part[0].name}" if len(part) == 1 else f".with_{part[0].name.rstrip('0123456789')}"
 
 
 def with_row(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
-    """Each pair with the number of its query, which has all keys that the query sees."""
+    """For each pair of query and key: the sum of the pair's value and the query's value.
+
+    The query's value depends on all keys that the query sees.
+    """
     (source,) = (one for one in tensors.values.values() if len(one.shape) == 5)
     of_query = {}
     for name, one in tensors.values.items():
@@ -187,7 +190,7 @@ def with_row(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) 
 
 
 def merged(case: Case, strip: Strip, tensors: Inputs, shape: tuple[int, ...]) -> Array:
-    """What parts of a strip before have of each query, and what one more has."""
+    """The merge of earlier parts of a strip with one more part, for each query."""
     found = np.zeros(shape)
     for name, part in tensors.values.items():
         height, rows_of_query = rows_in(case, name)
@@ -202,7 +205,7 @@ def merged(case: Case, strip: Strip, tensors: Inputs, shape: tuple[int, ...]) ->
 
 
 def result_of(case: Case, node: WorkloadNode, tensors: Inputs, shape: tuple[int, ...]) -> Array | None:
-    """What a layer of attention makes; None for one of another kind."""
+    """The result of a layer of attention; None for another kind of layer."""
     name = node.name.removeprefix(PLACE)
     for strip in strips(case.pieces):
         if any(part[0].name and name.endswith(merge_ending(part)) for part in strip.parts):
@@ -225,7 +228,7 @@ def result_of(case: Case, node: WorkloadNode, tensors: Inputs, shape: tuple[int,
 
 
 def behind_moves(workload: Workload, node: WorkloadNode) -> Inputs:
-    """The tensors that a layer reads, where data only move those that they come from."""
+    """The tensors that a layer reads, traced back through layers that only move data."""
     made = {name: one for one in workload.nodes for name in one.outputs}
     found: dict[str, Array] = {}
     waiting = list(node.inputs)
@@ -242,7 +245,7 @@ def behind_moves(workload: Workload, node: WorkloadNode) -> Inputs:
 
 
 def owners(graph: CnGraph, number: int, node: WorkloadNode) -> dict[tuple[int, ...], set[int]]:
-    """Element of the result of a layer -> CNs that add to it."""
+    """Element of a layer's result -> CNs that add to it."""
     layer, axes = graph.layers[number], node.index_maps[0].output.axes
     loops = sorted({name for axis in axes for name, _ in axis.terms})
     ranges = {name: layer.grid.ranges(name) for name in loops}
@@ -256,7 +259,7 @@ def owners(graph: CnGraph, number: int, node: WorkloadNode) -> dict[tuple[int, .
 
 
 def cut(workload: Workload, counts: dict[str, int]) -> Tiling:
-    """Every layer in so many tiles along the loops that it has of these."""
+    """A tiling that cuts every layer into the given numbers of tiles along its loops."""
     layers = []
     for node in workload.nodes:
         if node.layer is not None:
@@ -269,7 +272,10 @@ def cut(workload: Workload, counts: dict[str, int]) -> Tiling:
 @pytest.mark.parametrize("counts", [{"D": 3}, {"K": 2, "D": 2}, {"H": 2, "B": 2, "C": 2}], ids=str)
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_what_an_element_changes_needs_it(case: Case, counts: dict[str, int]) -> None:
-    """Tile by tile, for every layer between the projections and what attention gives."""
+    """If changing an element changes a result, the tile of the result depends on that element.
+
+    This is checked for each layer between the projections and the result of attention.
+    """
     workload = case.workload
     graph = build_cn_graph(workload, cut(workload, counts))
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -320,7 +326,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_tile_makes_its_own_elements(name: str) -> None:
-    """In each family: where no sum is cut, a tile makes as many bits as it has elements, and not the last one all."""
+    """A tile of a layer without cut sums makes as many bits as it has elements, in each family."""
     groups = (Requests(2, 3, 2), Requests(1, 1, 1))
     workload = language_model_workload(model_of(FAMILIES[name]), ModelStep(groups, key_block=2, is_written_out=True))
     graph = build_cn_graph(workload, cut(workload, {"D": 3, "B": 2}))

@@ -1,4 +1,4 @@
-"""Published configurations: parameters to the digit; work, weights and caches of steps as plain formulas count them."""
+"""Published configurations: parameters to the digit, and work, weights and caches equal to plain formulas."""
 
 import random
 
@@ -25,13 +25,13 @@ STEPS: dict[str, tuple[Requests, ...]] = {
 
 
 def step_of(groups: tuple[Requests, ...]) -> ModelStep:
-    """The step as a workload file without further keys has it."""
+    """The step that a workload file without further keys describes."""
     one_token = all(group.tokens == 1 for group in groups)
     return ModelStep(groups, latent=ABSORBED if one_token else EXPANDED)
 
 
 def macs_of(workload: Workload) -> int:
-    """Multiply-accumulates, repeated layers as often as they stand for."""
+    """Multiply-accumulates; a repeated layer counts as often as its number of repeats."""
     nodes = (node for node in workload.nodes if node.layer is not None and node.unit == MAC_ARRAY)
     return sum(node.layer.mac_count * node.repeats for node in nodes if node.layer is not None)
 
@@ -42,18 +42,18 @@ def each_request(groups: tuple[Requests, ...]) -> list[tuple[int, int]]:
 
 
 def test_every_configuration_is_checked() -> None:
-    """The folder has the models of the table, and no others."""
+    """The folder has the models of the table and no others."""
     assert {path.stem for path in FOLDER.glob("*.json")} == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_parameters_are_those_that_are_published(name: str) -> None:
-    """To the digit."""
+    """The number of parameters equals the published one to the digit."""
     assert parameter_count(model_of(fields_of(name), name)) == PUBLISHED[name]
 
 
 def test_active_parameters_leave_out_experts_that_a_token_does_not_meet() -> None:
-    """Mixtral: two of eight experts of three matrices in 32 layers."""
+    """Active parameters of Mixtral leave out six of eight experts with three matrices each, in 32 layers."""
     fields = fields_of("mixtral-8x7b-v0.1")
     unused = 32 * 6 * 3 * fields["hidden_size"] * fields["intermediate_size"]
     assert active_parameter_count(model_of(fields)) == PUBLISHED["mixtral-8x7b-v0.1"] - unused
@@ -62,7 +62,9 @@ def test_active_parameters_leave_out_experts_that_a_token_does_not_meet() -> Non
 @pytest.mark.parametrize("groups", STEPS.values(), ids=STEPS)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_multiply_accumulates_are_those_that_are_needed(name: str, groups: tuple[Requests, ...]) -> None:
-    """Causal masks and windows included: no pair of query and key too many or too few."""
+    """Multiply-accumulates equal the plain count, without hidden pairs of query and key behind causal masks and
+    windows.
+    """
     if name == "gpt2" and groups[0].context + groups[0].tokens > 1024:
         groups = (groups[0].__class__(groups[0].count, min(groups[0].tokens, 512), 100),)
     workload = language_model_workload(model_of(fields_of(name)), step_of(groups))
@@ -71,7 +73,7 @@ def test_multiply_accumulates_are_those_that_are_needed(name: str, groups: tuple
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_weights_that_are_read_are_the_parameters(name: str) -> None:
-    """Where all experts have tokens every weight is a tensor of the workload, once for each layer that has it."""
+    """If all experts have tokens, every weight is a tensor of the workload, once for each layer that has it."""
     model = model_of(fields_of(name))
     step = ModelStep((Requests(1, 512, 0),), experts=BALANCED)
     workload = language_model_workload(model, step)
@@ -86,7 +88,7 @@ def test_weights_that_are_read_are_the_parameters(name: str) -> None:
 @pytest.mark.parametrize("groups", STEPS.values(), ids=STEPS)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_what_is_kept_of_tokens(name: str, groups: tuple[Requests, ...]) -> None:
-    """Keys and values, latent vectors, or states after the step, in the precision of the cache."""
+    """Keys and values, latent vectors or states after the step have the plain size, in the precision of the cache."""
     model = model_of(fields_of(name))
     step = step_of(groups)
     workload = language_model_workload(model, step)
@@ -102,13 +104,16 @@ def test_what_is_kept_of_tokens(name: str, groups: tuple[Requests, ...]) -> None
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_what_is_kept_of_a_request(name: str) -> None:
-    """As much as a step with one new token has after it; behind a window what the next token sees."""
+    """The cache of a request is as large as after a step with one new token.
+
+    With a window, the cache holds only what the next token sees.
+    """
     model = model_of(fields_of(name))
     assert kept_numbers(model, 1000) == plain_kept(fields_of(name), [(1, 999)])
 
 
 def test_experts_get_all_tokens_of_the_router() -> None:
-    """However tokens spread, each goes to as many experts as it is sent to."""
+    """Each token goes to `experts_per_token` experts, whether tokens spread as expected or evenly."""
     mixture = model_of(fields_of("deepseek-v3")).blocks[-1].feed_forward
     assert isinstance(mixture, Mixture)
     for tokens in (1, 2, 3, 17, 256, 4096):
@@ -121,7 +126,7 @@ def test_experts_get_all_tokens_of_the_router() -> None:
 
 
 def test_experts_that_meet_a_token_are_as_many_as_on_average() -> None:
-    """Against the mean of random routing, counted out."""
+    """The expected number of experts that meet a token equals the mean of random routing."""
     mixture = model_of(fields_of("mixtral-8x7b-v0.1")).blocks[0].feed_forward
     assert isinstance(mixture, Mixture)
     generator = random.Random(1)

@@ -1,4 +1,4 @@
-"""Workload files of language models: what they say, and everything that is wrong with them."""
+"""Workload files of language models: their contents and all errors in them."""
 
 import json
 from pathlib import Path
@@ -15,21 +15,21 @@ DECODE: dict[str, Any] = {"language_model": TINY_LLAMA, "phase": "decode", "cont
 
 
 def problems_of(data: dict[str, Any]) -> list[Problem]:
-    """What is wrong with a workload."""
+    """The problems of a workload."""
     with pytest.raises(InputError) as found:
         parse_workload(data)
     return list(found.value.problems)
 
 
 def test_blocks_that_repeat_are_there_once() -> None:
-    """Three layers of the model are one block that stands for three."""
+    """Three equal layers of the model are one block that stands for three."""
     workload = parse_workload(DECODE)
     assert {node.repeats for node in workload.nodes if node.name.startswith("layers/")} == {3}
     assert {node.repeats for node in workload.nodes if not node.name.startswith("layers")} == {1}
 
 
 def test_written_out_every_block_is_there() -> None:
-    """With the same work, block after block: the second reads what the first makes."""
+    """The written-out step has every block with the same work, and the second block reads the result of the first."""
     folded, written = parse_workload(DECODE), parse_workload(DECODE | {"written_out": True})
     assert not written.is_folded
     work = [sum(node.layer.mac_count * node.repeats for node in one.nodes if node.layer) for one in (folded, written)]
@@ -39,7 +39,7 @@ def test_written_out_every_block_is_there() -> None:
 
 
 def test_a_configuration_may_be_a_file_beside_the_workload(tmp_path: Path) -> None:
-    """Fields of the workload file go before it; both files count in the digest of what is said."""
+    """A configuration may be a file; fields of the workload file overrule it, and both files count in the digest."""
     (tmp_path / "tiny.json").write_text(json.dumps(TINY_LLAMA))
     file = tmp_path / "step.yaml"
     file.write_text("language_model: tiny.json\nfields: {num_hidden_layers: 5}\nphase: prefill\ntokens: 4\n")
@@ -52,7 +52,7 @@ def test_a_configuration_may_be_a_file_beside_the_workload(tmp_path: Path) -> No
 
 
 def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> None:
-    """In the folder that it was looked for in."""
+    """A missing file is reported with the nearest name in its folder."""
     (tmp_path / "tiny.json").write_text(json.dumps(TINY_LLAMA))
     file = tmp_path / "step.yaml"
     file.write_text("language_model: tyny.json\nphase: decode\ncontext: 1\n")
@@ -61,7 +61,7 @@ def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> No
 
 
 def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
-    """Each on its line, those of the configuration on theirs."""
+    """One error reports all problems of both files, each on its line."""
     (tmp_path / "tiny.json").write_text(json.dumps(TINY_LLAMA | {"hidden_act": "sillu", "head_dims": 3}, indent=1))
     file = tmp_path / "step.yaml"
     file.write_text("language_model: tiny.json\nphase: decod\ncontext: -1\nlogits: first\n")
@@ -92,13 +92,13 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_by_its_name(changed: dict[str, Any], path: str) -> None:
-    """Missing, unknown, contradicting."""
+    """Missing, unknown and contradicting keys are reported by name."""
     data = {key: value for key, value in (DECODE | changed).items() if value is not None}
     assert path in [one.path for one in problems_of(data)]
 
 
 def test_what_is_not_modelled_is_refused() -> None:
-    """A layout of blocks that nobody described here is no layout that is close to it."""
+    """An unknown layout of blocks is refused."""
     falcon = {
         "model_type": "falcon",
         "hidden_size": 64,
@@ -112,7 +112,7 @@ def test_what_is_not_modelled_is_refused() -> None:
 
 
 def test_tokens_of_experts_must_add_up() -> None:
-    """To the tokens of the step times the experts of each."""
+    """The given tokens of experts must add up to the tokens of the step times the experts of each token."""
     model = {key: value for key, value in TINY_LLAMA.items() if key != "model_type"}
     model |= {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
     step = {"language_model": model, "phase": "prefill", "tokens": 4}
@@ -124,21 +124,21 @@ def test_tokens_of_experts_must_add_up() -> None:
 
 
 def test_positions_that_a_model_did_not_learn_are_refused() -> None:
-    """GPT-2 has a table of positions; others are told of."""
+    """Positions beyond GPT-2's table are refused."""
     gpt2 = {"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 16, "vocab_size": 9}
     (one,) = problems_of({"language_model": gpt2, "phase": "decode", "context": 16})
     assert one.path == "context"
 
 
 def test_steps_that_are_too_large_to_be_written_out_are_refused() -> None:
-    """Before they are."""
+    """Writing out a step that is too large is refused before it begins."""
     mamba = {"model_type": "mamba", "hidden_size": 16, "num_hidden_layers": 8, "vocab_size": 16}
     step = {"language_model": mamba, "phase": "prefill", "tokens": 4096, "written_out": True}
     assert [one.path for one in problems_of(step)] == ["written_out"]
 
 
 def test_several_requests_in_one_step_share_the_matrix_products() -> None:
-    """A chunk of a prompt beside two answers: 4 + 2 rows, attention for each kind by itself."""
+    """Several requests share matrix products: 4 + 2 rows, with separate attention for each kind of request."""
     requests = [{"tokens": 4, "context": 8}, {"count": 2, "tokens": 1, "context": 5}]
     workload = parse_workload({"language_model": TINY_LLAMA, "requests": requests})
     layers = {node.name: node.layer for node in workload.nodes if node.layer}

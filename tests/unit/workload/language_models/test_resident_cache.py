@@ -1,4 +1,4 @@
-"""Keys and values that stay on the chip from step to step, where a memory has room for those of all blocks."""
+"""Keys and values stay on chip from step to step if a memory has room for those of all blocks."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ MODEL = {**TINY_LLAMA, "num_hidden_layers": BLOCKS}
 
 @pytest.fixture
 def unified(tmp_path: Path) -> Path:
-    """A core whose SRAM holds both inputs and outputs, as attention needs that reads what a projection wrote."""
+    """A core whose SRAM holds both inputs and the output, because both inputs of attention are results of layers."""
     text = HARDWARE.read_text()
     for old, new in (
         ("operands: [I1, O]", "operands: [I1, I2, O]"),
@@ -29,14 +29,17 @@ def unified(tmp_path: Path) -> Path:
 
 
 def cache_bits(context: int) -> int:
-    """Of keys and values of all blocks, in 8 bits."""
+    """Bits of keys and values of all blocks, at 8 bits each."""
     head = MODEL["hidden_size"] // MODEL["num_attention_heads"]
     return 2 * BLOCKS * context * MODEL["num_key_value_heads"] * head * 8
 
 
 @pytest.mark.parametrize("context", [64, 200_000])
 def test_the_cache_stays_where_it_fits(unified: Path, context: int) -> None:
-    """Scores and weighted values read it there, and what it takes is no room for others; else it is in the DRAM."""
+    """If the cache fits, scores and weighted values read it on chip, and other data have less room.
+
+    Otherwise the cache is in the DRAM.
+    """
     step = {"language_model": MODEL, "phase": "decode", "context": context - 1, "written_out": True}
     found = tilewright.map(
         workload=step,

@@ -1,4 +1,4 @@
-"""Pieces of queries and keys: together exactly the pairs that a causal mask, a cache and a window leave."""
+"""Pieces of queries and keys: together they have exactly the pairs that a causal mask, a cache and a window leave."""
 
 import pytest
 from hypothesis import given, settings
@@ -18,13 +18,13 @@ CASES = [(n, c, w) for n in (1, 2, 3, 4, 7, 8) for c in (0, 1, 5) for w in (None
 
 
 def pairs_of(piece: Piece) -> list[tuple[int, int]]:
-    """(query, key) of a piece, both as they are counted in it."""
+    """(query, key) of a piece, by the numbering of the piece."""
     return [pair(piece, row, column) for row in range(piece.queries) for column in range(piece.keys)]
 
 
 @pytest.mark.parametrize(("tokens", "context", "window"), CASES)
 def test_pieces_are_the_mask(tokens: int, context: int, window: int | None) -> None:
-    """Every pair once, no other."""
+    """The pieces have every visible pair once and no other."""
     for block in (None, 1, 3):
         check_pieces(tokens, context, window, block)
 
@@ -32,12 +32,12 @@ def test_pieces_are_the_mask(tokens: int, context: int, window: int | None) -> N
 @given(st.integers(1, 40), st.integers(0, 30), st.one_of(st.none(), st.integers(1, 25)), st.sampled_from([None, 1, 4]))
 @settings(max_examples=150, deadline=None)
 def test_pieces_of_any_step_are_the_mask(tokens: int, context: int, window: int | None, block: int | None) -> None:
-    """Whatever the numbers of tokens, written out or not."""
+    """The pieces have the pairs of the mask for any numbers of tokens, written out or not."""
     check_pieces(tokens, context, window, block)
 
 
 def check_pieces(tokens: int, context: int, window: int | None, block: int | None) -> None:
-    """The pieces of a step against its mask, pair by pair."""
+    """Checks the pieces of a step against its mask, pair by pair."""
     base = first_position(context, window)
     true = {
         (query, key - base)
@@ -60,14 +60,14 @@ def check_pieces(tokens: int, context: int, window: int | None, block: int | Non
 
 
 def sizes_of(pieces: tuple[Piece, ...]) -> list[tuple[str, int, int]]:
-    """(kind, queries, keys) of all pieces that these stand for."""
+    """(kind, queries, keys) of all pieces for which these pieces stand."""
     return sorted((one.kind, one.queries, one.keys) for one in pieces for _ in range(one.repeats * one.query_blocks))
 
 
 @given(st.integers(1, 60), st.integers(0, 30), st.integers(1, 25), st.sampled_from([None, 4]), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_strips_have_each_query_once(tokens: int, context: int, window: int, block: int | None, written: bool) -> None:
-    """Side by side they are all queries, and each part of a strip has some of its queries, none twice."""
+    """The strips together have all queries, and each part of a strip has some of its queries, none twice."""
     pieces = visible_pieces(tokens, context, window, block, is_written_out=written)
     end = 0
     for strip in strips(pieces):
@@ -87,7 +87,7 @@ def test_strips_have_each_query_once(tokens: int, context: int, window: int, blo
 @given(st.integers(2, 400), st.integers(0, 100), st.integers(2, 60))
 @settings(max_examples=150, deadline=None)
 def test_a_block_of_a_window_reads_each_query_and_key_once(tokens: int, context: int, window: int) -> None:
-    """Behind a whole window: each block the keys that some of its queries see, and no more than one key more."""
+    """Each block of queries reads the keys that its queries see and at most one more, if the cache holds a window."""
     pieces = visible_pieces(tokens, context + window, window)
     size = 2 * ((window + 1) // 2)
     blocks, rest = divmod(tokens, size)
@@ -100,7 +100,7 @@ def test_a_block_of_a_window_reads_each_query_and_key_once(tokens: int, context:
 
 
 def test_a_prompt_reads_each_query_and_key_about_once() -> None:
-    """The operands of the two rectangles of a triangle are as large as the queries and keys, and one key more."""
+    """The two rectangles of a triangle have as many queries and keys as there are, and at most one more."""
     for tokens in (2, 3, 100, 101):
         pieces = visible_pieces(tokens, 0)
         assert 0 <= sum(piece.queries for piece in pieces) - tokens <= 1

@@ -1,4 +1,4 @@
-"""Quantised weights whose groups have scales: what they take and move, by formulas of their own."""
+"""Quantised weights whose groups have scales: size and traffic, by separate formulas."""
 
 from typing import Any
 
@@ -19,17 +19,17 @@ PRECISION = Precision(weights=4, weight_group=128, weight_scale=16, weight_zero_
 WITHOUT_LATENT = [name for name in PUBLISHED if not name.startswith("deepseek")]
 HARDWARE, MAPPING = "config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml"
 WORD_BITS = 64
-"""Of the port of the DRAM."""
+"""Bits of a word of the DRAM's port."""
 OPTIONS = SearchOptions(model="corrected", lpf_limit=2)
 
 
 def up(size: int, part: int) -> int:
-    """Parts of a size, the last one maybe shorter."""
+    """Number of parts of a size; the last one may be shorter."""
     return (size + part - 1) // part
 
 
 def llama_scales(fields: dict[str, Any], group: int) -> int:
-    """Scales of a model of the Llama kind, written out matrix by matrix."""
+    """Number of scales of a Llama model, written out matrix by matrix."""
     hidden, inner, layers = fields["hidden_size"], fields["intermediate_size"], fields["num_hidden_layers"]
     width = fields.get("head_dim") or hidden // fields["num_attention_heads"]
     queries, keys = width * fields["num_attention_heads"], width * fields["num_key_value_heads"]
@@ -38,19 +38,19 @@ def llama_scales(fields: dict[str, Any], group: int) -> int:
 
 
 def step_of(precision: dict[str, int], **more: Any) -> Workload:
-    """One more token of a tiny model."""
+    """A step of one more token of a tiny model."""
     step = {"language_model": TINY_LLAMA, "phase": "decode", "context": 7, "precision": precision}
     return parse_workload(step | more)
 
 
 def node_of(workload: Workload, name: str) -> WorkloadNode:
-    """A node by its name."""
+    """The node with this name."""
     return next(node for node in workload.nodes if node.name == name)
 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "llama-3.2-1b", "llama-3.1-405b"])
 def test_bits_of_weights_and_scales(name: str) -> None:
-    """4.15625 bits a weight of products, to the bit; the embedding of a model that is not tied has no scales."""
+    """Weights of products take 4.15625 bits each, to the bit; the embedding of an untied model has no scales."""
     fields, model = fields_of(name), model_of(fields_of(name))
     assert weight_bits(model, PRECISION) == 4 * PUBLISHED[name] + 20 * llama_scales(fields, 128)
     assert weight_bits(model, Precision(weights=4)) == 4 * PUBLISHED[name]
@@ -58,7 +58,7 @@ def test_bits_of_weights_and_scales(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITHOUT_LATENT)
 def test_scales_that_are_read_are_those_that_are_counted(name: str) -> None:
-    """In every family: tensors of the workload, once for each layer that has them."""
+    """The scales in the workload's tensors are as many bits as counted, in every family."""
     model = model_of(fields_of(name))
     workload = language_model_workload(model, ModelStep((Requests(1, 512, 0),), PRECISION, experts=BALANCED))
     found = sum(
@@ -72,7 +72,7 @@ def test_scales_that_are_read_are_those_that_are_counted(name: str) -> None:
 
 @pytest.mark.parametrize(("group", "groups"), [(32, 1), (16, 2), (24, 2), (5, 7), (1000, 1)])
 def test_groups_that_do_not_divide_the_inputs_have_a_shorter_one_behind(group: int, groups: int) -> None:
-    """32 inputs in groups of 24 have two scales an output; a group of all inputs is a scale a channel."""
+    """32 inputs in groups of 24 have two scales an output; a group of all inputs has one scale a channel."""
     workload = step_of({"weights": 4, "weight_group": group})
     scale = node_of(workload, "layers/attention/q_proj.scale")
     assert workload.tensor_of["layers/attention/q_proj.scales"].shape == (groups, 32)
@@ -82,7 +82,9 @@ def test_groups_that_do_not_divide_the_inputs_have_a_shorter_one_behind(group: i
 
 
 def test_products_leave_sums_and_scales_make_results() -> None:
-    """Values are stored in the bits of the cache, after they are scaled; before that they are as wide as sums."""
+    """Products leave sums, and scales make results: scaled values have the bits of the cache, unscaled ones those of
+    sums.
+    """
     workload = step_of(GROUPS | {"activations": 8, "kv_cache": 6, "partial_sums": 24})
     product, scale = (node_of(workload, f"layers/attention/v_proj{part}") for part in ("", ".scale"))
     assert product.layer is not None
@@ -94,7 +96,7 @@ def test_products_leave_sums_and_scales_make_results() -> None:
 
 
 def test_a_bias_is_added_to_what_is_scaled() -> None:
-    """The product before it does not read it."""
+    """A bias is added to the scaled result, and the product does not read it."""
     qwen = TINY_LLAMA | {"model_type": "qwen2"}
     workload = step_of(GROUPS, language_model=qwen)
     assert "layers/attention/q_proj.bias" in node_of(workload, "layers/attention/q_proj.scale").inputs
@@ -102,7 +104,7 @@ def test_a_bias_is_added_to_what_is_scaled() -> None:
 
 
 def test_every_weight_and_scale_is_read_once_for_one_token() -> None:
-    """From the top memory: as many bits as they have, in the record of each layer."""
+    """Every weight and scale is read once from the top memory for one token."""
     workload = step_of({"weights": 4, "weight_group": 16, "weight_scale": 16, "weight_zero_point": 4})
     found = tilewright.map(workload=workload, hardware=HARDWARE, mapping=MAPPING, options=OPTIONS)
     named = {name: record for record in found.records for name in record.names}
@@ -113,7 +115,7 @@ def test_every_weight_and_scale_is_read_once_for_one_token() -> None:
 
 
 def test_tokens_cost_what_map_says_and_count_scales() -> None:
-    """With the memory that they take."""
+    """`tokens` and `map` give equal energy and latency, and the memory for weights includes the scales."""
     step = {"language_model": TINY_LLAMA, "phase": "decode", "context": 7, "precision": GROUPS | {"weight_group": 16}}
     found = tilewright.tokens(step, HARDWARE, MAPPING, [8], options=OPTIONS, prompts=False)
     mapped = tilewright.map(workload=step, hardware=HARDWARE, mapping=MAPPING, options=OPTIONS)
@@ -139,7 +141,7 @@ def test_tokens_cost_what_map_says_and_count_scales() -> None:
     ],
 )
 def test_what_is_wrong_is_named(precision: dict[str, Any], more: dict[str, Any], path: str) -> None:
-    """By key."""
+    """Each wrong key is named."""
     with pytest.raises(InputError) as found:
         step_of(precision, **more)
     assert path in [one.path for one in found.value.problems]

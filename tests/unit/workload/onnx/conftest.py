@@ -19,7 +19,7 @@ def _build(
     weights: Mapping[str, Sequence[int]] | None = None,
     inner: Mapping[str, Sizes] | None = None,
 ) -> onnx.ModelProto:
-    """A model of these nodes; `weights` have shapes only, `inner` are stored shapes of intermediate tensors."""
+    """A model of these nodes. `weights` have shapes only; `inner` are the stored shapes of intermediate tensors."""
     graph = helper.make_graph(
         list(nodes),
         "test",
@@ -44,7 +44,7 @@ def build() -> ModelFactory:
 
 @pytest.fixture
 def shared() -> Path:
-    """The folder with reference material beside the repository; tests that need it are skipped where it is absent."""
+    """The folder with reference material beside the repository; tests are skipped if it is absent."""
     folder = ROOT.parent / "shared"
     if not (folder / "models").is_dir():
         pytest.skip("reference material ../shared is not here")

@@ -1,4 +1,4 @@
-"""Dependencies by index maps against dependencies by experiment: change one input element, see which outputs change."""
+"""Dependencies by index maps, compared with experiments that change one input element and see which outputs change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from tests.unit.workload.onnx.reference_model import evaluable
 Arrays = dict[str, npt.NDArray[np.generic]]
 Table = npt.NDArray[np.bool_]
 Tables = dict[tuple[str, str], Table]
-"""(network output, network input) -> [output element, input element], both flat in row-major order."""
+"""(network output, network input) -> table [output element, input element] of flat row-major positions."""
 
 _STEPS = (7.3, -7.3, 0.6, -0.6, 61.0, -61.0)
 _MOST_ROUNDS = 60
@@ -38,9 +38,10 @@ def build_model(
     kinds: Mapping[str, int] | None = None,
     opset: int = 20,
 ) -> onnx.ModelProto:
-    """A model whose outputs are all tensors that no node reads; `kinds`: element types of inputs that are not FLOAT.
+    """A model whose outputs are all tensors that no node reads.
 
-    Constants of Python integers are INT64, of Python floats FLOAT.
+    `kinds` are element types of inputs that are not FLOAT. Constants of Python integers are INT64, of Python floats
+    FLOAT.
     """
     read = {name for node in nodes for name in node.input}
     made = [name for node in nodes for name in node.output if name]
@@ -62,13 +63,13 @@ def build_model(
 
 @cache
 def _newest(domain: str) -> int:
-    """The newest version of a domain that onnx knows; 1 for a domain that it does not know."""
+    """The newest version of a domain that onnx knows; 1 for an unknown domain."""
     return max((schema.since_version for schema in onnx.defs.get_all_schemas() if schema.domain == domain), default=1)
 
 
 @dataclass
 class LoweredModel:
-    """The parts that the nodes of a model became, in order of execution; constant nodes are left out."""
+    """The lowered parts of a model's nodes, in order of execution, without constant nodes."""
 
     graph: ResolvedGraph
     nodes: list[LoweredNode] = field(default_factory=list)
@@ -79,13 +80,13 @@ class LoweredModel:
 
     @property
     def index_maps(self) -> list[IndexMap]:
-        """The maps of all parts."""
+        """The index maps of all parts."""
         return [index_map for node in self.nodes for index_map in node.index_maps]
 
 
 @dataclass
 class PredictedDependencies:
-    """What the index maps of a model say."""
+    """The dependencies that follow from the index maps of a model."""
 
     lowered: LoweredModel
     tables: Tables
@@ -110,7 +111,7 @@ def lower_model(model: onnx.ModelProto, dims: Mapping[str, int] | None = None) -
 
 
 def predicted_dependencies(model: onnx.ModelProto, dims: Mapping[str, int] | None = None) -> PredictedDependencies:
-    """Compose the index maps of all nodes from every network input to every network output."""
+    """The index maps of all nodes, composed from every network input to every network output."""
     lowered = lower_model(model, dims)
     found = PredictedDependencies(lowered, {}, is_exact=True)
     own = {}
@@ -140,12 +141,12 @@ def assert_dependencies(
     rounds: int = _MOST_ROUNDS,
     evaluated: onnx.ModelProto | None = None,
 ) -> PredictedDependencies:
-    """Check that the index maps of a model equal (where they are declared exact) or contain what experiments show.
+    """Check that index maps equal experiments where they are declared exact, and else contain them.
 
-    `ranges` bounds the values of an input (both ends possible); integers without are 0 to 2. `rounds`: experiments
-    with other random values, at most; they end as soon as every predicted dependency has been seen. `only_contains`:
-    for graphs in which dependencies cancel. `evaluated`: the model of the experiment, if it is another one.
-    Raises AssertionError that names the elements.
+    `ranges` bounds the values of an input (both ends possible); other integers are 0 to 2. `rounds` is the greatest
+    number of experiments with new random values; they end when every predicted dependency has been seen.
+    `only_contains` is for graphs in which dependencies cancel. `evaluated` is the model of the experiment, if it is
+    another one. Raises AssertionError that names the elements.
     """
     predicted = predicted_dependencies(model)
     assert UNSUPPORTED not in predicted.lowered.statuses.values(), predicted.lowered.statuses
@@ -174,7 +175,7 @@ class _Experiment:
         self.ranges = ranges
 
     def run(self, number: int, predicted: Tables, seen: Tables) -> None:
-        """One round: random values, and every element of every input changed once."""
+        """Run one round: random values, and every element of every input changed once."""
         generator = np.random.default_rng(number)
         values: Arrays = {given.name: self._random(given, generator) for given in self.inputs}
         before = self._evaluate(values)

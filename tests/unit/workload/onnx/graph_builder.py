@@ -1,4 +1,4 @@
-"""A small ONNX graph that grows by random choices of hypothesis."""
+"""A small ONNX graph that grows by random choices of Hypothesis."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ _OPSET = 20
 
 @dataclass
 class GraphBuilder:
-    """A graph while it grows: nodes, constants, and the float tensors that a further node may read."""
+    """A growing graph: nodes, constants, and the float tensors that a further node may read."""
 
     draw: st.DrawFn
     inputs: dict[str, Shape] = field(default_factory=dict)
@@ -26,12 +26,12 @@ class GraphBuilder:
     constants: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     tensors: dict[str, Shape] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Smallest and largest value of the inputs that are integers."""
+    """Smallest and largest value of each integer input."""
     hides_dependencies: bool = False
-    """Whether dependencies may cancel or vanish: a mean after a normalisation is constant, a product with 0 too."""
+    """Whether dependencies may cancel or vanish, as in a mean after a normalisation or a product with 0."""
 
     def number(self, low: int, high: int) -> int:
-        """An integer, both ends possible."""
+        """An integer from `low` to `high`."""
         return self.draw(st.integers(low, high))
 
     def choice(self, *options: Any) -> Any:
@@ -39,13 +39,13 @@ class GraphBuilder:
         return self.draw(st.sampled_from(options))
 
     def input(self, shape: Shape) -> str:
-        """A network input."""
+        """Adds a network input."""
         name = f"x{len(self.inputs)}"
         self.inputs[name] = self.tensors[name] = shape
         return name
 
     def weight(self, *shape: int) -> str:
-        """A constant tensor whose elements are not 0; now and then a further network input instead."""
+        """A constant tensor without zeros; sometimes a further network input instead."""
         if self.number(0, 7) == 7:
             name = f"w{len(self.inputs)}"
             self.inputs[name] = shape
@@ -57,20 +57,20 @@ class GraphBuilder:
         return self.constant(values.astype(np.float32))
 
     def constant(self, values: Any) -> str:
-        """A constant tensor; Python integers become INT64."""
+        """Adds a constant tensor; Python integers become INT64."""
         name = f"c{len(self.constants)}"
         self.constants[name] = np.asarray(values)
         return name
 
     def add(self, operator: str, inputs: list[str], *shapes: Shape, **attributes: Any) -> str:
-        """A node; gives the name of its first output."""
+        """Adds a node and returns the name of its first output."""
         outputs = [f"t{len(self.nodes)}_{number}" for number in range(len(shapes))]
         self.nodes.append(make_node(operator, inputs, outputs, **attributes))
         self.tensors.update(zip(outputs, shapes, strict=True))
         return outputs[0]
 
     def model(self) -> onnx.ModelProto:
-        """The model of what there is."""
+        """The model of the graph so far."""
         kinds = dict.fromkeys(self.ranges, int(onnx.TensorProto.INT64))
         return build_model(self.nodes, self.inputs, self.constants, kinds=kinds, opset=_OPSET)
 

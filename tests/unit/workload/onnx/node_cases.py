@@ -1,4 +1,4 @@
-"""Models with which onnx tests its own operators, without three that take seconds to compute."""
+"""Models with which onnx tests its own operators, without three that take seconds."""
 
 import warnings
 from typing import Any
@@ -9,11 +9,11 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.case.test_case import TestCase
 
 _LARGE = ("export_averagepool_3d_default", "export_lppool_3d_default", "export_maxpool_3d_default")
-"""Pools of 3x32x32x32 elements. Smaller pools over three dimensions are among the other models."""
+"""Pools of 3x32x32x32 elements. The other models have smaller pools over three dimensions."""
 
 
 def node_cases() -> list[TestCase]:
-    """Models of one operator with values, by operator. The first call imports them, and so computes their outputs."""
+    """Operator -> models of this operator with values. The first call imports them, and so computes their outputs."""
     made = base._Exporter.__init__
 
     def without_large(cls: Any, name: str, bases: tuple[type, ...], functions: dict[str, Any]) -> None:

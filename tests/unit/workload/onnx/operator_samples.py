@@ -1,5 +1,8 @@
-"""A small model for every operator that onnx defines, of every version: nodes of onnx's own tests, and ours where it
-has none. Older versions are made from newer ones: what became an input is an attribute again."""
+"""A small model for every version of every operator that onnx defines.
+
+The nodes are from onnx's own tests, or written here if it has none. Older versions are made from newer ones: an input
+that once was an attribute becomes an attribute again.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +37,7 @@ def all_versions() -> dict[Key, list[onnx.defs.OpSchema]]:
 
 
 def samples(most_per_operator: int) -> Iterator[Sample]:
-    """Models of the newest version of each operator, then of the older ones, as far as they can be made."""
+    """Models of the newest version of each operator, then of older versions that can be made from them."""
     newest: dict[Key, list[onnx.ModelProto]] = {}
     for model in (*_models_of_onnx(), *_own_models()):
         node = model.graph.node[0]
@@ -69,7 +72,7 @@ def _models_of_onnx() -> Iterator[onnx.ModelProto]:
 
 
 def _as_of(model: onnx.ModelProto, schema: onnx.defs.OpSchema, newest: onnx.defs.OpSchema) -> onnx.ModelProto | None:
-    """The model in another version of its operator; None where that version cannot express it."""
+    """The model in another version of its operator; None if that version cannot express it."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     if schema.since_version == newest.since_version:
@@ -104,7 +107,7 @@ def _as_of(model: onnx.ModelProto, schema: onnx.defs.OpSchema, newest: onnx.defs
 
 
 def _own_models() -> Iterator[onnx.ModelProto]:
-    """Operators that onnx has no test of: (operator, inputs with shapes, attributes)."""
+    """(operator, inputs with shapes, attributes) for operators without a test in onnx."""
     matrix = {"x": [2, 4]}
     image = {"x": [1, 2, 6, 6]}
     yield _model("GlobalLpPool", image)

@@ -1,4 +1,4 @@
-"""Random small ONNX graphs out of all operator families, for property tests."""
+"""Random small ONNX graphs from all operator families, for property tests."""
 
 import numpy as np
 from hypothesis import assume
@@ -13,7 +13,7 @@ _IMAGES = ("convolution", "transposed_convolution", "pooling", "global_pooling",
 
 @st.composite
 def one_operator(draw: st.DrawFn, family: str) -> GraphBuilder:
-    """A graph of one operator of a family (and of what it needs beside it)."""
+    """A graph with one operator of a family, and the operators that it needs beside it."""
     graph = GraphBuilder(draw)
     low, high = (3, 4) if family in _IMAGES else _RANKS.get(family, (2, 3))
     sizes = [graph.number(2 + (family == "normalization"), 4) for _ in range(graph.number(low, high))]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.workload.onnx.graph_builder import MOST_ELEMENTS, GraphBuilder, Shape
 
 Extend = Callable[[GraphBuilder, str], None]
-"""Adds nodes that read a tensor; raises InapplicableError where its shape does not allow it."""
+"""Function that adds nodes that read a tensor; raises InapplicableError if the tensor's shape does not allow it."""
 
 
 class InapplicableError(Exception):
@@ -68,7 +68,7 @@ def transposed_convolution(graph: GraphBuilder, source: str) -> None:
 
 
 def matrix_product(graph: GraphBuilder, source: str) -> None:
-    """MatMul with a constant, of a constant, or with the transposed tensor itself."""
+    """MatMul of a tensor and a constant, on either side, or of the tensor and its transpose."""
     shape = graph.tensors[source]
     _need(len(shape) >= 2)
     form = graph.number(0, 2)

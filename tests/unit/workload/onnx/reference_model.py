@@ -1,4 +1,4 @@
-"""The same function by operators that the reference evaluator of onnx computes rightly."""
+"""A model of the same function, from operators that onnx's reference evaluator computes rightly."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from onnx import helper, numpy_helper
 
 
 def evaluable(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model in which ConvTranspose has no groups and MaxPool no padding; its tensors keep their names."""
+    """The model without groups in ConvTranspose and without padding in MaxPool; its tensors keep their names."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     nodes = []

@@ -1,4 +1,4 @@
-"""Damaged and impossible ONNX files: exit code 2, a message that says what is wrong, little time and memory."""
+"""Damaged and impossible ONNX files end with exit code 2 and a clear message, in little time and memory."""
 
 import resource
 import subprocess
@@ -26,7 +26,7 @@ def _model(
     weights: dict[str, list[int]] | None = None,
     **options: Any,
 ) -> onnx.ModelProto:
-    """A model with an image `x` as its input unless told otherwise; `weights` have shapes and no bytes."""
+    """A model with an image `x` as its input by default; `weights` have shapes and no bytes."""
     graph = helper.make_graph(
         nodes,
         "damaged",
@@ -57,7 +57,7 @@ def _unary(operator: str, inputs: dict[str, Any] | None = None, **attributes: An
 
 
 def _with_values(operator: str, *values: Any, shape: tuple[int, ...] = (2, 3), **attributes: Any) -> bytes:
-    """`operator` of x and of constants."""
+    """A model of `operator` on x and constants."""
     constants = {f"c{index}": value for index, value in enumerate(values)}
     return _bytes([node(operator, ["x", *constants], ["y"], name="bad", **attributes)], {"x": shape}, ("y",), constants)
 
@@ -91,7 +91,7 @@ def _raw_nesting(depth: int) -> bytes:
 
 
 def _functions(bodies: dict[str, list[str]]) -> bytes:
-    """Functions that call others one after the other."""
+    """A model with functions that call each other in a chain."""
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
     functions = []
     for name, called in bodies.items():
@@ -245,7 +245,7 @@ CASES: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 def _refused(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the command says about the file, having ended with exit code 2."""
+    """The message of the command for the file, which ends with exit code 2."""
     assert main(["parse", "workload", str(path)]) == 2
     said = capsys.readouterr().err
     assert "Traceback" not in said
@@ -255,9 +255,9 @@ def _refused(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("case", list(CASES))
 def test_damaged_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str) -> None:
-    """The message names the file and what is wrong with it, soon.
+    """The message names the file and the damage within 5 seconds.
 
-    The reference profile looks at less of a file, so it may find nothing wrong; it never ends in anything else.
+    The profile of the reference looks at less of a file, so it may find no error, but it gives no traceback.
     """
     build, words = CASES[case]
     path = tmp_path / "damaged.onnx"
@@ -271,7 +271,7 @@ def test_damaged_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two operators that do not fit are both named, and what follows from the first is not."""
+    """Two operators with errors are both named; errors that only follow from the first are not."""
     nodes = [
         node("Transpose", ["x"], ["a"], name="first", perm=[0]),
         node("Relu", ["a"], ["b"], name="follows"),
@@ -286,7 +286,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_file_of_more_than_two_gigabytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is refused unread, with the way out."""
+    """A file of more than two gigabytes is refused unread, and the message mentions external data."""
     path = tmp_path / "large.onnx"
     with path.open("wb") as file:
         file.truncate(2**31 + 10)
@@ -295,7 +295,7 @@ def test_file_of_more_than_two_gigabytes(tmp_path: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("case", ["deep nesting", "claimed constant", "functions without end", "random bytes"])
 def test_damage_costs_little_memory(tmp_path: Path, case: str) -> None:
-    """In a process of its own with limited memory the end is the same."""
+    """A separate process with limited memory ends with the same message."""
     path = tmp_path / "damaged.onnx"
     path.write_bytes(CASES[case][0]())
     limit = 5 * 2**29

@@ -1,4 +1,4 @@
-"""Index maps of random small graphs against experiments: change one input element, see which outputs change."""
+"""Index maps of random small graphs, compared with experiments that change one input element."""
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -18,7 +18,7 @@ _FIXED = settings(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
-    """Each family alone, over random shapes and attributes: equal where exact, contained where declared."""
+    """Each family alone, with random shapes and attributes, equals the experiment if exact, and else contains it."""
 
     @settings(_FIXED, max_examples=members(25, 10))
     @given(one_operator(family))
@@ -32,7 +32,7 @@ def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
 @settings(_FIXED, max_examples=members(150, 60))
 @given(random_graph())
 def test_chains_and_branches_compose(graph: GraphBuilder) -> None:
-    """Two to four operators: the composed maps equal the experiment, or contain it behind normalisations."""
+    """Composed maps of two to four operators equal the experiment, or contain it behind normalisations."""
     note(repr(graph))
     assert_dependencies(graph.model(), graph.ranges, only_contains=graph.hides_dependencies)
 
@@ -40,7 +40,7 @@ def test_chains_and_branches_compose(graph: GraphBuilder) -> None:
 @given(st.integers(0, 3))
 @settings(_FIXED, max_examples=4)
 def test_wrong_dependencies_are_found(shift: int) -> None:
-    """The check itself can fail: a node that the maps do not know of is noticed."""
+    """The check finds wrong maps: the experiment of another model raises AssertionError."""
     model = build_model([make_node("Pad", ["x", "pads"], ["y"])], {"x": (5,)}, {"pads": [shift, 0]})
     other = build_model([make_node("Pad", ["x", "pads"], ["y"])], {"x": (5,)}, {"pads": [shift + 1, -1]})
     with pytest.raises(AssertionError, match="depend"):

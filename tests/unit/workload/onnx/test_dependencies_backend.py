@@ -14,7 +14,7 @@ from tests.unit.workload.onnx.node_cases import node_cases
 
 _MOST_ELEMENTS = 64
 _SETTINGS = (TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL)
-"""Element types of further inputs that hold axes, sizes, amounts: they become constants, and so do scales."""
+"""Element types of the inputs that can hold axes, sizes or amounts; such inputs become constants."""
 _NUMBERS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL)
 _LIMITED = {
     "Bernoulli",  # needs probabilities
@@ -50,13 +50,13 @@ def _models() -> Iterator[tuple[str, onnx.ModelProto]]:
 
 @pytest.fixture(scope="module")
 def models() -> list[tuple[str, onnx.ModelProto]]:
-    """Names and models with few elements."""
+    """Names and models of onnx's test cases, only those with few elements."""
     return list(_models())
 
 
 @pytest.mark.slow
 def test_no_dependency_of_a_backend_model_is_missing(models: list[tuple[str, onnx.ModelProto]]) -> None:
-    """Every operator that is not called unsupported: what the experiment shows is in its maps."""
+    """The maps contain all dependencies of the experiment, for every operator that is not unsupported."""
     missing, checked = [], 0
     for name, model in models:
         try:

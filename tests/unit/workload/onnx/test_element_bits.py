@@ -1,4 +1,4 @@
-"""Bits of every element type of ONNX, on every way from where a tensor is stored to the layer that reads it."""
+"""Bits of every element type of ONNX, from the place where a tensor is stored to the layer that reads it."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,7 +17,7 @@ BITS = {
     **{"FLOAT8E4M3FN": 8, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2": 8, "FLOAT8E5M2FNUZ": 8, "FLOAT8E8M0": 8},
     **{"FLOAT4E2M1": 4, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6},
 }
-"""As onnx.proto says; a boolean is stored in a byte."""
+"""Element type -> bits, as onnx.proto says; a boolean is stored in a byte."""
 WITHOUT_BITS = ("UNDEFINED", "STRING")
 REAL = ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "COMPLEX64", "COMPLEX128")
 STORED = tuple(
@@ -30,7 +30,7 @@ INSTALLED = [name for name in dict(onnx.TensorProto.DataType.items()) if name no
 
 
 def test_every_element_type_has_a_row() -> None:
-    """A type that a newer onnx has is to be added to the table above, with what the standard says."""
+    """Every type of the installed onnx is in the table; new types must be added with the standard's bits."""
     assert set(INSTALLED) <= set(BITS)
 
 
@@ -56,7 +56,7 @@ def _model(nodes: list[onnx.NodeProto], inputs: dict[str, tuple[int, list[int]]]
 @pytest.mark.parametrize("name", INSTALLED)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_tensor_has_the_bits_of_its_type(name: str, policy: str) -> None:
-    """From outside and behind an operator that moves data; floats count as assumed, or as in the file."""
+    """A tensor has the bits of its type as an input and behind a move of data; floats count as assumed or as stored."""
     kind = TensorProto.DataType.Value(name)
     model = _model([helper.make_node("Transpose", ["x"], ["y"])], {"x": (kind, [2, 3])}, [])
     tensors = {tensor.name: tensor for tensor in _read(model, policy).workload.tensors}
@@ -164,7 +164,7 @@ def _weight_bits(model: onnx.ModelProto, policy: str) -> tuple[int, int]:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("way", WAYS)
 def test_weights_have_the_bits_that_are_stored(way: str, policy: str) -> None:
-    """Whatever is computed from weights before run time takes the bits of what is stored, under both policies."""
+    """Values computed from weights before run time have the bits of the stored weights, under both policies."""
     for name in STORED:
         for place, stored in PLACES.items():
             bits = _weight_bits(_product(WAYS[way], stored(name)), policy)
@@ -174,7 +174,7 @@ def test_weights_have_the_bits_that_are_stored(way: str, policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", REAL[:4])
 def test_floats_that_are_cast_count_as_floats(name: str, policy: str) -> None:
-    """A BFLOAT16 that is cast to FLOAT is no quantised number: 8 bits if assumed, else those of FLOAT."""
+    """A BFLOAT16 that is cast to FLOAT is no quantised number: it counts as 8 bits if assumed, else as FLOAT."""
     expected = 8 if policy == ASSUMED else 32
     assert _weight_bits(_product(WAYS["cast"], _external(name)), policy) == (expected, expected)
 
@@ -219,13 +219,13 @@ def _in_loop(name: str) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("inside", [_in_function, _in_branch, _in_loop])
 def test_weights_inside_functions_and_subgraphs(inside: Callable[[str], onnx.ModelProto]) -> None:
-    """A constant of a function, of a branch or of the body of a loop is stored like any other."""
+    """A constant of a function, a branch or a loop body has the bits that are stored."""
     for name in STORED:
         assert _weight_bits(inside(name), FILE) == (BITS[name], BITS[name]), name
 
 
 def test_what_is_quantised_at_run_time() -> None:
-    """The result of QuantizeLinear has the bits of its type, and so has what DequantizeLinear makes of it."""
+    """The results of QuantizeLinear and of DequantizeLinear have the bits of the quantised type."""
     for name in (name for name in STORED if name != "FLOAT8E8M0"):  # which is for scales only
         kind = TensorProto.DataType.Value(name)
         nodes = [
@@ -248,7 +248,7 @@ def test_what_is_narrowed_before_run_time() -> None:
 
 
 def test_numbers_that_are_unpacked_before_run_time() -> None:
-    """Two numbers of four bits in a byte, taken out by a mask and by a shift, as exporters write them."""
+    """Weights that are packed two in a byte, and unpacked by a mask and a shift, have four bits."""
     values = np.arange(ROWS * COLUMNS // 2, dtype=np.uint8).reshape(ROWS // 2, COLUMNS)
     constants = {"packed": values, "mask": np.uint8(15), "four": np.uint8(4), "zero": np.float32(8)}
     nodes = [
@@ -266,7 +266,7 @@ def test_numbers_that_are_unpacked_before_run_time() -> None:
 
 
 def test_numbers_from_a_table_of_codes() -> None:
-    """Weights of four bits that pick one of sixteen numbers of a table."""
+    """Weights of four bits that pick one of sixteen table entries have four bits."""
     table = numpy_helper.from_array(np.linspace(-1, 1, 16, dtype=np.float32), "table")
     codes = [node("Cast", ["w"], ["i"], to=TensorProto.INT64), node("Gather", ["table", "i"], ["f"])]
     model = _product(codes, _external("UINT4"))
@@ -282,7 +282,7 @@ def _packed() -> Iterator[tuple[int, int, int]]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_weights_that_are_packed_in_blocks(policy: str) -> None:
-    """MatMulNBits: as many bits a weight as the node says, whether or not the last block is complete."""
+    """Weights of MatMulNBits have the bits that the node states, also if the last block is incomplete."""
     for bits, depth, block in _packed():
         blocks = -(-depth // block)
         sizes = [COLUMNS, blocks, block * bits // 8]
@@ -298,7 +298,7 @@ def test_weights_that_are_packed_in_blocks(policy: str) -> None:
 
 
 def test_rows_of_a_packed_table() -> None:
-    """GatherBlockQuantized: packed in bytes or in a type of its own, rows that are read have the bits of the codes."""
+    """Rows that GatherBlockQuantized reads have the bits of the codes, packed in bytes or in a narrow type."""
     for kind, width, bits in (("UINT8", 16, 4), ("UINT4", 32, 4), ("INT4", 32, 4), ("UINT8", 32, 8)):
         table = TensorProto(name="w", data_type=TensorProto.DataType.Value(kind), dims=[10, width])
         scales = numpy_helper.from_array(np.ones((10, 2), np.float32), "s")
@@ -314,7 +314,7 @@ def test_rows_of_a_packed_table() -> None:
     "cast", [node("Cast", ["w"], ["f"], to=TensorProto.FLOAT), node("CastLike", ["w", "x"], ["f"])]
 )
 def test_booleans_behind_a_cast_are_stored_in_bytes(cast: onnx.NodeProto) -> None:
-    """As the standard stores them, whatever floats count."""
+    """Booleans behind a cast are stored in bytes, under both policies."""
     weights = numpy_helper.from_array(np.zeros((ROWS, COLUMNS), bool), "w")
     model = _model([cast, node("MatMul", ["x", "f"], ["y"])], {"x": (TensorProto.FLOAT, [4, ROWS])}, [weights])
     for policy in POLICIES:

@@ -1,5 +1,8 @@
-"""Every operator that the installed onnx defines, in every version, is costed, known to move data only, written out by
-its definition, or told as not modelled. None is free by default."""
+"""Every operator of the installed onnx, in every version, is costed, only moves data, is defined by others, or is
+unsupported.
+
+No operator is free by default.
+"""
 
 from collections import Counter
 from functools import cache
@@ -23,7 +26,7 @@ from tests.unit.workload.onnx.operator_samples import Key, Sample, all_versions,
 
 _CONTROL_FLOW = ("If", "Loop", "Scan")
 _MOVING_FAMILIES = ("movement", "gather")
-"""Modules of operators whose docstrings say that they move data."""
+"""Modules of operators whose docstrings say that they only move data."""
 _FREE_IN_SOME_FORM = {
     "CastLike": "to the type that the tensor has",
     "Dropout": "in inference it hands its input on",
@@ -38,7 +41,7 @@ _FREE_IN_SOME_FORM = {
     **{f"Reduce{name}": "over no axis" for name in ("L1", "L2", "LogSum", "LogSumExp", "Prod", "Sum", "SumSquare")},
     "ReduceMin": "of booleans, or over no axis",
 }
-"""Operators outside these families that compute nothing in some form, and why."""
+"""Operators outside `_MOVING_FAMILIES` that compute nothing in some form -> the reason."""
 _READING_OF_ZIGZAG = ("Conv", "QLinearConv", "Gemm", "MatMul")
 
 
@@ -60,7 +63,7 @@ def _coverages() -> tuple[tuple[Sample, Coverage | None, Coverage | None], ...]:
 
 
 def test_every_operator_has_a_place() -> None:
-    """By name: in a family, in the list of those not modelled, defined by a function, or control flow."""
+    """Every operator is in a family, in the list of unsupported ones, defined by a function, or control flow."""
     register_operators()
     registered = registered_operators()
     without = [
@@ -72,7 +75,7 @@ def test_every_operator_has_a_place() -> None:
 
 
 def test_samples_cover_all_operators() -> None:
-    """There is a sample of every operator, and of nearly all older versions; most of them are read, not refused."""
+    """Every operator, and nearly every older version, has a sample, and over nine tenths of the samples are read."""
     made = {(sample.key, sample.version) for sample in _samples()}
     wanted = {(key, schema.since_version) for key, schemas in all_versions().items() for schema in schemas}
     assert {key for key, _ in made} == set(all_versions())
@@ -82,7 +85,7 @@ def test_samples_cover_all_operators() -> None:
 
 
 def test_no_operator_is_free_by_default() -> None:
-    """What costs nothing is in a family that moves data, or computes nothing for a written reason."""
+    """An operator without costs is in a family that moves data, or has a written reason."""
     register_operators()
     families = {key: function.__module__.rpartition(".")[2] for key, function in registered_operators().items()}
     free: Counter[Key] = Counter()
@@ -110,7 +113,9 @@ def _is_constant(key: Key) -> bool:
 
 
 def test_what_is_not_modelled_is_told_with_its_work() -> None:
-    """Its multiply-accumulates are unknown, and so is the share, unless it is listed as having none."""
+    """The multiply-accumulates and the share of an unsupported operator are unknown, unless it is listed as having
+    none.
+    """
     told = set()
     for sample, corrected, reference in _coverages():
         for coverage in (corrected, reference):
@@ -127,7 +132,7 @@ def test_what_is_not_modelled_is_told_with_its_work() -> None:
 
 
 def test_the_reference_counts_what_the_other_profile_costs() -> None:
-    """The same total, and what multiplies and has no layer there is unsupported, never passed through."""
+    """Both profiles give the same total; a multiplying operator without a layer is unsupported under the reference."""
     for sample, corrected, reference in _coverages():
         if corrected is None or reference is None or sample.key[1] == "If":
             continue
@@ -143,7 +148,7 @@ def test_the_reference_counts_what_the_other_profile_costs() -> None:
 
 
 def test_operators_that_multiply_are_listed() -> None:
-    """The groups of operators know each one that becomes layers of the MAC array without being written out."""
+    """The list of multiplying operators has each one that becomes layers on the MAC array."""
     for sample, corrected, _ in _coverages():
         for row in corrected.operators if corrected else ():
             if row.mac_count and row.status in (MODELLED, APPROXIMATED):
@@ -158,7 +163,7 @@ _UNKNOWN = [("BrandNew", "", 99), ("Thing", "com.example", 1), ("BrandNew", "ai.
 def test_what_nobody_knows_is_unknown(
     operator: str, domain: str, version: int, model: str, tmp_path: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An operator of a set that is newer than the installed onnx, say: no share of work, and `--strict` refuses."""
+    """An unknown operator leaves the share of work unknown, and `--strict` refuses it."""
     info = helper.make_tensor_value_info
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"], name="product"),
@@ -180,7 +185,7 @@ def test_what_nobody_knows_is_unknown(
 
 
 def test_definitions_of_onnx_stand_in_the_place_of_what_nobody_knows() -> None:
-    """Operators that only onnx knows are written out: every one of them whose sample has sizes is costed."""
+    """Operators that onnx defines by other operators are replaced by them, and costed if their sample has sizes."""
     register_operators()
     registered = registered_operators()
     written = {

@@ -1,4 +1,4 @@
-"""Bits of operands that a person gives: by operand, operator type and operator, in both ways of reading a network."""
+"""Bits of operands given by the user: by operand, operator type and operator, under both profiles."""
 
 import random
 from typing import Any
@@ -18,7 +18,7 @@ PROFILES = {"corrected": CORRECTED, "zigzag": REFERENCE}
 
 
 def network(quantised: bool = False) -> onnx.ModelProto:
-    """Two convolutions with a Relu between them, then a sum of both."""
+    """Two convolutions with a Relu between them, then the sum of both."""
     weights = [
         numpy_helper.from_array(np.zeros((4, 4, 3, 3), np.float32), "w1"),
         numpy_helper.from_array(np.zeros((4, 4, 1, 1), np.float32), "w2"),
@@ -45,13 +45,13 @@ def network(quantised: bool = False) -> onnx.ModelProto:
 
 
 def read(bits: dict[str, int], profile: str = "corrected", quantised: bool = False) -> Workload:
-    """Network with these bits."""
+    """The network with these bits."""
     options = NetworkOptions(bits=tuple(bits.items()))
     return read_onnx(network(quantised), PROFILES[profile], options=options).workload
 
 
 def bits_of(workload: Workload) -> dict[str, tuple[int, ...]]:
-    """Layer -> bits of W, I, O_final and O; of a layer without weights those of its operands."""
+    """Layer -> bits of W, I, O_final and O; for a layer without weights, the bits of its operands."""
     return {
         node.name: tuple(bits for _, bits in node.layer.precision_bits)
         for node in workload.nodes
@@ -61,7 +61,7 @@ def bits_of(workload: Workload) -> dict[str, tuple[int, ...]]:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_each_operand_has_its_bits(profile: str) -> None:
-    """Weights are constants; activations inputs and results; partial sums have their own."""
+    """Weights are constants, activations are inputs and results, and partial sums have their own bits."""
     found = read({"weights": 4, "activations": 12, "partial": 30}, profile)
     assert {name: bits for name, bits in bits_of(found).items() if name in ("first", "second")} == {
         "first": (4, 12, 12, 30),
@@ -71,13 +71,13 @@ def test_each_operand_has_its_bits(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_nothing_given_changes_nothing(profile: str) -> None:
-    """And partial sums follow the activations unless they are given."""
+    """Nothing changes if no bits are given; partial sums follow the activations unless they are given."""
     assert read({}, profile) == read_onnx(network(), PROFILES[profile]).workload
     assert bits_of(read({"activations": 16}, profile))["first"][3] == 32
 
 
 def test_the_most_special_entry_counts() -> None:
-    """Operator before operator type before all, whatever the order."""
+    """Entries of operators overrule those of operator types, which overrule general ones, in any order."""
     pairs = [("weights", 8), ("Conv.weights", 4), ("second.weights", 2)]
     for seed in range(6):
         random.Random(seed).shuffle(pairs)
@@ -86,7 +86,7 @@ def test_the_most_special_entry_counts() -> None:
 
 
 def test_a_tensor_has_the_larger_bits_of_who_makes_and_who_reads_it() -> None:
-    """The same number on both sides, and in the table of tensors."""
+    """A tensor has the larger bits of its producer and its reader, in both layers and in the table of tensors."""
     found = read({"Relu.activations": 4, "Conv.activations": 6})
     bits = {tensor.name: (tensor.bits, tensor.precision_source) for tensor in found.tensors}
     assert bits["b"] == (6, "given")
@@ -98,7 +98,7 @@ def test_a_tensor_has_the_larger_bits_of_who_makes_and_who_reads_it() -> None:
 
 
 def test_operations_without_sums_have_no_partial_sums() -> None:
-    """A Relu and an Add write results alone."""
+    """A Relu and an Add have no partial sums, only results."""
     layers = {
         node.name: node.layer.bits_of
         for node in read({"partial": 30, "activations": 6}).nodes
@@ -109,7 +109,7 @@ def test_operations_without_sums_have_no_partial_sums() -> None:
 
 
 def problem(bits: dict[str, Any], profile: str = "corrected", quantised: bool = False) -> str:
-    """What is wrong with bits."""
+    """The error message for these bits."""
     with pytest.raises(InputError) as caught:
         read(bits, profile, quantised)
     return str(caught.value)
@@ -131,13 +131,13 @@ def problem(bits: dict[str, Any], profile: str = "corrected", quantised: bool = 
     ],
 )
 def test_wrong_bits_are_refused(profile: str, bits: dict[str, int], words: str) -> None:
-    """With the nearest valid name."""
+    """Wrong bits are refused, with the nearest valid name."""
     assert words in problem(bits, profile)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_bits_against_quantisation_are_refused(profile: str) -> None:
-    """The file says them; operators that are not quantised may have others."""
+    """Bits for a quantised operator are refused; other operators of the file may have bits."""
     assert "the network file already gives the bits, because it is quantised" in problem(
         {"activations": 4}, profile, quantised=True
     )
@@ -145,7 +145,7 @@ def test_bits_against_quantisation_are_refused(profile: str) -> None:
 
 
 def test_several_problems_are_told_together() -> None:
-    """Of the options by themselves, then of the network."""
+    """One error reports several problems of the options, or several of the network."""
     text = problem({"weights": 0, "output": 3})
     assert "wrong number of bits" in text
     assert "unknown operand" in text
@@ -155,7 +155,7 @@ def test_several_problems_are_told_together() -> None:
 
 
 def test_other_networks_have_bits_of_their_own() -> None:
-    """A network of layers says them in its file."""
+    """Bits for a network of layers are refused, because its file gives them."""
     layers = [
         {
             "id": 0,

@@ -20,7 +20,7 @@ from tests.unit.workload.dependency_tables import influences
 
 
 def axis_indices(indices: list[int]) -> dict[int, int]:
-    """Place -> index, as the pieces of an axis tell it; every place once."""
+    """Place -> index, from the pieces of an axis; checks that each place occurs once."""
     found: dict[int, int] = {}
     for piece in axis_pieces(indices):
         for values in np.ndindex(*(size for size, _, _ in piece.loops)):
@@ -39,7 +39,7 @@ def axis_indices(indices: list[int]) -> dict[int, int]:
 )
 @settings(max_examples=200, derandomize=True, deadline=None, database=None)
 def test_axis_pieces_tell_every_index_once(indices: list[int]) -> None:
-    """Any list of indices, places without one left out."""
+    """The pieces give every index once, for any list of indices; places without an index are left out."""
     expected = {place: index for place, index in enumerate(indices) if index != NOWHERE}
     assert axis_indices(indices) == expected
 
@@ -57,12 +57,12 @@ def test_axis_pieces_tell_every_index_once(indices: list[int]) -> None:
     ],
 )
 def test_regular_indices_are_few_pieces(indices: list[int], count: int) -> None:
-    """Constant steps, repetition and periodic patterns do not grow with the axis."""
+    """Constant steps, repetition and periodic patterns need few pieces, however long the axis is."""
     assert len(axis_pieces(indices)) <= count
 
 
 def test_indices_without_a_pattern_are_refused_beyond_a_limit() -> None:
-    """The caller has to use a superset then."""
+    """Too many indices without a pattern raise TooManyPiecesError, and the caller has to use a superset."""
     with pytest.raises(TooManyPiecesError):
         axis_pieces(np.random.default_rng(0).integers(0, 10_000, 20_000))
 
@@ -78,7 +78,7 @@ def test_indices_without_a_pattern_are_refused_beyond_a_limit() -> None:
 def test_grid_pieces_tell_every_index_vector_once(
     sizes: list[int], components: int, most: int, share: float, seed: int
 ) -> None:
-    """Any array of index vectors, some places left out."""
+    """The pieces give every index vector once, for any array of index vectors with some places left out."""
     generator = np.random.default_rng(seed)
     values = generator.integers(0, most, (*sizes, components))
     kept = generator.random(tuple(sizes)) < share
@@ -95,7 +95,7 @@ def test_grid_pieces_tell_every_index_vector_once(
 
 @st.composite
 def two_shapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two shapes of the same number of elements, with axes of size 1 in between."""
+    """Two shapes of equally many elements, with axes of size 1 between."""
     total = draw(st.sampled_from([1, 6, 12, 24, 30, 36, 60, 72, 120]))
 
     def shape() -> tuple[int, ...]:
@@ -112,7 +112,7 @@ def two_shapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
 @given(two_shapes())
 @settings(max_examples=150, derandomize=True, deadline=None, database=None)
 def test_reshape_keeps_every_element_at_its_place(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    """Element n of the output is element n of the input, whatever the factors are."""
+    """Element n of the output of a reshape is element n of the input, for any factors."""
     source, output = shapes
     maps = reshape_maps(Ends("y", output, "x", source))
     assert all(index_map.is_exact for index_map in maps)
@@ -130,12 +130,12 @@ def test_reshape_keeps_every_element_at_its_place(shapes: tuple[tuple[int, ...],
     ],
 )
 def test_reshapes_need_few_maps(source: tuple[int, ...], output: tuple[int, ...], count: int) -> None:
-    """One where the factors fit, else as many as a period of both has pieces."""
+    """A reshape needs one map if the factors of its axes fit, and else at most a few, also for large tensors."""
     assert len(reshape_maps(Ends("y", output, "x", source))) <= count
 
 
 def test_superset_of_a_reshape_stays_within_common_blocks() -> None:
-    """Axes before and after the part that does not fit keep their exact place."""
+    """Axes before and after the part of a reshape that does not fit keep their exact place."""
     (index_map,) = reshape_maps(Ends("y", (3, 2003, 2001, 2), "x", (3, 2001, 2003, 2)))
     assert not index_map.is_exact
     assert [index_map.output.axes[axis].terms == index_map.input.axes[axis].terms for axis in (0, 3)] == [True, True]
@@ -144,7 +144,7 @@ def test_superset_of_a_reshape_stays_within_common_blocks() -> None:
 
 
 def test_too_many_combinations_of_axes_are_refused() -> None:
-    """The pieces of all axes multiply."""
+    """The pieces of all axes multiply, so too many combinations raise TooManyPiecesError."""
     pieces = axis_pieces(np.random.default_rng(0).permutation(200))
     with pytest.raises(TooManyPiecesError):
         separable_maps(Ends("y", (200, 200), "x", (200, 200)), [pieces, pieces])

@@ -1,4 +1,4 @@
-"""Identity of networks: equal bits have one digest however they are given, and differences are named by layer."""
+"""Identity of networks: equal bits have one digest, however they are given, and differences are named by layer."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tests.unit.workload.onnx.test_given_bits import PROFILES, network, read
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_bits_have_one_digest_however_they_are_given(profile: str) -> None:
-    """Assumed bits, and the same bits by option, in short and in full; other bits have another digest."""
+    """Assumed bits and equal given bits have one digest, in short and long form; other bits have another digest."""
     assumed, given = read({}, profile), read({"weights": 8, "activations": 8, "partial": 16}, profile)
     short, full = read({"activations": 16}, profile), read({"activations": 16, "weights": 8, "partial": 32}, profile)
     assert identity_of_network(assumed) == identity_of_network(given) != identity_of_network(short)
@@ -22,7 +22,7 @@ def test_bits_have_one_digest_however_they_are_given(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_bits_and_zeros_leave_the_structure(profile: str) -> None:
-    """The difference names the layers; equal networks have none."""
+    """Networks that differ in bits or zeros have the same structure, and the layers that differ are named."""
     plain, wide, one = read({}, profile), read({"activations": 16}, profile), read({"second.weights": 4}, profile)
     assert len({structure_of_network(each) for each in (plain, wide, one)}) == 1
     count = sum(node.layer is not None for node in plain.nodes)
@@ -38,7 +38,7 @@ def test_bits_and_zeros_leave_the_structure(profile: str) -> None:
 
 
 def changed(workload: Workload, name: str, **changes: object) -> Workload:
-    """Network in which the layer `name` has other fields."""
+    """The network with changed fields in the layer `name`."""
     nodes = tuple(
         replace(node, layer=replace(node.layer, **changes)) if node.layer and node.name == name else node
         for node in workload.nodes
@@ -47,7 +47,7 @@ def changed(workload: Workload, name: str, **changes: object) -> Workload:
 
 
 def test_another_structure_is_named_by_layer() -> None:
-    """Sizes, types, padding, layers of one network only, and edges; bits are then not told."""
+    """Different sizes, types, padding, layers and edges are differences of structure, and bits are then not named."""
     plain = read({})
     layers = {node.name: node.layer for node in plain.nodes if node.layer is not None}
     sizes = tuple((name, 2 * size if name == "K" else size) for name, size in layers["first"].loop_sizes)

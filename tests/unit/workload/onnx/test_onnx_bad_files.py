@@ -1,4 +1,4 @@
-"""Bad files are told with all their problems, and never end in a traceback."""
+"""Bad files are reported with all their problems, without a traceback."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +53,7 @@ def test_every_truncation(tmp_path: Path, build: Build) -> None:
 
 
 def test_every_damaged_byte(build: Build, tmp_path: Path) -> None:
-    """A model with one damaged byte either reads or is an input error."""
+    """A model with one damaged byte is read, or raises InputError."""
     content = _good(build)
     path = tmp_path / "damaged.onnx"
     for position in range(len(content)):
@@ -121,7 +121,7 @@ BAD_GRAPHS: dict[str, tuple[Sequence[onnx.NodeProto], Mapping, Mapping, Mapping,
 
 
 STALE = {"rank of output", "weights of another layer", "batches differ", "rows differ"}
-"""Only the stored shape of the output is wrong: it is stale, and the corrected reading infers its own."""
+"""Cases in which only the stored shape of the output is wrong; the corrected profile infers its own."""
 OTHER_WORDS = {
     "no weights": "bad: Conv needs input 1",
     "no second operand": "bad: MatMul needs input 1",
@@ -135,7 +135,7 @@ OTHER_WORDS = {
     "group of zero": "'group' of Conv is out of range, got 0",
     "depths differ": "Incompatible dimensions",
 }
-"""What the corrected reading says where shape inference finds the mistake first."""
+"""Messages of the corrected profile if shape inference finds the mistake first."""
 
 
 @pytest.mark.parametrize("case", list(BAD_GRAPHS))
@@ -154,7 +154,7 @@ def test_bad_graph(build: Build, tmp_path: Path, case: str) -> None:
 
 
 def test_all_problems_at_once(build: Build) -> None:
-    """Two bad layers are told in one error."""
+    """One error reports two bad layers."""
     nodes = [
         node("Conv", ["x", "w"], ["y"], name="one", strides=[0, 1]),
         node("Conv", ["x", "w"], ["z"], name="two", group=3),

@@ -1,4 +1,4 @@
-"""What the coverage says about a network."""
+"""The coverage report of a network."""
 
 from collections.abc import Callable
 
@@ -48,7 +48,7 @@ def test_work_that_is_not_costed_is_counted(build: Build) -> None:
 
 
 def test_coverage_as_data_and_as_table(build: Build) -> None:
-    """The dictionary and the table say the same and do not depend on the run."""
+    """The dictionary and the table have equal contents, which do not depend on the run."""
     coverage = read_onnx(_mixed(build), REFERENCE).coverage
     data = coverage.to_dict()
     assert data["mac_count"] == 96 + 1296 + 960
@@ -60,7 +60,7 @@ def test_coverage_as_data_and_as_table(build: Build) -> None:
 
 
 def test_recurrent_network(build: Build) -> None:
-    """An LSTM's work inside its node is counted: per step, input and hidden weights once."""
+    """The work of an LSTM is counted inside its node: input and hidden weights once for each step."""
     model = build(
         [node("LSTM", ["x", "w", "r"], ["y"], hidden_size=6)],
         {"x": [10, 2, 4]},
@@ -74,7 +74,7 @@ def test_recurrent_network(build: Build) -> None:
 
 
 def test_unknown_operator_is_not_silent(build: Build) -> None:
-    """An operator of an unknown domain is unsupported, its work unknown; a local function without products is free."""
+    """An operator of an unknown domain is unsupported with unknown work; a local function without products is free."""
     model = build([node("Magic", ["x"], ["y"], name="m", domain="com.example")], {"x": [2]}, {"y": [2]})
     (row,) = read_onnx(model, REFERENCE).coverage.operators
     assert (row.operator_type, row.status, row.mac_count) == ("com.example::Magic", "unsupported", None)
@@ -85,7 +85,9 @@ def test_unknown_operator_is_not_silent(build: Build) -> None:
 
 
 def test_branches_count(build: Build) -> None:
-    """The reference counts the work of the larger branch of an If and does not cost it; else a branch is chosen."""
+    """The reference profile counts the larger branch of an If without costing it; the corrected profile needs a
+    choice.
+    """
     out = [helper.make_tensor_value_info("o", TensorProto.FLOAT, [2, 4])]
     then = helper.make_graph([node("MatMul", ["r", "w"], ["o"])], "then", [], out)
     other = helper.make_graph([node("Relu", ["r"], ["o"])], "else", [], out)
@@ -109,7 +111,7 @@ def test_branches_count(build: Build) -> None:
 
 
 def test_network_without_work(build: Build) -> None:
-    """A network that multiplies nothing is complete."""
+    """A network without multiplications is complete."""
     coverage = read_onnx(build([node("Relu", ["x"], ["y"])], {"x": [2]}, {"y": [2]}), REFERENCE).coverage
     assert coverage.modelled_mac_share == 1.0
     assert coverage.is_complete

@@ -1,4 +1,4 @@
-"""The example networks of config/workload are what their script makes."""
+"""The example networks of config/workload equal the results of their script."""
 
 import importlib.util
 from pathlib import Path
@@ -25,13 +25,13 @@ def _script() -> ModuleType:
 
 @pytest.mark.parametrize("name", list(MACS))
 def test_files_are_what_the_script_makes(name: str) -> None:
-    """Rebuilding a model gives the committed bytes."""
+    """The script makes the committed bytes."""
     assert _script().model_bytes(name) == (FOLDER / f"{name}.onnx").read_bytes()
 
 
 @pytest.mark.parametrize("name", list(MACS))
 def test_multiply_accumulates(name: str) -> None:
-    """The networks do the published work, all of it costed; only the rows of an embedding are not known before."""
+    """The networks have their published work, all costed; a notice names only the rows of an embedding."""
     for profile in (REFERENCE, CORRECTED):
         parsed = read_onnx(FOLDER / f"{name}.onnx", profile)
         assert parsed.workload.name == name
@@ -45,7 +45,7 @@ def test_multiply_accumulates(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(MACS))
 def test_stored_shapes_are_right(name: str) -> None:
-    """The shapes that the script stores are those that onnx infers, strictly, from the graph alone."""
+    """The stored shapes equal those that onnx strictly infers from the graph alone."""
     model = onnx.load_from_string((FOLDER / f"{name}.onnx").read_bytes())
     stored = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}
     del model.graph.value_info[:]
@@ -54,7 +54,7 @@ def test_stored_shapes_are_right(name: str) -> None:
 
 
 def test_no_weights_inside() -> None:
-    """The files hold shapes of weights and a few small constants, nothing else."""
+    """The files hold shapes of weights and a few small constants, and nothing else."""
     for name in MACS:
         model = onnx.load_from_string((FOLDER / f"{name}.onnx").read_bytes())
         assert sum(len(tensor.raw_data) for tensor in model.graph.initializer) < 256

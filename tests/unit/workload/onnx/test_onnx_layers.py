@@ -1,4 +1,4 @@
-"""Which layer each operator becomes, under the reference profile and the corrected one."""
+"""The layers that operators become, under the reference profile and the corrected one."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,9 @@ def _oblong_conv(build: Build) -> onnx.ModelProto:
 
 
 def test_reference_ties_height_to_x(build: Build) -> None:
-    """Under the reference profile index 0 of kernel, strides, dilations and pads belongs to X, sizes do not swap."""
+    """Index 0 of kernel, strides, dilations and pads belongs to X under the reference profile; sizes are not
+    exchanged.
+    """
     layer = _layer(_oblong_conv(build))
     assert layer.loop_sizes == (
         ("B", 2),
@@ -59,7 +61,7 @@ def test_reference_ties_height_to_x(build: Build) -> None:
 
 
 def test_corrected_ties_height_to_y(build: Build) -> None:
-    """With `onnx_height_is_y` kernel, strides, dilations and pads follow the axes of the feature map."""
+    """Kernel, strides, dilations and pads follow the axes of the feature map with `onnx_height_is_y`."""
     layer = _layer(_oblong_conv(build), CORRECTED)
     assert (layer.size_of["FX"], layer.size_of["FY"]) == (5, 3)
     assert [relation.terms for relation in layer.relations] == [(("OX", 2), ("FX", 1)), (("OY", 1), ("FY", 2))]
@@ -67,7 +69,7 @@ def test_corrected_ties_height_to_y(build: Build) -> None:
 
 
 def test_exchanged_axes_are_told(build: Build) -> None:
-    """The reference profile names the layers whose axes it exchanges; the corrected one has nothing to say."""
+    """A notice names the layers with exchanged axes under the reference profile; the corrected profile has none."""
     assert "fault B10" in (text := "\n".join(read_onnx(_oblong_conv(build), REFERENCE).coverage.notices))
     assert text.endswith(": c")
     assert read_onnx(_oblong_conv(build), CORRECTED).coverage.notices == ()
@@ -101,7 +103,7 @@ def test_one_axis_convolution_lies_along_x(build: Build) -> None:
 
 @pytest.mark.parametrize(("mode", "expected"), [("SAME_UPPER", (0, 1)), ("SAME_LOWER", (1, 0)), ("VALID", (0, 0))])
 def test_automatic_padding(build: Build, mode: str, expected: tuple[int, int]) -> None:
-    """auto_pad gives the padding that the operator's definition says."""
+    """auto_pad gives the padding of the operator's definition."""
     out = 3 if mode == "VALID" else 4
     model = build(
         [node("Conv", ["x", "w"], ["y"], strides=[2, 2], auto_pad=mode, kernel_shape=[3, 3])],
@@ -140,7 +142,9 @@ def test_precision_attributes(build: Build) -> None:
 
 
 def test_gemm_dimensions(build: Build) -> None:
-    """Loop order C, D, K and operand order O, I, W; transA and transB are honoured; the bias costs nothing."""
+    """Loops have the order C, D, K and operands O, I, W; transA and transB are respected, and the bias costs
+    nothing.
+    """
     model = build(
         [node("Gemm", ["x", "w", "b"], ["y"], transA=1, transB=1)],
         {"x": [8, 2]},
@@ -168,7 +172,10 @@ def _attention(build: Build) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("profile", [REFERENCE, CORRECTED])
 def test_product_of_two_activations(build: Build, profile: ModelProfile) -> None:
-    """Two activations: W carries the batch dimensions and the activations' bits, and both operands have an edge."""
+    """In a product of two activations, W has batch dimensions and the bits of activations.
+
+    Both operands have an edge.
+    """
     product = _by_name(_attention(build), profile)["m"]
     assert product.layer is not None
     assert product.layer.loop_sizes == (("C", 64), ("D", 10), ("K", 12), ("B", 3), ("H", 2))
@@ -179,7 +186,7 @@ def test_product_of_two_activations(build: Build, profile: ModelProfile) -> None
 
 
 def test_activation_times_weight_matrix(build: Build) -> None:
-    """A 3-D activation times a 2-D weight: the weight is shared by the batches."""
+    """A 2-D weight is shared by the batches of a 3-D activation."""
     model = build([node("MatMul", ["x", "w"], ["y"])], {"x": [4, 7, 8]}, {"y": [4, 7, 5]}, {"w": [8, 5]})
     layer = _layer(model)
     assert layer.equation == "O[b][d][k] += I[b][d][c] * W[c][k]"
@@ -205,7 +212,7 @@ def test_products_of_other_ranks(build: Build, left: list[int], right: list[int]
 
 
 def test_weights_through_constant_nodes(build: Build) -> None:
-    """Weights from a Constant node: the reference takes them for an activation and says so, corrected does not."""
+    """Weights from a Constant node are an activation in the reference, with a notice, but weights when corrected."""
     constant = node("Constant", [], ["w"], name="w", value=numpy_helper.from_array(np.zeros((4, 2, 1, 1), np.float32)))
     model = build(
         [node("Relu", ["x"], ["r"], name="r"), constant, node("Conv", ["r", "w"], ["y"], name="c")],
@@ -223,7 +230,7 @@ def test_weights_through_constant_nodes(build: Build) -> None:
 
 
 def test_three_predecessors(build: Build) -> None:
-    """A convolution with three predecessors, which the reference refuses, is traced to its constants, with a notice."""
+    """The reference refuses three predecessors; here the convolution is traced to its constants, with a notice."""
     constants = [
         node("Constant", [], [name], value=numpy_helper.from_array(np.zeros(shape, np.float32)))
         for name, shape in (("w", (4, 2, 1, 1)), ("b", (4,)))
@@ -241,7 +248,7 @@ def test_three_predecessors(build: Build) -> None:
 
 
 def test_constant_left_operand(build: Build) -> None:
-    """weight x activation: corrected takes the constant first operand as W; the work is the same under both."""
+    """The corrected profile takes a constant first operand as W, and the work is equal under both profiles."""
     model = build(
         [node("Relu", ["x"], ["r"]), node("MatMul", ["w", "r"], ["y"], name="m")],
         {"x": [2, 8, 5]},
@@ -259,7 +266,7 @@ def test_constant_left_operand(build: Build) -> None:
 
 
 def test_edges_of_other_operators(build: Build) -> None:
-    """The reference keeps the first two predecessors of an operator without cost, corrected adds up all of them."""
+    """The reference keeps two predecessors of an operator without costs; the corrected profile adds all of them."""
     model = build(
         [*(node("Relu", ["x"], [name]) for name in "abc"), node("Sum", ["a", "b", "c"], ["y"], name="s")],
         {"x": [2]},
@@ -273,7 +280,7 @@ def test_edges_of_other_operators(build: Build) -> None:
 
 
 def test_names_are_unique_and_stable(build: Build) -> None:
-    """Nameless nodes are Op<index>; names that occur twice are numbered and never clash with given ones."""
+    """Nameless nodes are Op<index>; duplicate names are numbered and do not clash with given ones."""
     names = ["a", "a", "", "Op2", "a__2", "a"]
     model = build([node("Relu", ["x"], [f"y{i}"], name=name) for i, name in enumerate(names)], {"x": [1]}, {"y0": [1]})
     found = [item.name for item in read_onnx(model, REFERENCE).workload.nodes]
@@ -281,7 +288,7 @@ def test_names_are_unique_and_stable(build: Build) -> None:
 
 
 def test_unsorted_operators_are_sorted(build: Build) -> None:
-    """Operators in an order in which they cannot run are sorted, with a notice."""
+    """Operators in an impossible order are sorted, with a notice."""
     model = build(
         [node("Relu", ["a"], ["y"], name="second"), node("Relu", ["x"], ["a"], name="first")], {"x": [1]}, {"y": [1]}
     )

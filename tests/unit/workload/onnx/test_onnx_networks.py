@@ -1,4 +1,4 @@
-"""Whole networks of many exporters: all work is modelled, and what is parsed reads back."""
+"""Whole networks of many exporters: all their work is modelled, and parsed networks are read back."""
 
 import csv
 from pathlib import Path
@@ -14,7 +14,7 @@ from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.reader import ParsedNetwork
 
 RUN_TIME_INDICES = {"Gather", "GatherND"}
-"""Moves of data whose indices are computed at run time: the only thing in these networks that is not exact."""
+"""Moves of data whose indices are computed at run time, the only inexact maps of these networks."""
 NOT_MODELLED = {
     *("SequenceAt", "SequenceConstruct", "SequenceErase", "SequenceInsert", "SequenceLength"),
     *("ConcatFromSequence", "SplitToSequence", "StringNormalizer", "ai.onnx.preview.training::Gradient"),
@@ -34,9 +34,9 @@ def _parse(shared: Path, row: dict[str, str]) -> ParsedNetwork:
 
 
 def test_listed_networks_are_modelled_whole(shared: Path) -> None:
-    """Exactly the listed multiply-accumulates, all of them costed, nothing unsupported, every tensor with a shape.
+    """The listed multiply-accumulates are all costed, nothing is unsupported, and every tensor has a shape.
 
-    Every index map has an index for each axis, over loops that it has; those of a layer have the layer's loops.
+    Every index map has an index for each axis, over its loops. The maps of a layer have the layer's loops.
     """
     for row in _rows(shared):
         parsed = _parse(shared, row)
@@ -68,13 +68,13 @@ def _check_maps(workload: Workload) -> None:
 
 @pytest.mark.parametrize("file", ["static/all-MiniLM-L6-v2-int8_static.onnx", "torch_export/lstm2_dynamo.onnx"])
 def test_networks_read_back_without_loss(shared: Path, file: str) -> None:
-    """The artifact of a network holds all of it."""
+    """The encoded form of a network holds all of it."""
     workload = read_onnx(shared / "models" / file, CORRECTED).workload
     assert decode(Workload, encode(workload)) == workload
 
 
 def test_operator_models_have_the_stored_output_shapes(shared: Path) -> None:
-    """onnx's one-operator models: output shapes as stored, and nothing unsupported but sequences, texts, gradients."""
+    """One-operator models have the stored output shapes; only sequences, texts and gradients are unsupported."""
     for path in sorted((shared / "models" / "onnx_node_tests").glob("*.onnx")):
         if path.name in NO_SIZE:
             continue

@@ -1,4 +1,4 @@
-"""The parser against reference material: published work of real networks, and layers as zigzag-dse 3.9.1 reads them."""
+"""The parser compared with published work of real networks, and with the layers of zigzag-dse 3.9.1."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ NETWORKS = (
     "torch_export/squeezenet1_1_dynamo.onnx",
     "torch_export/vgg16_dynamo.onnx",
 )
-"""The networks that must be costed in full; every other file of the list is read too, further down."""
+"""The networks that must be costed completely; the other files of the list are read further below."""
 COUNTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 
@@ -36,7 +36,7 @@ def _rows(shared: Path) -> dict[str, dict[str, str]]:
 
 
 def _dims(row: dict[str, str], symbols: bool) -> dict[str, int]:
-    """Sizes by place, from `x=1,3,640,640`; fixed dimensions may not be given."""
+    """Place -> size, from `x=1,3,640,640`; fixed dimensions are left out."""
     if not row["input_shapes"] or not symbols:
         return {}
     name, sizes = row["input_shapes"].split("=")
@@ -45,7 +45,7 @@ def _dims(row: dict[str, str], symbols: bool) -> dict[str, int]:
 
 @pytest.mark.parametrize("file", NETWORKS)
 def test_work_of_real_networks(shared: Path, file: str) -> None:
-    """The seven networks, in every export, are costed in full with the independently counted work."""
+    """The networks, in every export, are costed completely with the independently counted work."""
     expected = int(_rows(shared)[file]["macs_of_conv_convtranspose_gemm_matmul"])
     parsed = read_onnx(shared / "models" / file, REFERENCE)
     assert parsed.coverage.modelled_mac_count == expected
@@ -53,7 +53,7 @@ def test_work_of_real_networks(shared: Path, file: str) -> None:
 
 
 def test_work_of_all_listed_models(shared: Path) -> None:
-    """Every listed model reads, and the work of its convolutions and products is the listed one, costed or not."""
+    """Every listed model is read, and its convolutions and products have the listed work, costed or not."""
     for file, row in _rows(shared).items():
         expected = row["macs_of_conv_convtranspose_gemm_matmul"]
         if not expected:
@@ -65,7 +65,7 @@ def test_work_of_all_listed_models(shared: Path) -> None:
 
 
 def test_recurrent_network_is_told(shared: Path) -> None:
-    """The work inside LSTM nodes is counted (gates x hidden x (inputs + hidden) per step) and told as not costed."""
+    """The work of LSTM nodes, gates x hidden x (inputs + hidden) a step, is counted and reported as not costed."""
     coverage = read_onnx(shared / "models" / "torch_export/lstm2_dynamo.onnx", REFERENCE).coverage
     assert coverage.total_mac_count == 50 * 4 * 64 * (40 + 64) + 50 * 4 * 64 * (64 + 64)
     assert coverage.modelled_mac_count == 0
@@ -93,12 +93,12 @@ def _record(layer: Layer) -> dict[str, object]:
 
 
 def _pairs(table: dict[str, int]) -> list[tuple[str, int]]:
-    """A table as pairs, so that its order counts."""
+    """A table as pairs, so that order counts in a comparison."""
     return list(table.items())
 
 
 def test_layers_as_the_reference_reads_them(shared: Path) -> None:
-    """Names, order and every field of every layer equal those of zigzag-dse 3.9.1 on its three example networks."""
+    """Names, order and all fields of layers equal those of zigzag-dse 3.9.1 on its three example networks."""
     networks: dict[str, ParsedNetwork] = {}
     compared = set()
     for path in sorted((shared / "conformance" / "flow").glob("*_onnx__*.json")):
@@ -122,7 +122,7 @@ def test_layers_as_the_reference_reads_them(shared: Path) -> None:
 
 
 def test_reading_is_fast(shared: Path) -> None:
-    """A network of complete shapes reads well below the 0.3 seconds that a user would notice."""
+    """A network with complete shapes is read in less than 0.3 seconds, which a user does not notice."""
     path = shared / "conformance" / "workload" / "resnet18.onnx"
     read_onnx(path, REFERENCE)
     start = time.process_time()
@@ -131,7 +131,7 @@ def test_reading_is_fast(shared: Path) -> None:
 
 
 def test_operator_test_models(shared: Path) -> None:
-    """Under the reference profile convolutions of one and two axes are costed, others are told with their work."""
+    """The reference profile costs convolutions of one and two axes; other ones are reported with their work."""
     folder = shared / "models" / "onnx_node_tests"
     costed, told = 0, 0
     for path in sorted(folder.glob("*.onnx")):

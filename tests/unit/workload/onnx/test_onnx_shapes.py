@@ -21,7 +21,7 @@ def _sequence_model(build: Build) -> onnx.ModelProto:
 
 
 def test_dynamic_batch_defaults_to_one(build: Build) -> None:
-    """A symbolic first dimension is the batch, 1 unless given, and a notice names it."""
+    """A symbolic first dimension is the batch, 1 by default, with a notice that names it."""
     notices: list[str] = []
     parsed = read_onnx(_sequence_model(build), REFERENCE, notices=notices, dims={"sequence": 10})
     (product,) = parsed.workload.layers_in_order
@@ -39,13 +39,13 @@ def test_dimensions_by_symbol_or_place(build: Build) -> None:
 
 
 def test_unresolved_symbol_is_named(build: Build) -> None:
-    """A dynamic dimension other than the batch is an error that names the symbol and the way out."""
+    """A dynamic dimension other than the batch is an error that names the symbol and how to give its size."""
     with pytest.raises(InputError, match=r"dynamic dimension 'sequence' is not known.*dims: sequence: SIZE"):
         read_onnx(_sequence_model(build), REFERENCE)
 
 
 def test_all_wrong_dims_at_once(build: Build) -> None:
-    """A misspelt symbol and a negative size are both told, the former with a suggestion."""
+    """A misspelt symbol and a negative size are both reported, the first with a suggestion."""
     with pytest.raises(InputError) as caught:
         read_onnx(_sequence_model(build), REFERENCE, dims={"sequense": 10, "N": -1})
     assert len(caught.value.problems) == 3
@@ -53,7 +53,7 @@ def test_all_wrong_dims_at_once(build: Build) -> None:
 
 
 def test_missing_shapes_are_inferred(build: Build) -> None:
-    """Shapes that are not stored are inferred, with a notice; a complete file needs no inference and gets none."""
+    """Shapes that are not stored are inferred, with a notice; a complete file has no notice."""
     nodes = [node("Relu", ["x"], ["r"]), node("Conv", ["r", "w"], ["y"], kernel_shape=[3, 3])]
     sizes = ({"x": [1, 2, 8, 8]}, {"y": [1, 4, 6, 6]}, {"w": [4, 2, 3, 3]})
     inferred = read_onnx(build(nodes, *sizes), REFERENCE)

@@ -1,6 +1,6 @@
-"""The multiply-accumulates of a network are those of a plain walk over it, whatever profile reads it.
+"""The multiply-accumulates of a network equal those of a plain walk over it, under each profile.
 
-python -m tests.unit.workload.onnx.test_onnx_work 10000    compares so many graphs
+`python -m tests.unit.workload.onnx.test_onnx_work 10000` compares that many graphs.
 """
 
 import sys
@@ -18,7 +18,7 @@ _GRAPHS = 60
 
 
 def differences(first: int, count: int) -> list[str]:
-    """The seeds whose counts differ, with the counts: plain, corrected, zigzag."""
+    """The seeds whose counts differ, with the plain, corrected and reference counts."""
     found = []
     for seed in range(first, first + count):
         model = work_graph(seed)
@@ -32,7 +32,7 @@ def differences(first: int, count: int) -> list[str]:
 
 
 def test_counts_of_random_graphs_are_those_of_a_plain_walk() -> None:
-    """Corrected costs all of it; the reference tells what it does not cost with the same total."""
+    """Both profiles report the multiply-accumulates of the plain walk; the corrected profile also costs all of them."""
     kinds = {node.op_type for seed in range(_GRAPHS) for node in work_graph(seed).graph.node}
     assert len(kinds) > len(PIECES)
     assert not differences(0, _GRAPHS)
@@ -40,7 +40,7 @@ def test_counts_of_random_graphs_are_those_of_a_plain_walk() -> None:
 
 @pytest.mark.parametrize("profile", [CORRECTED, REFERENCE])
 def test_attention_with_a_cache(profile: object) -> None:
-    """A decode step against 127 keys of the cache: 8 heads x 1 query x 128 keys x (32 + 32)."""
+    """A decode step with 127 cached keys: 8 heads x 1 query x 128 keys x (32 + 32)."""
     ends = {"q": [1, 1, 256], "k": [1, 1, 64], "v": [1, 1, 64], "pk": [1, 2, 127, 32], "pv": [1, 2, 127, 32]}
     made = {"y": [1, 1, 256], "nk": [1, 2, 128, 32], "nv": [1, 2, 128, 32]}
     attributes = {"q_num_heads": 8, "kv_num_heads": 2, "is_causal": 1}

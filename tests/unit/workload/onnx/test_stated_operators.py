@@ -1,4 +1,4 @@
-"""Facts that the lowering of an operator states: shapes of its results, and names of its attributes."""
+"""Facts that the lowering of an operator states: the shapes of its results, and the names of its attributes."""
 
 from collections.abc import Iterator
 
@@ -19,14 +19,14 @@ SIZES = [4, 8]
 
 
 def halved(call: CustomCall) -> list[Output]:
-    """One output with half of the last axis of the input; its element type is that of the input."""
+    """Type and shape of an output that is like the input, with half the length of the last axis."""
     *outer, last = call.shape(0)
     return [(call.element_type(0), (*outer, last // 2))]
 
 
 @pytest.fixture
 def unstated() -> Iterator[None]:
-    """Remove what a test has registered."""
+    """Removes what a test has registered."""
     functions, facts = dict(lowering._LOWER_FUNCTIONS), dict(STATED)
     yield
     for table, before in ((lowering._LOWER_FUNCTIONS, functions), (STATED, facts)):
@@ -45,7 +45,7 @@ def register(operator: str, domain: str = DOMAIN, **facts: object) -> None:
 
 
 def network(operator: str, domain: str = DOMAIN, version: int = 1, **attributes: object) -> onnx.ModelProto:
-    """An operator and a Relu behind it. The file stores no shape but that of the input."""
+    """An operator and a Relu behind it; the file stores only the shape of the input."""
     node = helper.make_node(operator, ["x"], ["y"], name="op", domain=domain, **attributes)
     nodes = [node, helper.make_node("Relu", ["y"], ["z"], name="relu")]
     ends = (
@@ -57,7 +57,7 @@ def network(operator: str, domain: str = DOMAIN, version: int = 1, **attributes:
 
 @pytest.mark.parametrize(("rule", "sizes"), [(like_first_input, [4, 8]), (halved, [4, 4])])
 def test_a_rule_gives_the_shapes_that_a_file_does_not_store(unstated: None, rule: object, sizes: list[int]) -> None:
-    """The operator and those behind it have the sizes of the rule; without a rule, the file is refused."""
+    """The operator and those behind it have the sizes of the given rule; without a rule, the file is refused."""
     register("Unruled")
     with pytest.raises(InputError, match="the shape of tensor 'y'"):
         read_onnx(network("Unruled"), CORRECTED)
@@ -69,7 +69,7 @@ def test_a_rule_gives_the_shapes_that_a_file_does_not_store(unstated: None, rule
 def test_a_rule_serves_operators_that_onnx_defines_without_shapes(
     unstated: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scaler of ai.onnx.ml has a definition without shapes. With a rule, the operators behind it have costs."""
+    """Scaler of ai.onnx.ml is defined without shapes; with a rule, the operators behind it have costs."""
     key = ("ai.onnx.ml", "Scaler")
     model = network(key[1], key[0], 3, offset=[0.0], scale=[1.0])
     monkeypatch.delitem(STATED, key, raising=False)
@@ -82,7 +82,9 @@ def test_a_rule_serves_operators_that_onnx_defines_without_shapes(
 
 @pytest.mark.parametrize("profile", [CORRECTED, REFERENCE], ids=lambda profile: profile.name)
 def test_attributes_that_are_not_stated_are_reported(unstated: None, profile: object) -> None:
-    """Reports name the nearest attribute, for both readings; an operator without stated attributes has no report."""
+    """A notice names the nearest attribute, under both profiles; an operator without stated attributes has no
+    notice.
+    """
     register("Silent", shapes=like_first_input)
     assert read_onnx(network("Silent", steep=2), profile).coverage.notices == ()  # type: ignore[arg-type]
     register("Stating", shapes=like_first_input, attributes="steepness offset")
@@ -94,7 +96,10 @@ def test_attributes_that_are_not_stated_are_reported(unstated: None, profile: ob
     ("domain", "operator"), [("", "Relu"), (NOT_MODELLED[0].domain, NOT_MODELLED[0].names.split()[0])]
 )
 def test_an_operator_has_one_function(unstated: None, domain: str, operator: str) -> None:
-    """The message names the modules of both functions, of which one can be the list of those not modelled."""
+    """A second function for an operator is refused, also if the list of unsupported operators registered the first.
+
+    The message names both modules.
+    """
     register_operators()
     other = registered_operators()[domain, operator].__module__
     with pytest.raises(ValueError, match=f"{operator} is registered by {other} and by {__name__}"):
@@ -102,7 +107,7 @@ def test_an_operator_has_one_function(unstated: None, domain: str, operator: str
 
 
 def test_what_is_not_modelled_has_no_place_in_a_group() -> None:
-    """An operator is in one table: the groups of modelled operators, or those that are not modelled, and there once."""
+    """Each operator is in the groups of modelled operators, or once in the list of unsupported ones."""
     names = [name for listed in NOT_MODELLED for name in listed.types]
     assert len(names) == len(set(names))
     assert not set(names) & set(KNOWN_TYPES)
@@ -111,7 +116,7 @@ def test_what_is_not_modelled_has_no_place_in_a_group() -> None:
 
 
 def test_the_operator_with_elements(unstated: None) -> None:
-    """The helper of elementwise operators works with a stated shape, as the page on plug-ins shows."""
+    """The helper for elementwise operators works with a stated shape, as in the page on plug-ins."""
 
     @lowers("SoftSwitch", domain=DOMAIN, shapes=like_first_input, attributes="")
     def lower_it(op: Lowering) -> None:
@@ -122,7 +127,7 @@ def test_the_operator_with_elements(unstated: None) -> None:
 
 
 def test_a_rule_without_effect_is_refused(unstated: None) -> None:
-    """Shapes that onnx infers are never taken from a rule; a lowering alone can be registered for such an operator."""
+    """A rule for shapes that onnx infers is refused, because it has no effect; a lowering alone is accepted."""
     with pytest.raises(ValueError, match="onnx infers the shapes of BlackmanWindow: `shapes` would have no effect"):
         register("BlackmanWindow", domain="", shapes=like_first_input)
     register("BlackmanWindow", domain="")

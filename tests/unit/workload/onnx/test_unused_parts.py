@@ -1,4 +1,4 @@
-"""Attributes that no operator has are told with the nearest name; those of definitions and of ours are not."""
+"""Attributes that an operator does not have are reported with the nearest name; known ones are not."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tilewright.workload.onnx.unused_parts import known_attributes, unused_of_mo
 
 
 def model(*nodes: onnx.NodeProto, domain: str = "", functions: Any = ()) -> onnx.ModelProto:
-    """A network of nodes that pass x on to y."""
+    """A network of nodes that lead from x to y."""
     info = helper.make_tensor_value_info
     ends = [info("x", TensorProto.FLOAT, [1, 4, 6, 6])], [info("y", TensorProto.FLOAT, None)]
     opsets = [helper.make_opsetid(domain, 17), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("mine", 1)]
@@ -25,12 +25,12 @@ def model(*nodes: onnx.NodeProto, domain: str = "", functions: Any = ()) -> onnx
 
 
 def told(*nodes: onnx.NodeProto, **others: Any) -> list[str]:
-    """Notices of the network."""
+    """The notices for a network of these nodes."""
     return list(map(str, unused_of_model(model(*nodes, **others))))
 
 
 def test_misspelt_attribute_is_told_with_the_nearest() -> None:
-    """Once for all nodes that have it; what the definition has, and bits that a person adds, are known."""
+    """A misspelt attribute gives one notice for all nodes that have it; defined attributes and given bits give none."""
     pools = [
         helper.make_node("MaxPool", ["x"], ["y"], name=name, kernel_shape=[2, 2], stride=[2, 2], act_size=4)
         for name in ("first", "second", "third")
@@ -42,7 +42,10 @@ def test_misspelt_attribute_is_told_with_the_nearest() -> None:
 
 
 def test_attributes_in_graphs_and_functions_are_looked_at() -> None:
-    """Whatever the depth, and those of a call by what its function takes."""
+    """Attributes inside nested graphs and functions are checked.
+
+    The attributes of a call are compared with those that its function declares.
+    """
     inner = helper.make_node("Relu", ["x"], ["y"], name="inner", slope=0.1)
     branch = helper.make_graph([inner], "branch", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
     choice = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch, else_branch=branch)
@@ -57,21 +60,23 @@ def test_attributes_in_graphs_and_functions_are_looked_at() -> None:
 
 
 def test_operators_of_onnxruntime_have_attributes_of_their_own() -> None:
-    """Those of its document are known; of an operator that nobody knows nothing is told, as the coverage has it all."""
+    """Attributes from onnxruntime's document are known; an unknown operator has no notice, because the coverage reports
+    it.
+    """
     product = helper.make_node("FusedMatMul", ["x", "x"], ["y"], name="p", domain="com.microsoft", transB=1, trnsA=1)
     assert told(product) == ["p.trnsA: has no effect: FusedMatMul has no such attribute (did you mean 'transA'?)"]
     assert told(helper.make_node("Anything", ["x"], ["y"], domain="com.microsoft", whatever=1)) == []
 
 
 def test_every_operator_that_is_read_has_known_attributes() -> None:
-    """Of the standard by its definition, of others by a list here; withdrawn and derived ones aside."""
+    """Every operator outside of the standard that can be read has a list of known attributes."""
     register_operators()
     others = [key for key in registered_operators() if key[0] not in ("", "ai.onnx.ml", "ai.onnx.preview.training")]
     assert [key for key in others if known_attributes(key[1], key[0], 1) is None] == []
 
 
 def test_attribute_that_is_given_twice_is_refused() -> None:
-    """Readers differ in which one counts."""
+    """An attribute that is given twice is refused, because readers differ in the value they take."""
     pool = helper.make_node("MaxPool", ["x"], ["y"], name="pool", kernel_shape=[2, 2])
     pool.attribute.append(helper.make_attribute("kernel_shape", [3, 3]))
     with pytest.raises(InputError, match=r"pool\.kernel_shape: is given twice"):
@@ -79,7 +84,7 @@ def test_attribute_that_is_given_twice_is_refused() -> None:
 
 
 def test_operator_set_of_no_use_is_told_where_the_standard_one_is_missing() -> None:
-    """A file may import more than it needs, but not in place of the operators that it has."""
+    """Unused operator sets of a file get no notice, unless the set of a used operator is missing."""
     relu = helper.make_node("Relu", ["x"], ["y"])
     assert told(relu) == []
     assert [text.partition(":")[0] for text in told(relu, domain="ai.onn")] == [
@@ -91,7 +96,7 @@ def test_operator_set_of_no_use_is_told_where_the_standard_one_is_missing() -> N
 
 @pytest.mark.parametrize("name", ["zigzag-3.9.1", "corrected"])
 def test_readers_tell_it(name: str) -> None:
-    """The coverage of both readings has it, and so have the notices of whoever reads a workload."""
+    """The coverage under both profiles, and the notices of a read workload, name the attribute."""
     given = model(helper.make_node("Relu", ["x"], ["y"], name="relu", slope=0.1))
     coverage = read_onnx(given, profile_by_name(name)).coverage
     assert [type(notice) for notice in coverage.notices if "slope" in notice] == [Unused]

@@ -1,4 +1,4 @@
-"""Large constants inside a file are not loaded, and all else of the file is what it was."""
+"""Large constants inside a file are not loaded; the rest of the file is unchanged."""
 
 import contextlib
 import random
@@ -55,7 +55,7 @@ def _tensors(model: onnx.ModelProto) -> list[onnx.TensorProto]:
 
 
 def test_only_large_data_are_left_out(tmp_path: Path) -> None:
-    """Put back, they make the model equal to what was saved."""
+    """Only large data are left out: with them put back, the model equals the saved one."""
     elements = LARGEST_DATA_BYTES // 4 + 1
     model = _model(elements)
     path = tmp_path / "large.onnx"
@@ -69,14 +69,14 @@ def test_only_large_data_are_left_out(tmp_path: Path) -> None:
 
 
 def test_small_models_are_unchanged() -> None:
-    """Not a byte is left out of a model with small constants, whatever its size."""
+    """A model with small constants keeps every byte, whatever its total size."""
     content = _model(1000).SerializeToString()
     assert without_weights(memoryview(content)) == content
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_damaged_large_files(tmp_path: Path, seed: int) -> None:
-    """A large file with damaged or missing bytes reads or is refused."""
+    """A large file with damaged or missing bytes is read, or raises InputError."""
     draw = random.Random(seed)
     content = bytearray(_model(LARGEST_DATA_BYTES // 4 + 1).SerializeToString())
     starts = [place for place in (content.find(b"in branch"), content.find(b"in function")) if place >= 0]
@@ -91,7 +91,7 @@ def test_damaged_large_files(tmp_path: Path, seed: int) -> None:
 
 
 def test_truncated_large_file(tmp_path: Path) -> None:
-    """It is refused as any other truncated file."""
+    """A truncated large file is refused like any truncated file."""
     path = tmp_path / "large.onnx"
     path.write_bytes(_model(LARGEST_DATA_BYTES // 4 + 1).SerializeToString()[:-100])
     with pytest.raises(InputError, match=r"large\.onnx not an ONNX model, or a truncated one"):
@@ -108,7 +108,7 @@ def _field(number: int, length: int) -> bytes:
 
 
 def test_memory_of_a_large_file(tmp_path: Path) -> None:
-    """A file of 1.5 GB, all of it one weight, is read by a process that may not have a third of that for data."""
+    """A process with a data limit of 0.5 GB reads a file of 1.5 GB, nearly all of which is one weight."""
     size, path = 1_500_000_000, tmp_path / "large.onnx"
     tensor = onnx.TensorProto(name="huge", data_type=TensorProto.FLOAT, dims=[size // 4]).SerializeToString()
     tensor += _field(9, size)

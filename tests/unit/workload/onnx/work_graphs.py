@@ -1,4 +1,4 @@
-"""Random graphs of operators that multiply and accumulate, in functions, branches and loops too, from a seed."""
+"""Random graphs of operators that multiply and accumulate, also in functions, branches and loops, from a seed."""
 
 import random
 from collections.abc import Callable
@@ -15,7 +15,7 @@ PREVIEW = "ai.onnx.preview"
 
 @dataclass
 class WorkGraph:
-    """A graph while it grows."""
+    """A growing graph."""
 
     draw: random.Random
     nodes: list[onnx.NodeProto] = field(default_factory=list)
@@ -24,11 +24,11 @@ class WorkGraph:
     functions: list[onnx.FunctionProto] = field(default_factory=list)
 
     def size(self, most: int = 4) -> int:
-        """A size, at least 1."""
+        """A random size of at least 1."""
         return self.draw.randint(1, most)
 
     def tensor(self, *shape: int, kind: int = TensorProto.FLOAT, may_be_constant: bool = False) -> str:
-        """A tensor from outside, or a constant: what is computed from constants alone is no work at run time."""
+        """An input or a constant. Work on constants alone is no work at run time."""
         name = f"x{len(self.inputs) + len(self.weights)}"
         if may_be_constant and self.draw.random() < 0.5:
             self.weights.append(
@@ -39,17 +39,17 @@ class WorkGraph:
         return name
 
     def weight(self, *shape: int, kind: int = TensorProto.FLOAT) -> str:
-        """A constant, or a tensor from outside."""
+        """A constant, or an input."""
         return self.tensor(*shape, kind=kind, may_be_constant=True)
 
     def value(self, value: Any) -> str:
-        """A constant of a value."""
+        """A constant with this value."""
         name = f"c{len(self.weights)}"
         self.weights.append(onnx.numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def add(self, operator: str, inputs: list[str], outputs: int = 1, **attributes: Any) -> list[str]:
-        """A node; gives its outputs."""
+        """Adds a node and returns its outputs."""
         number = len(self.nodes)
         names = [f"t{number}_{place}" for place in range(outputs)]
         domain = {"domain": PREVIEW} if operator == "FlexAttention" else {}
@@ -57,7 +57,7 @@ class WorkGraph:
         return names
 
     def model(self) -> onnx.ModelProto:
-        """The model; whatever nobody reads is an output."""
+        """The model; every tensor that nobody reads is an output."""
         bodies = [item.g for node in self.nodes for item in node.attribute if item.HasField("g")]
         inner = [node for body in bodies for node in body.node]
         read = {name for node in (*self.nodes, *inner) for name in node.input}
@@ -175,7 +175,7 @@ def _causal_convolution(graph: WorkGraph) -> None:
 
 
 def _other(graph: WorkGraph) -> None:
-    """Work that is no multiply-accumulate, and moves of data."""
+    """Adds work without multiply-accumulates, and moves of data."""
     data = graph.tensor(graph.size(), graph.size())
     graph.add(graph.draw.choice(["Relu", "Softmax", "Transpose", "Exp", "Neg"]), [data])
 
@@ -227,7 +227,7 @@ PIECES: tuple[Callable[[WorkGraph], None], ...] = (
 
 
 def work_graph(seed: int) -> onnx.ModelProto:
-    """The model of a seed: one to four pieces."""
+    """The model of a seed, with one to four pieces."""
     graph = WorkGraph(random.Random(f"work/{seed}"))
     for _ in range(graph.draw.randint(1, 4)):
         graph.draw.choice(PIECES)(graph)

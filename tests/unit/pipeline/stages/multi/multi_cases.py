@@ -1,4 +1,4 @@
-"""A small network on two cores, and pipelines of the multi-core flow on it."""
+"""A small network on two cores, and pipelines of the multi-core flow."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tests.unit.cli.multi_core import HARDWARE, MAPPING
 
 OPTIONS = SearchOptions(model="corrected", lpf_limit=4)
 GA = {"nb_ga_individuals": 4, "nb_ga_generations": 2, "exhaustive_nodes": 0}
-"""Settings of a short search."""
+"""Settings of a short genetic search."""
 FULL = (
     *("StreamONNXModelParser", "AcceleratorParser", "SystemMappingParser", "GenerateCNWorkloadHybrid"),
     *("IntraCoreMapping", "InterCoreMapping"),
@@ -34,7 +34,7 @@ LAYERS = [
 
 
 def descriptions(network: Any, mapping: Any = MAPPING) -> Descriptions:
-    """The network on two cores."""
+    """Descriptions of the network on the two cores."""
     return Descriptions(HARDWARE, network, mapping)
 
 
@@ -44,17 +44,17 @@ def built(pipeline: Any = None, sliced: bool = False, **settings: Any) -> Pipeli
 
 
 def run(network: Any, pipeline: Any = None, exports: Path = Path("exports"), **settings: Any) -> MultiCoreResult:
-    """What a pipeline makes of a network."""
+    """The result of a pipeline for a network."""
     return run_whole(built(pipeline, **GA, **settings), descriptions(network), Control(exports=exports))
 
 
 def names(pipeline: Pipeline) -> tuple[str, ...]:
-    """Names of the stages."""
+    """The names of the stages of a pipeline."""
     return tuple(stage.name() for stage in pipeline.stages)
 
 
 def said(pipeline: Any = None, sliced: bool = False, **settings: Any) -> str:
-    """What is wrong with a pipeline."""
+    """The error message for a wrong pipeline."""
     try:
         built(pipeline, sliced, **settings)
     except InputError as error:

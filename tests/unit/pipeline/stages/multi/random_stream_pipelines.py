@@ -1,9 +1,8 @@
 """Random pipelines of the stages that Stream's documentation names: the result of the flow in order, or a refusal.
 
-Whatever the order of what reads, the names of the stages and what is left out, a pipeline that runs gives the schedule
-of the default pipeline with the same objective for mappings.
-
-`python -m tests.unit.pipeline.stages.multi.random_stream_pipelines --count 200 --seed 1` tries many.
+Order of reading stages, spelling of names and omitted stages do not matter. A pipeline that runs gives the schedule of
+the default pipeline with the same objective for mappings. `python -m
+tests.unit.pipeline.stages.multi.random_stream_pipelines --count 200 --seed 1` tries many.
 """
 
 import argparse
@@ -32,14 +31,14 @@ OBJECTIVES = {"MinimalLatency": "latency", "MinimalEnergy": "energy", "MinimalED
 
 
 def spelling(draw: random.Random, name: str) -> str:
-    """A stage by one of its names, ours or those of Stream."""
+    """A random name of a stage: tilewright's or one of Stream's."""
     listed = CATALOGUES[MULTI].listed.get(name)
     names = [name, *(listed.also if listed else ())]
     return draw.choice(names) + draw.choice(("", "", "Stage"))
 
 
 def random_pipeline(draw: random.Random) -> tuple[list[Any], str]:
-    """A list of stages, and the reduction of its mappings; half of the lists are in order."""
+    """(stages, name of the stage that reduces mappings) of a random pipeline; half of the lists are in order."""
     readers = draw.choice(((), (*draw.sample(READERS[:2], 2), READERS[2]), draw.sample(READERS, len(READERS))))
     reduction = draw.choice(("", *OBJECTIVES))
     stages: list[Any] = [*readers, *SEARCH]
@@ -64,15 +63,15 @@ def random_pipeline(draw: random.Random) -> tuple[list[Any], str]:
 
 
 def run(network: Path, pipeline: Any, objective: str = OPTIONS.objective) -> MultiCoreResult:
-    """What a pipeline makes of a network on two cores. Raises InputError for one that is refused."""
+    """The result of a pipeline for a network on two cores. Raises InputError if the pipeline is refused."""
     whole = multi_pipeline(pipeline, replace(OPTIONS, objective=objective), GA, sliced=False)
     return run_whole(whole, descriptions(network), Control())
 
 
 def expected(network: Path, reduction: str) -> MultiCoreResult:
-    """The result of the stages in order. Its costs are those of runs with the objective of the reduction.
+    """The result of the stages in order.
 
-    Raises AssertionError where they are not.
+    Raises AssertionError if the costs of this result differ from those of a run by the reduction's objective.
     """
     if not reduction:
         return run(network, None)
@@ -89,7 +88,7 @@ def costs_of(found: MultiCoreResult) -> list[tuple[int, float]]:
 
 
 def outcome(network: Path, pipeline: Any) -> tuple[MultiCoreResult | None, InputError | None]:
-    """What a pipeline makes, or why it is refused."""
+    """(result, None) of a pipeline, or (None, error) if it is refused."""
     try:
         return run(network, pipeline), None
     except InputError as error:
@@ -97,9 +96,9 @@ def outcome(network: Path, pipeline: Any) -> tuple[MultiCoreResult | None, Input
 
 
 def tried(count: int, seed: int) -> Counter[str]:
-    """How many of so many pipelines ran, with the right result, and how many were refused.
+    """Counts of the pipelines that ran with the right result and of those that were refused.
 
-    Raises AssertionError for a wrong result, and for a refusal that does not speak of the pipeline.
+    Raises AssertionError for a wrong result, and for a refusal that does not name the pipeline.
     """
     draw, outcomes = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:

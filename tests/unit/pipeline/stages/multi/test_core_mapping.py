@@ -1,4 +1,4 @@
-"""Cost tables of cores: what CNs cost, what streams, and who cannot run what."""
+"""Cost tables of cores: costs of CNs, operands that stream, and cores that cannot run a class."""
 
 import math
 from dataclasses import replace
@@ -35,19 +35,23 @@ def rows_of(workload: Workload, one: Core, *loops: tuple[str, int | str], **othe
 
 
 def matrix_product() -> Workload:
-    """A row of 8 times a matrix of 8 x 4: 32 multiplications, 256 bits of weights."""
+    """A matrix product of 1 x 8 and 8 x 4: 32 multiplications, 256 bits of weights."""
     return read([make_node("MatMul", ["x", "w"], ["y"], name="y")], {"x": (1, 8)}, {"w": (8, 4)})
 
 
 def separate(weight_bits: int, activation_bits: int = 512) -> Core:
-    """Four multipliers with a register for a sum each, a memory for weights and one for the rest, 32 bits a cycle."""
+    """Four multipliers, each with a register for a sum; a memory for weights and one for other data, 32 bits a
+    cycle.
+    """
     registers = memory("registers", 16, ("O",), 16, served=())
     return core(registers, memory("weights", weight_bits, ("I2",)), memory("rest", activation_bits, ("I1", "O")))
 
 
 @pytest.mark.parametrize("loops", [(), (("OY", "all"),)], ids=["layers", "lines"])
 def test_a_cn_that_fits_costs_what_the_single_flow_says_of_its_layer(loops: tuple[tuple[str, str], ...]) -> None:
-    """Same engine, same numbers, whichever core of an accelerator of unlike cores."""
+    """A CN that fits costs as much as its layer in the single-core flow, on each core of an accelerator of unlike
+    cores.
+    """
     workload = two_convolutions()
     graph = cut(workload, *loops)
     accelerator = parse_accelerator(HETEROGENEOUS)
@@ -70,17 +74,16 @@ def test_a_cn_that_fits_costs_what_the_single_flow_says_of_its_layer(loops: tupl
 
 
 def test_an_operand_that_is_too_large_streams() -> None:
-    """256 bits of weights for a memory of 128, from an off-chip memory of 8 bits a cycle, worked out by hand.
+    """Weights of 256 bits for a memory of 128 stream from an off-chip memory of 8 bits a cycle, worked out by hand.
 
-    Four outputs at a time, 8 cycles of computing. Of the memory only the 32 bits of one cycle are used: more would
-    take longer to fill: eight pieces of the weights come in 4 cycles each, the first of them is on-loading. Each of the
-    others has to wait until the one before is used up, which takes one cycle: 7 times 3 cycles of stall. So 29 cycles,
-    34 with on-loading, of which one cycle takes the first weights on to the array, and 36 with the last outputs taken
-    to the registers and from there, in one word. (In two halves of 128 bits it would be 20, 37 and 39 cycles.) 256 bits
-    in 34 cycles are 8 a cycle, rounded up.
+    Four outputs are made at a time, in 8 cycles. The memory uses only the 32 bits of one cycle, as more would take
+    longer to fill. Each of eight pieces of the weights comes in 4 cycles; the first is on-loading. Each of the other
+    seven waits until the one before is used up, after one cycle: 7 × 3 cycles of stall. That makes 29 cycles, 34 with
+    on-loading (one cycle takes the first weights to the array), and 36 with the last outputs. In two halves of 128 bits
+    it would be 20, 37 and 39 cycles. 256 bits in 34 cycles are 8 a cycle, rounded up.
 
-    Energy on the core: 32 multiplications of 0.5 pJ. Reads are 1 pJ a word, writes 2 pJ. Weights: 8 words written and 8
-    read. Registers: 32 words written, 28 read to be added to, 4 read out. The rest: 8 inputs read, 1 word of outputs
+    Energy on the core: 32 multiplications of 0.5 pJ; reads 1 pJ a word, writes 2 pJ. Weights: 8 words written and 8
+    read. Registers: 32 words written, 28 read to be added to, 4 read out. Other data: 8 inputs read, 1 word of outputs
     written.
     """
     (row,) = rows_of(matrix_product(), separate(128))
@@ -98,7 +101,9 @@ def test_an_operand_that_is_too_large_streams() -> None:
 
 
 def test_the_same_cn_does_not_stream_where_it_fits() -> None:
-    """256 bits of memory are just enough: no stall, nothing to load but the first weights from there to the array."""
+    """The same CN does not stream where 256 bits of weights fit: there is no stall, and only the first weights are
+    loaded.
+    """
     (row,) = rows_of(matrix_product(), separate(256))
     assert row.streams == ()
     assert (row.ideal_cycles, row.total0_cycles, row.total1_cycles) == (8, 8, 9)
@@ -115,17 +120,14 @@ def test_the_same_cn_does_not_stream_where_it_fits() -> None:
 def test_the_smallest_operands_stay_in_a_memory_that_is_too_small_for_all(
     size_bits: int, streams: tuple[str, ...]
 ) -> None:
-    """One memory for all three operands, with registers for sums so that sums need no room there."""
+    """The smallest operands stay in one memory that is too small for all three. Sums are in registers."""
     registers = memory("registers", 16, ("O",), 16, served=())
     (row,) = rows_of(matrix_product(), core(registers, memory("all", size_bits, EVERYTHING)))
     assert tuple(stream.operand for stream in row.streams) == streams
 
 
 def test_more_streams_where_what_stays_leaves_no_buffer() -> None:
-    """What stays takes 96 bits; the 8 bits that are left of 104 hold no four weights, so the inputs stream as well.
-
-    Each bit of them passes at least once.
-    """
+    """The operands that stay take 96 of 104 bits. Four weights do not fit into the other 8, so inputs stream, too."""
     registers = memory("registers", 16, ("O",), 16, served=())
     (row,) = rows_of(matrix_product(), core(registers, memory("all", 104, EVERYTHING)))
     assert {"I1", "I2"} <= {stream.operand for stream in row.streams}
@@ -136,9 +138,10 @@ def test_more_streams_where_what_stays_leaves_no_buffer() -> None:
 
 @pytest.mark.parametrize(("size_bits", "fits"), [(384, True), (383, False), (352, False)])
 def test_operands_stream_where_they_fit_but_sums_while_they_are_added_up_do_not(size_bits: int, fits: bool) -> None:
-    """Without registers the sums, 16 bits each, are in the memory for all: 64 of inputs, 64 of sums, 256 of weights.
+    """Operands stream if the partial sums do not fit beside them, even if the final outputs would.
 
-    The outputs that are kept in the end take 32 bits, so that all three operands fit into 352.
+    One memory holds all operands: 64 bits of inputs, 256 of weights, and 64 of partial sums, in total 384. With the 32
+    bits of the final outputs in place of the sums, 352 bits would be enough.
     """
     (row,) = rows_of(matrix_product(), core(memory("all", size_bits, EVERYTHING)))
     assert row.can_run
@@ -146,7 +149,7 @@ def test_operands_stream_where_they_fit_but_sums_while_they_are_added_up_do_not(
 
 
 def test_a_core_that_can_hold_nothing_of_an_operand_has_a_reason() -> None:
-    """Registers of 8 bits hold no sum of 16: no mapping, whatever streams, and no error."""
+    """Registers of 8 bits hold no sum of 16, so the row has a reason instead of a mapping, and no error is raised."""
     (row,) = rows_of(matrix_product(), core(memory("registers", 8, ("O",), 16, ()), memory("all", 4096, EVERYTHING)))
     assert not row.can_run
     assert "'registers' is too small" in row.reason
@@ -155,7 +158,7 @@ def test_a_core_that_can_hold_nothing_of_an_operand_has_a_reason() -> None:
 
 
 def test_without_an_off_chip_memory_nothing_streams() -> None:
-    """A reason, no error."""
+    """Without an off-chip memory, nothing can stream; the row of a CN that does not fit gives this reason."""
     whole = system({"one": separate(128)})
     alone = MultiCoreAccelerator("alone", whole.cores[:1], whole.places[:1], ())
     workload = matrix_product()
@@ -164,7 +167,9 @@ def test_without_an_off_chip_memory_nothing_streams() -> None:
 
 
 def test_streams_never_need_more_than_the_port() -> None:
-    """Whatever the width of the off-chip memory, the need is at most that, and the cycles cover the bits."""
+    """A stream needs at most the width of the off-chip memory, whatever this width is, and its cycles cover its
+    bits.
+    """
     for width in (1, 8, 64, 1024):
         workload = matrix_product()
         accelerator = system({"one": separate(128)}, width)
@@ -175,10 +180,11 @@ def test_streams_never_need_more_than_the_port() -> None:
 
 
 def test_steps_of_a_reduction_hand_on_partial_sums() -> None:
-    """A 3x3 convolution of 2 input channels in two steps, 8 x 6 outputs: 768 bits of partial sums, 24 words of 32 bits.
+    """Steps of a reduction hand on partial sums.
 
-    The first step writes them instead of 384 bits of outputs. The second reads them back first, which takes 24 cycles
-    on top, writes them into the registers and reads each once more there.
+    A 3x3 convolution has 2 input channels in two steps, and 8 x 6 outputs: 768 bits of partial sums, 24 words of 32
+    bits. The first step writes them instead of 384 bits of outputs. The second step first reads them back, in 24
+    additional cycles, writes them into the registers, and reads each once more there.
     """
     workload = read([conv("x", "w", "a", **SAME)], {"x": (1, 2, 1, 6)}, {"w": (8, 2, 3, 3)})
     small = core(memory("registers", 16, ("O",), 16, ()), memory("all", 10**6, EVERYTHING))
@@ -196,7 +202,7 @@ def test_steps_of_a_reduction_hand_on_partial_sums() -> None:
 
 
 def test_names_do_not_matter() -> None:
-    """Of layers, tensors, cores and mapping entries."""
+    """Names of layers, tensors, cores and mapping entries do not change the rows."""
     workload = two_convolutions()
     renamed = read(
         [conv("u", "q0", "second/layer", **SAME), conv("second/layer", "q1", "out", **SAME)],
@@ -211,7 +217,7 @@ def test_names_do_not_matter() -> None:
 
 
 def test_threads_and_store_change_no_byte(tmp_path: Path) -> None:
-    """Searched by one thread, by two, kept in a store and taken from it."""
+    """One thread, two threads, a store that is filled and a store that is read give the same bytes."""
     workload = two_convolutions()
     small = core(memory("weights", 512, ("I2",)), memory("rest", 10**5, ("I1", "O")))
     searched: list[object] = []
@@ -233,7 +239,7 @@ def test_threads_and_store_change_no_byte(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_search_goes_on_from_the_store(tmp_path: Path) -> None:
-    """Ctrl-C after the first mapping: that one is not searched again."""
+    """A mapping that is already in the store is not searched again after Ctrl-C."""
     workload = two_convolutions()
     small = core(memory("all", 10**5, EVERYTHING))
     store = Store(tmp_path / "store")
@@ -251,7 +257,7 @@ def test_an_interrupted_search_goes_on_from_the_store(tmp_path: Path) -> None:
 
 
 def test_cores_of_other_operators_and_other_layers_are_rows_with_reasons() -> None:
-    """What the accelerator says of operators, and what the mapping file says of cores, keeps classes from a core."""
+    """If a core's operator types or the mapping file keep a CN off the core, the row of the CN has the reason."""
     nodes = [conv("x", "w", "a", **SAME), make_node("Relu", ["a"], ["b"], name="b")]
     workload = read(nodes, constants={"w": (4, 4, 3, 3)})
     graph = cut(workload)
@@ -270,7 +276,7 @@ def test_cores_of_other_operators_and_other_layers_are_rows_with_reasons() -> No
 
 
 def test_a_mapping_for_another_array_leaves_the_core_its_dataflow() -> None:
-    """One mapping file serves cores of one and of four array dimensions, with layers with and without weights."""
+    """One mapping file serves cores of one and of four array dimensions, and layers with and without weights."""
     nodes = [
         conv("x", "w", "a", **SAME),
         make_node("MaxPool", ["a"], ["b"], name="b", kernel_shape=[2, 2], strides=[2, 2]),
@@ -290,7 +296,7 @@ def test_a_mapping_for_another_array_leaves_the_core_its_dataflow() -> None:
 
 
 def test_a_dataflow_gives_way_where_the_layer_has_none_of_its_loops() -> None:
-    """Output channels over the lanes; a layer without any gets a spatial mapping that is searched."""
+    """The dataflow spreads output channels over the lanes; a layer without channels gets a searched spatial mapping."""
     nodes = [make_node("Relu", ["x"], ["a"], name="a")]
     workload = read(nodes, {"x": (1, 1, 4, 4)})
     wide = core(memory("all", 10**5, EVERYTHING, 64))
@@ -301,7 +307,7 @@ def test_a_dataflow_gives_way_where_the_layer_has_none_of_its_loops() -> None:
 
 @pytest.mark.parametrize("budget_s", [1e-9, 60.0])
 def test_rows_say_where_a_time_budget_ended_their_search(budget_s: float) -> None:
-    """Nowhere else, so that tables of other searches stay as they were."""
+    """Only rows whose search a time budget ended have the field `ended_by_time`."""
     workload = two_convolutions()
     options = replace(OPTIONS, temporal_mapping_search_engine="exact", time_budget_s=budget_s)
     accelerator = system({"one": separate(1 << 16, 1 << 16)})
@@ -311,7 +317,7 @@ def test_rows_say_where_a_time_budget_ended_their_search(budget_s: float) -> Non
 
 
 def test_some_rows_are_as_in_the_whole_table() -> None:
-    """Whatever the others are; of these none is searched."""
+    """Rows searched for some classes equal those of the whole table, and no other class is searched."""
     workload = two_convolutions()
     every: list[object] = []
     whole = rows_of(workload, separate(4096), ("OY", "all"), on_found=every.append)
@@ -324,14 +330,14 @@ def test_some_rows_are_as_in_the_whole_table() -> None:
 
 
 def test_an_unknown_core_is_told_with_the_nearest(tmp_path: Path) -> None:
-    """By the name of its file."""
+    """An unknown core is reported with the nearest name of a core file."""
     workload = matrix_product()
     with pytest.raises(InputError, match="did you mean 'one'"):
         map_core(cut(workload), workload, ANY, system({"one": separate(128)}), "onee", OPTIONS)
 
 
 def test_operands_without_a_link_are_a_reason() -> None:
-    """The mapping file links weights only."""
+    """A row names `memory_operand_links` as its reason if the links of the mapping file lack an operand."""
     workload = matrix_product()
     links = MappingConstraints("default", memory_operand_links=(("O", "O"), ("W", "I2")))
     accelerator = system({"one": separate(128)})

@@ -1,4 +1,4 @@
-"""Options of a tiling as they were told, read back."""
+"""Stated options of a tiling are read back."""
 
 import pytest
 from tilewright.multicore.nodes.tiling_options import TilingOptions
@@ -19,10 +19,10 @@ from tilewright.pipeline.stages.multi.inputs import stated_tiling
     ],
 )
 def test_options_are_read_back(options: TilingOptions) -> None:
-    """Whatever form the loops have."""
+    """Options are read back for each form of loops."""
     assert stated_tiling(options.stated()) == options
 
 
 def test_a_pipeline_is_no_tiling() -> None:
-    """Stages of the user's cut the network: nothing can be made again from their names."""
+    """The stated stages of a pipeline give no options, because a user's stages cut the network."""
     assert stated_tiling({"pipeline": []}) is None

@@ -20,11 +20,11 @@ from tests.unit.multicore.scheduling.accelerators import BUS, OFFCHIP_PORT, all_
 from tests.unit.pipeline.stages.multi.core_cases import ANY, core, cut, memory, system
 
 OUTER = ("all", "weights", "activations")
-"""Outermost memories of the random cores."""
+"""Kinds of outermost memories of the random cores."""
 
 
 def random_network(draw: random.Random) -> Workload:
-    """A convolution, in groups or not."""
+    """A convolution, with or without groups."""
     groups, channels, outputs = draw.choice((1, 1, 1, 2, 4)), draw.choice((4, 8, 16)), draw.choice((4, 8, 16, 24))
     kernel, lines, columns = draw.choice((1, 3, 5)), draw.choice((4, 7, 8, 12, 16)), draw.choice((4, 8, 15, 16))
     node = conv("x", "w", "a", group=groups, kernel_shape=[kernel, kernel], pads=[kernel // 2] * 4)
@@ -32,7 +32,10 @@ def random_network(draw: random.Random) -> Workload:
 
 
 def random_core(draw: random.Random) -> Core:
-    """Two array dimensions; registers of some kinds; one outermost memory, or one for weights and one for the rest."""
+    """A core with two array dimensions, random registers, and outermost memories.
+
+    There is one outermost memory, or one for weights and one for other data.
+    """
     sides, width = ("D1", "D2"), draw.choice((8, 16, 32, 64, 128))
     array = OperationalArray((("D1", draw.choice((4, 8))), ("D2", draw.choice((2, 4, 8)))), 0.25)
     registers = draw.choice(
@@ -53,14 +56,14 @@ def random_core(draw: random.Random) -> Core:
 
 
 def scaled(one: Core, factors: dict[str, int]) -> Core:
-    """The core with so many times the size of its memories."""
+    """The core with its memories multiplied in size."""
     memories = (replace(own, size_bits=own.size_bits * factors.get(own.name, 1)) for own in one.memories)
     return replace(one, memories=tuple(memories))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_cn_is_no_slower_with_more_memory(seed: int) -> None:
-    """Random cores and layers; all outermost memories twice, four and eight times as large, or one of them alone."""
+    """A CN on random cores is no slower if all outermost memories, or one of them, have 2, 4 and 8 times the size."""
     draw = random.Random(seed)
     workload, one, width = random_network(draw), random_core(draw), draw.choice((8, 16, 64))
     graph, options = cut(workload, ("OY", draw.choice((1, 2, 3)))), SearchOptions(model="corrected", lpf_limit=4)
@@ -78,7 +81,7 @@ def test_a_cn_is_no_slower_with_more_memory(seed: int) -> None:
 
 
 def random_row(draw: random.Random) -> Workload:
-    """One to three convolutions, each of the results of the one before it; some skip lines and columns."""
+    """One to three convolutions in a row; some skip lines and columns."""
     kernel, channels = draw.choice((1, 3)), draw.choice((4, 8))
     stride = draw.choice((1, 1, 2))
     shape, nodes, weights, source = (1, channels, draw.choice((4, 7, 8)), draw.choice((4, 8, 15))), [], {}, "x"
@@ -94,7 +97,7 @@ def random_row(draw: random.Random) -> Workload:
 
 
 def linked(cores: dict[str, Core], width: int) -> MultiCoreAccelerator:
-    """The cores, with a port to the off-chip memory, and a bus among several."""
+    """The cores with a port to the off-chip memory, and with a bus if there are several."""
     found, count = system(cores, width), len(cores)
     ids = tuple(range(count))
     to_memory = tuple((one, count) for one in ids) + tuple((count, one) for one in ids)
@@ -106,7 +109,10 @@ def linked(cores: dict[str, Core], width: int) -> MultiCoreAccelerator:
 
 @pytest.mark.parametrize("seed", range(members(12, 6)))
 def test_a_bound_is_no_larger_with_more_memory(seed: int) -> None:
-    """The lower bound of the latency that runs state; random rows of convolutions on one to three random cores."""
+    """The lower bound of latency does not rise with more memory.
+
+    The test uses random rows of convolutions on one to three random cores.
+    """
     draw = random.Random(seed)
     workload, options = random_row(draw), SearchOptions(model="corrected", lpf_limit=4, objective="latency")
     cores = {f"c{number}": random_core(draw) for number in range(draw.choice((1, 1, 2, 3)))}
@@ -122,8 +128,11 @@ def test_a_bound_is_no_larger_with_more_memory(seed: int) -> None:
 
 
 def test_all_fits_but_partial_sums_do_not() -> None:
-    """Where only slow loop orders are possible without streams, operands stream: 32,768 bits of memory are enough for
-    the 12,800 of weights, 4,096 of inputs and 8,192 of outputs, not for 16,384 of partial sums."""
+    """Operands stream if, without streams, only slow loop orders fit.
+
+    32,768 bits of memory are enough for weights (12,800 bits), inputs (4,096) and outputs (8,192), but not for partial
+    sums (16,384).
+    """
     node = conv("x", "w", "a", kernel_shape=[5, 5], pads=[2, 2, 2, 2])
     workload = read([node], {"x": (1, 4, 12, 16)}, {"w": (16, 4, 5, 5)})
     sides = ("D1", "D2")
@@ -142,12 +151,12 @@ def test_all_fits_but_partial_sums_do_not() -> None:
 
 
 def test_buffers_of_a_memory_are_among_those_of_twice_its_size() -> None:
-    """In every combination of two memories, of those that something streams through."""
+    """The buffer sizes of two memories are among those of memories of twice the size, for each choice of streams."""
     pair = memory("weights", 3000, ("I2",)), memory("rest", 4096, ("I1", "O"))
     needs = Needs({"I2": 9000, "I1": 2000, "O": 8000}, {"I2": 9000, "I1": 2000, "O": 16000})
 
     def sizes(streams: tuple[str, ...], factor: int) -> set[tuple[int, ...]]:
-        """Those of the memories through which operands stream."""
+        """The sizes of the memories through which operands stream."""
         through = [place for place, own in enumerate(pair) if set(own.operands) & set(streams)]
         larger = scaled(core(*pair), {pair[place].name: factor for place in through})
         found = stream_buffers(larger, needs, streams)

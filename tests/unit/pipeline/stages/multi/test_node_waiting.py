@@ -1,4 +1,4 @@
-"""Calls and commands of computation nodes: cycles worked out by hand, and the commands of the one-core model."""
+"""Calls and commands of computation nodes: cycles worked out by hand, and commands as in the one-core model."""
 
 import shutil
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ CONFIG = Path(__file__).parents[5] / "config"
 
 
 def keyed(one: Core, keys: Mapping[str, float], dimensions: tuple[str, ...] = ("C",)) -> Core:
-    """The core with keys of calls and commands."""
+    """The core with the given keys of calls and commands."""
     calls = {name: value for name, value in keys.items() if name.startswith("call")}
     commands = {name: value for name, value in keys.items() if name not in calls}
     array = replace(
@@ -38,7 +38,7 @@ def keyed(one: Core, keys: Mapping[str, float], dimensions: tuple[str, ...] = ("
 
 
 def row_of(one: Core) -> CoreCostRow:
-    """Row of the matrix product, 8 cycles on four multipliers, with all data on the core."""
+    """The row of the matrix product, 8 cycles on four multipliers, with all data on the core."""
     workload = matrix_product()
     (row,) = map_core(cut(workload), workload, ANY, system({"one": one}), "one", OPTIONS)
     return row
@@ -55,7 +55,10 @@ def row_of(one: Core) -> CoreCostRow:
     ],
 )
 def test_a_node_is_one_call(keys: dict[str, float], waiting: int) -> None:
-    """The node takes 9 cycles. The host issues a call before the node runs if one call is in flight, else meanwhile."""
+    """A node of 9 cycles waits for its call.
+
+    With one call in flight, the whole call comes before the node. With more, the next call overlaps the run of a node.
+    """
     bare, row = row_of(separate(256)), row_of(keyed(separate(256), keys))
     assert (bare.total1_cycles, row.total1_cycles, row.waiting_cycles) == (9, 9 + waiting, waiting)
     assert row.total0_cycles == bare.total0_cycles
@@ -73,7 +76,7 @@ def test_a_node_is_one_call(keys: dict[str, float], waiting: int) -> None:
     ],
 )
 def test_commands_cover_the_loops_of_a_node(keys: dict[str, float], waiting: int) -> None:
-    """Eight iterations over C in commands of four or three, which no loop of a memory ends."""
+    """Eight iterations over C are split into commands of four or three, though no memory level ends there."""
     row = row_of(keyed(separate(256), keys))
     assert (row.total1_cycles, row.waiting_cycles) == (9 + waiting, waiting)
 
@@ -89,7 +92,7 @@ def test_calls_and_commands_add_up() -> None:
 @pytest.mark.parametrize("dimensions", [(), ("C",), ("K",), ("K", "C")])
 @pytest.mark.parametrize(("longest", "in_flight"), [(1, 1), (3, 1), (16, 2)])
 def test_commands_are_those_of_one_core(dimensions: tuple[str, ...], longest: int, in_flight: int) -> None:
-    """Commands add equal cycles on one core, where a call runs all loops if none belongs to the outermost memory."""
+    """Commands add as many cycles as on one core, where one call runs all loops if the outermost memory has none."""
     registers = memory("registers", 16, ("O",), 16, served=())
     far = memory("far", 2**20, ("I1", "I2", "O"), 1024)
     bare = core(registers, memory("weights", 4096, ("I2",)), memory("rest", 4096, ("I1", "O")), far, lanes=2)
@@ -105,14 +108,14 @@ def test_commands_are_those_of_one_core(dimensions: tuple[str, ...], longest: in
 
 
 def test_files_without_the_keys_give_the_same_rows() -> None:
-    """The core is the same object, and rows have no field for waiting."""
+    """The core without the keys is the same object, and the row has no field for waiting."""
     bare = separate(256)
     assert without_calls_and_commands(bare) is bare
     assert "waiting_cycles" not in encode(row_of(bare))
 
 
 def test_the_search_does_not_know_calls_and_commands() -> None:
-    """No key is left, and `waits` is true only if a memory has requests."""
+    """The core that is searched has none of the keys, and `waits` is true only if a memory has requests."""
     one = keyed(separate(256), {"call_cycles": 3, "command_iterations": 4, "least_command_cycles": 6})
     assert without_calls_and_commands(one) == separate(256)
     rest = replace(one.memories[-1], figures=(("request_latency_cycles", 9.0),))
@@ -120,7 +123,9 @@ def test_the_search_does_not_know_calls_and_commands() -> None:
 
 
 def test_keys_without_effect_on_several_cores_are_told(tmp_path: Path) -> None:
-    """Time of the host before a layer, and places in the queue of commands, by the name of the core file."""
+    """Notices name the core file for two keys without effect: the host's time before a layer, and places in the
+    queue.
+    """
     hardware = tmp_path / "hw"
     shutil.copytree(CONFIG / "hardware" / "multi", hardware)
     file = hardware / "cores" / "k16_c16.yaml"

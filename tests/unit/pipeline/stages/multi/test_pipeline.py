@@ -1,4 +1,4 @@
-"""Pipelines of the multi-core flow that cannot work are refused when they are built, with every fault and its place."""
+"""Impossible pipelines of the multi-core flow are refused when they are built, with every fault and its place."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -39,25 +39,25 @@ CUT, COST, ALLOCATE = FULL[3:]
 
 @dataclass(frozen=True)
 class OtherCosts(Change):
-    """Hands on costs of its own."""
+    """Stage that replaces the costs; here it changes nothing."""
 
     takes = CostedCnProblem
     gives = CostedCnProblem
     stands_for = ""
 
     def change(self, item: CostedCnProblem) -> CostedCnProblem:
-        """The same."""
+        """Returns the item unchanged."""
         return item
 
 
 @dataclass(frozen=True)
 class Looks(Stage):
-    """Looks at results."""
+    """Stage that looks at results."""
 
     collects = MultiCoreResult
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """All of them."""
+        """Yields all results."""
         yield from rest(item)
 
 
@@ -66,7 +66,7 @@ class Twice(Stage):
     """Yields every result twice."""
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """All of them."""
+        """Yields each result twice."""
         for result in rest(item):
             yield result
             yield result
@@ -74,12 +74,12 @@ class Twice(Stage):
 
 @dataclass(frozen=True)
 class OwnHardware(AcceleratorParser):
-    """A parser of one's own."""
+    """A user's parser of hardware."""
 
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions one after the other."""
+    """A network of three convolutions, one after the other."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
@@ -87,7 +87,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_default_pipeline_in_full() -> None:
-    """Without a pipeline it is the default one; given in full, or without its parsers, it is the same."""
+    """A list of the stages of the default pipeline, with or without its parsers, gives the default pipeline."""
     assert names(built()) == FULL
     for given in (list(FULL), list(FULL[3:]), ["AcceleratorParser", *FULL[:1], *FULL[3:]]):
         assert sorted(names(built(given))) == sorted(FULL)
@@ -96,7 +96,7 @@ def test_the_default_pipeline_in_full() -> None:
 
 
 def test_the_names_of_the_other_flow_mean_the_stages_of_this_one() -> None:
-    """Stream calls its parsers what ZigZag calls its own."""
+    """Names of ZigZag's stages also mean the stages of the multi-core flow."""
     given = ["ONNXModelParserStage", "AcceleratorParserStage", "MappingParserStage", CUT, COST, ALLOCATE]
     assert names(built(given)) == FULL
     edits = [{"set": "GeneticAlgorithmAllocationStage", "parameters": {"nb_ga_individuals": 3}}]
@@ -104,13 +104,15 @@ def test_the_names_of_the_other_flow_mean_the_stages_of_this_one() -> None:
 
 
 def test_a_subclass_of_a_stage_is_one_of_its_kind() -> None:
-    """LayerSplitting needs a parser of the hardware before it; one's own will do."""
+    """LayerSplitting needs a parser of hardware before it; a user's subclass of the parser is enough."""
     edits = [{"replace": "AcceleratorParser", "stage": OwnHardware}, {"insert": "LayerSplitting", "after": OwnHardware}]
     assert "LayerSplitting" in names(built(edits))
 
 
 def test_random_pipelines_give_the_result_of_the_default_one_or_say_why_not() -> None:
-    """Also by the names of Stream, with the readers in any order and a pipeline of mappings."""
+    """Random pipelines with Stream's names, shuffled readers and a pipeline of mappings run with the right result or
+    are refused.
+    """
     outcomes = tried(count=24, seed=3)
     assert outcomes["run"] >= 6
     assert outcomes["refused"] >= 6
@@ -147,7 +149,7 @@ def test_random_pipelines_give_the_result_of_the_default_one_or_say_why_not() ->
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told(pipeline: Any, parts: list[str]) -> None:
-    """Names, parameters and order, before anything runs."""
+    """Wrong names, parameters and orders are reported before anything runs."""
     text = said(pipeline)
     for part in parts:
         assert part in text
@@ -173,7 +175,9 @@ def test_what_is_wrong_is_told(pipeline: Any, parts: list[str]) -> None:
     ],
 )
 def test_what_is_wrong_with_the_search_of_a_cn_is_told(inner: Any, part: str) -> None:
-    """At its place in the parameter of IntraCoreMapping, with the other faults of the pipeline."""
+    """Faults in the pipeline inside IntraCoreMapping are reported at their place, together with the outer pipeline's
+    faults.
+    """
     edits = [
         {"set": COST, "parameters": {"pipeline": inner}},
         {"set": ALLOCATE, "parameters": {"nb_ga_individuals": 1}},
@@ -187,7 +191,9 @@ def test_what_is_wrong_with_the_search_of_a_cn_is_told(inner: Any, part: str) ->
 
 
 def test_everything_is_told_with_its_line() -> None:
-    """From a file; what is wrong with a setting beside the pipeline is told at the setting."""
+    """Faults in a pipeline from a file are reported with their lines, and a wrong setting beside the pipeline by its
+    name.
+    """
     text = "pipeline:\n- set: IntraCoreMapping\n  parameters:\n    lpf_limti: 3\n- drop: InterCoreMaping\n"
     document = parse_yaml(text, "run.yaml")
     _, problems = check_multi_pipeline(document.data["pipeline"], SearchOptions())
@@ -199,7 +205,7 @@ def test_everything_is_told_with_its_line() -> None:
 
 
 def test_the_single_core_flow_names_these_stages() -> None:
-    """A stage of several cores in a pipeline of one."""
+    """A stage of the multi-core flow in a single-core pipeline is refused, and the message says so."""
     with pytest.raises(InputError, match="InterCoreMapping is a stage of the multi-core flow"):
         Pipeline.build(["InterCoreMappingStage"])
 
@@ -207,7 +213,7 @@ def test_the_single_core_flow_names_these_stages() -> None:
 def test_operands_that_no_layer_has_are_told_before_anything_is_computed(
     network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A misspelt operand to prefetch."""
+    """A misspelt operand to prefetch is reported before the network is cut."""
     monkeypatch.setattr(
         "tilewright.pipeline.stages.multi.tiling.checked_cn_graph", lambda *_: pytest.fail("it was cut")
     )
@@ -219,7 +225,7 @@ def test_operands_that_no_layer_has_are_told_before_anything_is_computed(
 
 
 def test_slices_are_the_stages_of_the_verbs(network: Path) -> None:
-    """One after the other they give what the whole pipeline gives."""
+    """The slices that verbs run give, one after the other, the result of the whole pipeline."""
     pipeline = built(sliced=True, stack_cutoffs=[2], **GA)
     cut, cost, search = (slice_of(pipeline, verb) for verb in ("cns", "cost", "allocate"))
     assert [stage.name() for part in (cut, cost, search) for stage in part.stages] == [*FULL[3:]]
@@ -234,7 +240,7 @@ def test_slices_are_the_stages_of_the_verbs(network: Path) -> None:
 
 
 def test_default_slices_are_those_of_the_default_pipeline() -> None:
-    """A verb without a pipeline runs the same stages, with the same parameters, as one that is given the default."""
+    """A verb without a pipeline runs the stages and parameters of the default pipeline."""
     settings = {"stack_cutoffs": [2], **GA}
     pipeline = built(sliced=True, **settings)
     for verb, kind in (("cns", GenerateCNWorkloadHybrid), ("cost", IntraCoreMapping), ("allocate", InterCoreMapping)):
@@ -247,7 +253,9 @@ def test_default_slices_are_those_of_the_default_pipeline() -> None:
 def test_a_known_allocation_is_assembled_and_simulated_once(
     network: Path, monkeypatch: pytest.MonkeyPatch, edits: Any
 ) -> None:
-    """In place of the search, with or without a pipeline of the user's; the search assembles once too."""
+    """A known allocation takes the place of the search, also in a user's pipeline, and is assembled and
+    simulated once.
+    """
     counts: Counter[str] = Counter()
 
     def counted(name: str) -> None:
@@ -290,19 +298,19 @@ def test_a_known_allocation_is_assembled_and_simulated_once(
     ],
 )
 def test_what_cannot_be_sliced_is_told(edit: dict[str, Any], part: str) -> None:
-    """A pipeline that only Python can run is refused where verbs run it."""
+    """A pipeline that only Python can run is refused for verbs."""
     assert part in said([edit], sliced=True)
     assert built([edit]).stages
 
 
 def test_stages_that_look_at_results_may_stand_after_the_costs() -> None:
-    """They see them in the slice of `allocate`."""
+    """A stage after the costs that looks at results is in the slice of `allocate`."""
     search = slice_of(built([{"insert": Looks, "after": COST}], sliced=True), "allocate")
     assert [stage.name().rpartition(".")[2] for stage in search.stages] == ["Looks", ALLOCATE]
 
 
 def test_a_pipeline_yields_one_result(network: Path) -> None:
-    """Two are told, and are not taken for one."""
+    """A pipeline that yields two results raises an error."""
     with pytest.raises(
         InputError, match="must yield one MultiCoreResult, but they yield 2 results: MultiCoreResult, MultiCoreResult"
     ):
@@ -310,6 +318,6 @@ def test_a_pipeline_yields_one_result(network: Path) -> None:
 
 
 def test_the_base_of_own_allocations_is_no_stage() -> None:
-    """It proposes nothing."""
+    """The base class of users' allocations cannot be used as a stage."""
     with pytest.raises(TypeError, match="abstract"):
         CoreAllocation()  # type: ignore[abstract]

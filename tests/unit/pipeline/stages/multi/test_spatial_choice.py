@@ -1,4 +1,4 @@
-"""Which of several dataflows of a core a CN gets."""
+"""The choice among several dataflows of a core for a CN."""
 
 import pytest
 from onnx.helper import make_node
@@ -20,24 +20,24 @@ PIXELS: Dataflow = (("D1", (("OX", 4),)),)
 
 
 def network(groups: int) -> Workload:
-    """A convolution of 8 on 8 channels, in groups, on 4 x 4 pixels."""
+    """A convolution of 8 on 8 channels in `groups` groups, on 4 x 4 pixels."""
     return read([conv("x", "w", "a", group=groups, **SAME)], {"x": (1, 8, 4, 4)}, {"w": (8, 8 // groups, 3, 3)})
 
 
 def layer_of(workload: Workload) -> Layer:
-    """Its only layer."""
+    """The only layer of a network."""
     (node,) = workload.nodes
     assert node.layer is not None
     return node.layer
 
 
 def small(*dataflows: Dataflow) -> Core:
-    """Four lanes over one memory that holds everything."""
+    """Four lanes over one memory that holds all operands."""
     return core(memory("all", 10**5, ("I1", "I2", "O"), 64), dataflows=dataflows)
 
 
 def row_of(workload: Workload, one: Core, options: SearchOptions = OPTIONS, mapping: Mapping = ANY) -> CoreCostRow:
-    """The cost of the only class."""
+    """The cost row of the only class."""
     (row,) = map_core(cut(workload), workload, mapping, system({"one": one}), "one", options)
     return row
 
@@ -58,14 +58,14 @@ def row_of(workload: Workload, one: Core, options: SearchOptions = OPTIONS, mapp
 def test_dataflows_count_as_far_as_layer_and_array_have_them(
     groups: int, dataflows: tuple[Dataflow, ...], expected: tuple[Dataflow, ...]
 ) -> None:
-    """Those without a loop that the layer has are no choice; where none is left, everything is searched."""
+    """Dataflows without a loop of the layer are no choices; if none is left, all spatial mappings are searched."""
     layer = layer_of(network(groups))
     found = constraints_on_core(MappingConstraints(""), layer, small(*dataflows))
     assert tuple(constraints.spatial_mapping for constraints in found) == expected
 
 
 def test_the_mapping_file_comes_before_all_dataflows() -> None:
-    """Of one with array dimensions of the core; one for another array says nothing."""
+    """A spatial mapping in the file overrules the dataflows, unless it names array dimensions that the core lacks."""
     layer, one = layer_of(network(2)), small(CHANNELS, GROUPS)
     own = MappingConstraints("default", PIXELS)
     assert constraints_on_core(own, layer, one) == (own,)
@@ -78,7 +78,7 @@ def test_the_mapping_file_comes_before_all_dataflows() -> None:
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 @pytest.mark.parametrize("groups", [1, 2, 4, 8])
 def test_a_layer_gets_the_best_of_the_dataflows(groups: int, objective: str) -> None:
-    """What the best of the cores with one of them gets; the order of the list decides between equals alone."""
+    """A layer costs what it costs on a core with only the best of the dataflows, in either order of the list."""
     options = SearchOptions(model="corrected", objective=objective)
     workload, flows = network(groups), (CHANNELS, GROUPS, PIXELS)
     layer = layer_of(workload)
@@ -97,7 +97,9 @@ def test_a_layer_gets_the_best_of_the_dataflows(groups: int, objective: str) -> 
 
 
 def test_of_equal_dataflows_the_first_counts() -> None:
-    """Outputs of a matrix product over two sides of the array that are alike."""
+    """The first of two dataflows with equal costs is taken. Both spread outputs of a matrix product over equal
+    sides.
+    """
     workload = read([make_node("MatMul", ["x", "w"], ["y"], name="y")], {"x": (4, 1)}, {"w": (1, 4)})
     layer = layer_of(workload)
     over = [dimension for dimension, size in layer.loop_sizes if size == 4]
@@ -109,7 +111,7 @@ def test_of_equal_dataflows_the_first_counts() -> None:
 
 
 def test_a_layer_that_fits_by_no_dataflow_tells_the_reason_of_each() -> None:
-    """A register for half a sum."""
+    """A register for half a sum fits no dataflow, and the row gives a reason for each dataflow."""
     registers = memory("registers", 8, ("O",), 16, served=())
     one = core(registers, memory("all", 10**5, ("I1", "I2", "O"), 64), dataflows=(CHANNELS, PIXELS))
     row = row_of(network(1), one)

@@ -1,4 +1,4 @@
-"""The stages of the multi-core flow: each alone, all together, and the same as the verbs of the command line."""
+"""The stages of the multi-core flow: each alone, all together, and compared with the verbs of the command line."""
 
 import json
 from dataclasses import fields, replace
@@ -44,13 +44,13 @@ PARSERS = ("StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingPars
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions one after the other."""
+    """A network of three convolutions, one after the other."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
 @pytest.fixture(scope="module")
 def folder(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the verbs make of it."""
+    """The folder that the verbs write for the network."""
     place = tmp_path_factory.mktemp("runs") / "run"
     cut_and_cost(network, place, "--stack-cutoffs", "[2]")
     assert main(["allocate", *inputs(network, place), *GA_FLAGS, "-o", str(place)]) == 0
@@ -59,13 +59,13 @@ def folder(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def problem(network: Path) -> SystemProblem:
-    """What the parsers make of it."""
+    """The problem that the parsers make of the network."""
     return next(built().parsers().run(descriptions(network)))
 
 
 @pytest.fixture(scope="module")
 def cut(problem: SystemProblem) -> CnProblem:
-    """The network in CNs."""
+    """The network, cut into CNs."""
     return GenerateCNWorkloadHybrid(stack_cutoffs=(2,)).change(problem)
 
 
@@ -80,7 +80,7 @@ def costed(cut: CnProblem) -> CostedCnProblem:
 
 @pytest.mark.parametrize("name", CATALOGUE.names)
 def test_every_stage_is_documented(name: str) -> None:
-    """A stage has words, an example, and a text for every parameter."""
+    """Each stage has a description, an example, and a text for every parameter."""
     kind = CATALOGUE.stage_class(name)
     words, example = docstring_parts(kind)
     assert len(words) > 40
@@ -100,7 +100,7 @@ def test_the_names_of_stream_are_known(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE.names if name != "AcceleratorParser"])
 def test_the_example_of_a_stage_runs(name: str, network: Path) -> None:
-    """The example of a stage is a pipeline that has it and that schedules a network."""
+    """The example of a stage is a pipeline that has the stage and schedules a network."""
     example = yaml.safe_load(docstring_parts(CATALOGUE.stage_class(name))[1])
     pipeline = built(example if isinstance(example, list) else [example])
     assert name in names(pipeline)
@@ -112,7 +112,7 @@ def test_the_example_of_a_stage_runs(name: str, network: Path) -> None:
 
 
 def test_networks_are_read_with_their_tensors(network: Path) -> None:
-    """ONNX models and lists of layers, whatever the model of the costs."""
+    """ONNX models and lists of layers are read with their tensors."""
     for parser, source in ((StreamONNXModelParser("mine"), network), (UserDefinedModelParser(), LAYERS)):
         read = parser.change(Descriptions(workload=source))
         assert read.problems == ()
@@ -123,7 +123,7 @@ def test_networks_are_read_with_their_tensors(network: Path) -> None:
 
 
 def test_what_a_parser_cannot_read_is_told_with_the_rest(network: Path) -> None:
-    """A list for the parser of models, one core instead of several, and a mapping with a mistake: all of it."""
+    """One error reports a list for the parser of models, a core instead of a system, and a mistake in the mapping."""
     stages = (StreamONNXModelParser(), AcceleratorParser(), SystemMappingParser())
     wrong = Descriptions("config/hardware/zigzag/tpu_like.yaml", LAYERS, [{"name": "default", "core_alocation": [0]}])
     with pytest.raises(InputError) as caught:
@@ -139,14 +139,17 @@ def test_what_a_parser_cannot_read_is_told_with_the_rest(network: Path) -> None:
 
 
 def test_what_no_stage_has_read_is_told(network: Path) -> None:
-    """A list of stages without a parser of the hardware."""
+    """A list of stages without a parser of hardware is refused."""
     with pytest.raises(InputError, match="no stage that reads the hardware"):
         list(run_stages((StreamONNXModelParser(), SystemMappingParser()), descriptions(network)))
 
 
 def test_layers_are_split_as_by_the_verb(network: Path, tmp_path: Path) -> None:
-    """Weights of 4 channels of 288 bits: 2 % of a memory of 32,768 bits has room for two, a half of that for one; and
-    the same file."""
+    """The stage splits layers as `tilewright split` does, into the same file.
+
+    The weights have 4 channels of 288 bits. 2 % of a memory of 32,768 bits holds two channels, and with double
+    buffering one.
+    """
     stages = built([{"insert": "LayerSplitting", "after": "AcceleratorParser"}], split_W_percentage=0.02).stages[:3]
     path = tmp_path / "deep" / "split.onnx"
     splitting = replace(stages[2], split_onnx_model_path=str(path))  # type: ignore[type-var]
@@ -161,7 +164,7 @@ def test_layers_are_split_as_by_the_verb(network: Path, tmp_path: Path) -> None:
 
 
 def test_a_network_is_split_where_a_run_says_so(network: Path) -> None:
-    """`split_layers` puts the stage in; what cannot be split is told with the other problems."""
+    """`split_layers` inserts the stage; what cannot be split is reported with the other problems."""
     assert names(built(split_layers=True)) == (*names(built())[:2], "LayerSplitting", *names(built())[2:])
     result = run(network, split_layers=True, split_W_percentage=0.02)
     assert len(result.names.layer_names) == 6
@@ -175,7 +178,7 @@ def test_a_network_is_split_where_a_run_says_so(network: Path) -> None:
 
 
 def test_the_graph_is_that_of_the_verb(cut: CnProblem, folder: Path) -> None:
-    """All columns of `tilewright cns`."""
+    """All columns of the graph equal those of `tilewright cns`."""
     graph = read_cn_graph(folder / "cn_graph.json", folder / "cn_graph.npz")
     assert graph.layers == cut.graph.layers
     for column in COLUMNS:
@@ -183,7 +186,7 @@ def test_the_graph_is_that_of_the_verb(cut: CnProblem, folder: Path) -> None:
 
 
 def test_costs_are_those_of_the_verb(costed: CostedCnProblem, folder: Path) -> None:
-    """The rows of `tilewright cost`, and one core file alone where only that is wanted."""
+    """The rows equal those of `tilewright cost`, also for a single core file."""
     assert tuple(costed.costs) == CORES
     for core in CORES:
         assert costed.costs[core] == read_core_costs(folder / "cost" / f"{core}.jsonl")
@@ -195,7 +198,7 @@ def test_costs_are_those_of_the_verb(costed: CostedCnProblem, folder: Path) -> N
 
 
 def test_the_allocation_is_that_of_the_verb(costed: CostedCnProblem, folder: Path, tmp_path: Path) -> None:
-    """Cores and figures of `tilewright allocate`, and the mapping file that it writes."""
+    """Cores, costs and the mapping file equal those of `tilewright allocate`."""
     (result,) = run_stages((InterCoreMapping(**GA),), costed)  # type: ignore[arg-type]
     document = json.loads((folder / "allocation.json").read_text())["payload"]
     assert result.latency_cycles == document["latency_cycles"]
@@ -209,7 +212,7 @@ def test_the_allocation_is_that_of_the_verb(costed: CostedCnProblem, folder: Pat
 
 
 def test_the_hall_of_fame_is_drawn(costed: CostedCnProblem, tmp_path: Path) -> None:
-    """A figure for each point of the front; the stage says that it writes files."""
+    """`plot_hof` draws a figure for each point of the front, and the stage states that it writes files."""
     stage = InterCoreMapping(objective="EDP", plot_hof=True)
     assert (stage.exports, InterCoreMapping().exports) == (True, False)
     (result,) = run_stages((stage,), costed, Control(exports=tmp_path / "exports"))
@@ -218,7 +221,7 @@ def test_the_hall_of_fame_is_drawn(costed: CostedCnProblem, tmp_path: Path) -> N
 
 
 def test_options_and_settings_reach_the_stages() -> None:
-    """By name; what the pipeline says goes before them."""
+    """Options and settings reach the stages by name; values in the pipeline take precedence."""
     settings = {"hint_loops": [["OY", "all"]], "cn_define_mode": 1, "operands_to_prefetch": ["W"]}
     edit = {"set": "InterCoreMapping", "parameters": {"nb_ga_individuals": 9}}
     cutting, costing, allocating = built([edit], **settings, nb_ga_individuals=7, seed=1).stages[3:]
@@ -231,7 +234,7 @@ def test_options_and_settings_reach_the_stages() -> None:
 
 
 def test_the_whole_pipeline_is_the_verbs_together(network: Path, folder: Path) -> None:
-    """The same figures; the default pipeline in full, and with the names of Stream, is the default pipeline."""
+    """The default pipeline, in full or with Stream's names, gives the latency and energy of the verbs."""
     document = json.loads((folder / "allocation.json").read_text())["payload"]
     stages = [f"{name}Stage" for name in ("AcceleratorParser", "StreamONNXModelParser", "GenerateCNWorkloadHybrid")]
     lists = [None, [*stages, "IntraCoreMappingStage", "InterCoreMappingStage"]]
@@ -241,7 +244,7 @@ def test_the_whole_pipeline_is_the_verbs_together(network: Path, folder: Path) -
 
 
 def test_results_do_not_depend_on_threads(network: Path) -> None:
-    """One thread or three."""
+    """One thread and three threads give equal results."""
     pipeline, given_ = built(**GA), descriptions(network)
     one, three = (next(pipeline.run(given_, Control(threads=threads))) for threads in (1, 3))
     assert one.mapping_text() == three.mapping_text()
@@ -252,7 +255,7 @@ def test_results_do_not_depend_on_threads(network: Path) -> None:
 
 
 def test_the_search_of_a_cn_is_a_pipeline_too(cut: CnProblem, tmp_path: Path) -> None:
-    """Edits of the default, or a full list, are another search, which the store keeps apart."""
+    """Edits of the inner pipeline, or a full list, are another search with other entries in the store."""
     store = Store(tmp_path / "store")
     one_order = [{"set": "Loma", "parameters": {"lpf_limit": 1}}]
     one_mapping = ["MinimalEnergy", "SpatialMappingConversion", "Loma", "CostModel"]
@@ -274,11 +277,11 @@ def test_the_search_of_a_cn_is_a_pipeline_too(cut: CnProblem, tmp_path: Path) ->
 
 
 def test_custom_spatial_mappings_by_hand() -> None:
-    """K 8, C 3, OX 6, FX 3 on an array of 4 x 4.
+    """Custom spatial mappings of K 8, C 3, OX 6, FX 3 on an array of 4 x 4 are the six pairs worked out by hand.
 
-    The register of sums is as wide as one sum and serves D2, so that K and OX, on which sums depend, cannot lie there:
-    C 3 or FX 3. On D1 there is room for K 4, C 3, OX 3 (the largest divisor of 6 that is at most 4), FX 3. Of the eight
-    pairs those with C twice or FX twice fall away.
+    The register of sums is as wide as one sum and serves D2. Sums depend on K and OX, so D2 can have C 3 or FX 3 only.
+    D1 has room for K 4, C 3, OX 3 (the largest divisor of 6 up to 4) and FX 3. Of the eight pairs, those with C twice
+    or FX twice are dropped.
     """
     layer = convolution("one", K=8, C=3, OX=6, FX=3)
     item = LayerProblem(layer, small_core(), constraints())
@@ -290,7 +293,9 @@ def test_custom_spatial_mappings_by_hand() -> None:
 
 
 def test_a_given_spatial_mapping_is_taken_as_it_is() -> None:
-    """Cut to the sizes of layer and array; sides that it does not name are not used; one that is not there is told."""
+    """A given spatial mapping is cut to the sizes of layer and array; unnamed sides stay unused, and unknown sides are
+    an error.
+    """
     layer = convolution("one", K=8, C=3)
     for unrolling, expected in (
         ((("D1", (("K", 16),)),), (("D1", (("K", 4),)), ("D2", ()))),
@@ -305,14 +310,14 @@ def test_a_given_spatial_mapping_is_taken_as_it_is() -> None:
 
 
 def test_an_array_without_room_is_left_empty() -> None:
-    """A layer of one multiplication has one spatial mapping: nothing at the same time."""
+    """A layer of one multiplication has one spatial mapping, which leaves the array empty."""
     item = LayerProblem(convolution("one"), small_core(), constraints())
     (found,) = run_stages((CustomSpatialMappingGenerator(),), item)
     assert found.unrolling == (("D1", ()), ("D2", ()))
 
 
 def test_custom_spatial_mappings_in_both_flows(cut: CnProblem) -> None:
-    """The stage stands in pipelines of one core, and maps CNs."""
+    """The stage works in single-core pipelines and maps CNs."""
     edit = {"replace": "SpatialMappingGenerator", "stage": "CustomSpatialMappingGeneratorStage"}
     assert "CustomSpatialMappingGenerator" in names(Pipeline.build([edit]))
     (found,) = run_stages((IntraCoreMapping(pipeline=[edit]),), cut)
@@ -320,7 +325,7 @@ def test_custom_spatial_mappings_in_both_flows(cut: CnProblem) -> None:
 
 
 def test_stages_are_made_of_their_parameters() -> None:
-    """Equal parameters, equal stages; every stage is frozen and a dataclass."""
+    """Stages are frozen dataclasses, and stages with equal parameters are equal."""
     stages: list[Any] = [GenerateCNWorkloadHybrid(), IntraCoreMapping(), InterCoreMapping(), LayerSplitting()]
     for stage in stages:
         assert isinstance(stage, Stage)
@@ -332,7 +337,7 @@ INNER = ["SpatialMappingGeneratorStage", "MinimalLatencyStage", "LomaStage", "Co
 
 
 def test_one_reduction_inside_of_intra_core_mapping_is_enough(network: Path) -> None:
-    """Of what comes back for a CN the best counts, as with a reduction over spatial mappings."""
+    """One reduction inside IntraCoreMapping is enough: the best of several results for a CN is kept."""
     of_energy = ["MinimalEnergy", *INNER[:1], "MinimalEnergy", *INNER[2:]]
     both, once, energy = (
         run(network, [{"set": "IntraCoreMapping", "parameters": {"pipeline": pipeline}}])
@@ -343,7 +348,9 @@ def test_one_reduction_inside_of_intra_core_mapping_is_enough(network: Path) -> 
 
 
 def test_splitting_before_there_is_a_network_is_refused(network: Path) -> None:
-    """A pipeline in which LayerSplitting would do nothing says where it belongs."""
+    """A pipeline with LayerSplitting before the stage that reads the network is refused; the message says where to put
+    it.
+    """
     order = ["AcceleratorParserStage", "LayerSplittingStage", "StreamONNXModelParserStage"]
     order += ["GenerateCNWorkloadHybridStage", "IntraCoreMappingStage", "InterCoreMappingStage"]
     with pytest.raises(InputError, match="put the stage that reads the network before LayerSplitting"):

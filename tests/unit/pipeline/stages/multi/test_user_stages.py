@@ -1,4 +1,4 @@
-"""Stages of users in the multi-core flow: the worked example, and stages of every kind, in Python and in the verbs."""
+"""Users' stages in the multi-core flow: the worked example, and stages of every kind, in Python and with verbs."""
 
 import json
 from pathlib import Path
@@ -94,17 +94,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three convolutions one after the other."""
+    """A network of three convolutions, one after the other."""
     return write_network(tmp_path_factory.mktemp("network"))
 
 
 def write(folder: Path, text: str, name: str = "mine/own.py") -> None:
-    """A file with a stage; the head takes the first three lines."""
+    """Write a file with a stage, below a head of three lines."""
     (folder / name).write_text(HEAD + text)
 
 
 def verbs(network: Path, folder: Path, pipeline: list[Any]) -> dict[str, Any]:
-    """The allocation and the summary of a run that the verbs make with a pipeline."""
+    """The allocation and the summary that the verbs write with a pipeline."""
     text = ["--pipeline", json.dumps(pipeline)]
     ga = [word for name, value in GA.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     search = ["--model", "corrected", "--lpf-limit", "4", "--no-store"]
@@ -126,7 +126,10 @@ def verbs(network: Path, folder: Path, pipeline: list[Any]) -> dict[str, Any]:
 
 
 def test_worked_allocation(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers in turn over two cores, from each of them, in Python and by the verbs; no better than the best."""
+    """The worked example tries two allocations: layers alternate between two cores, and begin on core 0 or on core 1.
+
+    Python and verbs agree.
+    """
     monkeypatch.chdir(PROJECT)
     pipeline = [{"replace": "InterCoreMapping", "stage": ROUND_ROBIN, "parameters": {"operands_to_prefetch": ["W"]}}]
     result = run(network, pipeline)
@@ -159,7 +162,7 @@ def test_worked_allocation(network: Path, tmp_path: Path, monkeypatch: pytest.Mo
     ids=["allocation", "tiling", "costs", "above the allocation"],
 )
 def test_own_stages_take_part(text: str, edit: dict[str, Any], network: Path, folder: Path) -> None:
-    """The verbs give what the pipeline gives in Python, and say in their artifacts which code they ran."""
+    """The verbs and Python give the same results with a user's stage, and artifacts record the code that ran."""
     write(folder, text)
     result = run(network, [edit])
     found = verbs(network, folder / "run", [edit])
@@ -173,7 +176,7 @@ def test_own_stages_take_part(text: str, edit: dict[str, Any], network: Path, fo
 
 @pytest.mark.parametrize("observes", [True, False])
 def test_files_of_own_stages_lie_beside_the_allocation(observes: bool, network: Path, folder: Path) -> None:
-    """In the folder of the run, and nowhere else; what `schedule` runs again leaves them alone."""
+    """A user's stage writes its files into the run's folder; `schedule`, which runs it again, leaves them alone."""
     write(folder, WRITING.format(observes=observes))
     found = verbs(network, folder / "run", [{"insert": "mine.own.Own", "before": "InterCoreMapping"}])
     text = (folder / "run" / "exports" / "front.txt").read_text()
@@ -184,7 +187,7 @@ def test_files_of_own_stages_lie_beside_the_allocation(observes: bool, network: 
 def test_own_costs_are_of_the_core_that_is_asked_for(
     network: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A stage that costs something else is told."""
+    """A stage that gives costs of another core than the wanted one is reported."""
     write(folder, COSTS.replace("item.wanted_core_files", '["elsewhere"]'))
     text = ["--pipeline", '[{"replace": "IntraCoreMapping", "stage": "mine.own.Own"}]']
     assert main(["cns", *given(network), *text, "-o", "run"]) == 0
@@ -193,7 +196,10 @@ def test_own_costs_are_of_the_core_that_is_asked_for(
 
 
 def test_an_edit_of_a_stage_inside_the_search_is_another_search(network: Path, folder: Path) -> None:
-    """The store and the digests of code notice it, also where only the order of the class's lines changed."""
+    """If a stage inside the search is edited, the search is made again and its digest of code changes.
+
+    This holds even if only a comment changes.
+    """
     text = (PROJECT / "config" / "stages" / "stationary.py").read_text()
     (folder / "mine" / "mapper.py").write_text(text)
     inner = [{"replace": "Loma", "stage": "mine.mapper.StationaryOrders", "parameters": {"most_orders": 5}}]
@@ -217,7 +223,7 @@ def test_an_edit_of_a_stage_inside_the_search_is_another_search(network: Path, f
 
 
 def test_results_say_what_the_pipeline_says(network: Path, tmp_path: Path) -> None:
-    """Objective, model of the costs and settings of schedules, where the pipeline changes them."""
+    """The artifacts have the objective, the cost model and the schedule settings that the pipeline sets."""
     inner = {"set": "SpatialMappingConversion", "parameters": {"model": OTHER}}
     schedules = {"objective": "EDP", "scheduler_candidate_selection": "memory"}
     pipeline = [
@@ -245,7 +251,7 @@ def test_results_say_what_the_pipeline_says(network: Path, tmp_path: Path) -> No
     ],
 )
 def test_errors_in_allocations(body: str, part: str, network: Path, folder: Path) -> None:
-    """What goes wrong in the user's code is told with file and line, what is proposed wrongly with what is right."""
+    """An error in the user's code is reported with file and line, and a wrong allocation with the allowed values."""
     write(folder, ALLOCATION.format(body=body))
     with pytest.raises(TilewrightError) as caught:
         run(network, [{"replace": "InterCoreMapping", "stage": "mine.own.Own"}])
@@ -253,7 +259,7 @@ def test_errors_in_allocations(body: str, part: str, network: Path, folder: Path
 
 
 def test_wrong_items_are_told(network: Path, folder: Path) -> None:
-    """A stage that hands on something else than it says."""
+    """A stage that hands on an item of another type than it declares is reported with its line."""
     write(folder, TILING.replace("rest(cut.change(item))", "rest(item)"))
     with pytest.raises(
         InputError, match=r"mine/own.py:13 mine.own.Own: WrongTypeError: handed on SystemProblem instead"
@@ -262,7 +268,9 @@ def test_wrong_items_are_told(network: Path, folder: Path) -> None:
 
 
 def test_verbs_check_pipelines_before_they_read_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each verb tells everything that is wrong with the whole pipeline, with its line in a file."""
+    """Each verb reports all faults of the whole pipeline before it reads files, with lines if the pipeline is in a
+    file.
+    """
     (folder / "list.yaml").write_text("- drop: InterCoreMaping\n- set: IntraCoreMapping\n  parameters: {lpf: 3}\n")
     nowhere = ["--hardware", "none", "--workload", "none", "--mapping", "none", "--pipeline", "list.yaml"]
     places = ["--cns", "none"]

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a mapping for several cores, at once and with its place."""
+"""All faults of a mapping for several cores are found at once, each with its place."""
 
 import json
 import shutil
@@ -34,24 +34,24 @@ NETWORK = read(
     None,
     {"w0": (8, 4, 3, 3), "w1": (4, 8, 3, 3)},
 )
-"""Convolution a, 6 x 6 pixels and 8 channels; pooling p; convolution b, 3 x 3 and 4 channels; Relu r."""
+"""Convolution a (6 x 6 pixels, 8 channels), pooling p, convolution b (3 x 3, 4 channels), and Relu r."""
 REFERENCE = CONFIG.parent.parent / "shared" / "stream-reference"
 DEFAULT: dict[str, Any] = {"name": "default"}
 
 
 def problem(*entries: dict[str, Any], accelerator: MultiCoreAccelerator | None = None) -> SystemProblem:
-    """The network on four cores for MACs (0-3), a pooling core (4), a vector unit (5), off-chip memory (6)."""
+    """The network on four cores for MACs (0-3), a pooling core (4), a vector unit (5) and off-chip memory (6)."""
     return SystemProblem(NETWORK, accelerator or quad_core(), parse_mapping([*entries, DEFAULT]))
 
 
 def told(*entries: dict[str, Any], options: TilingOptions | None = None, **others: Any) -> list[str]:
-    """The problems in words."""
+    """The problems as texts."""
     found = preflight(problem(*entries, **others), options or TilingOptions())
     return [str(one) for one in found.problems]
 
 
 def test_nothing_is_wrong_with_open_choices() -> None:
-    """A mapping that says nothing, whatever way the network is cut."""
+    """A mapping without choices has no problem, however the network is cut."""
     for options in (TilingOptions(), TilingOptions(1, [["OY", "all"]]), TilingOptions(mode="lbl")):  # type: ignore[list-item]
         found = preflight(problem(), options)
         assert found.problems == ()
@@ -111,7 +111,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_entry_is_told(name: str) -> None:
-    """One problem, with the entry, what stands there and what may."""
+    """One problem names the entry, the wrong value and the allowed values."""
     entries, texts = BAD[name]
     found = told(*entries)
     assert len(found) == 1
@@ -120,7 +120,7 @@ def test_a_bad_entry_is_told(name: str) -> None:
 
 
 def test_all_problems_come_at_once_with_lines(tmp_path: Path) -> None:
-    """Those of the mapping file in the order of its lines, then those of the options."""
+    """Problems of the mapping file come first, in the order of lines, then problems of the options."""
     file = tmp_path / "mapping.yaml"
     file.write_text(
         "- name: a\n  core_allocation: [0, 9]\n  intra_core_tiling: ['OY, 70']\n"
@@ -144,7 +144,7 @@ def test_all_problems_come_at_once_with_lines(tmp_path: Path) -> None:
 
 
 def test_an_artifact_has_paths_without_lines(tmp_path: Path) -> None:
-    """It is named, with the places in its lists."""
+    """Problems of an artifact name the file and the path in its lists, without lines."""
     file = tmp_path / "mapping.json"
     write_document(file, "tilewright/mapping", encode(problem({"name": "a", "core_allocation": [0, 9]}).mapping), {})
     made = SystemProblem(NETWORK, quad_core(), parse_mapping(file), str(file))
@@ -153,7 +153,7 @@ def test_an_artifact_has_paths_without_lines(tmp_path: Path) -> None:
 
 
 def test_a_number_that_fits_some_layers_is_a_notice() -> None:
-    """6 lines of a, 3 of p, b and r: as many tiles as there are lines."""
+    """A number of tiles that fits a (6 lines) but not b (3 lines) is a notice, not a problem."""
     found = preflight(problem({"name": "Conv", "intra_core_tiling": ["OY, 6"]}), TilingOptions())
     assert found.problems == ()
     assert found.tiling is not None
@@ -171,14 +171,14 @@ def test_a_number_that_fits_some_layers_is_a_notice() -> None:
     ],
 )
 def test_hint_loops_larger_than_all_their_layers(options: dict[str, Any], path: str) -> None:
-    """Of all layers, of those after a cutoff, of those of a table."""
+    """Hint loops with more tiles than any layer has are problems: for all layers, after a cutoff, and in a table."""
     (one,) = preflight(problem(), TilingOptions(**options)).problems
     assert one.path == path
     assert "more tiles" in one.message
 
 
 def test_a_general_entry_may_name_cores_for_some_of_its_layers() -> None:
-    """The default for all cores: each layer finds one; a core that runs none of its layers is noted."""
+    """A general entry may name cores that run only some of its layers; a core that runs none of them gives a notice."""
     everything = {"name": "default", "core_allocation": [0, 1, 4, 5]}
     made = SystemProblem(NETWORK, quad_core(), parse_mapping([everything]))
     assert preflight(made, TilingOptions()) == replace(preflight(problem(), TilingOptions()), notices=())
@@ -189,7 +189,9 @@ def test_a_general_entry_may_name_cores_for_some_of_its_layers() -> None:
 
 
 def test_fixed_cores_are_a_choice_where_layers_are_not_cut() -> None:
-    """In mode lbl without tiles, which other runs are compared with; in any other mode they must match."""
+    """Fixed cores that differ in number from the groups are allowed in mode lbl without tiles; other modes
+    refuse them.
+    """
     entry = {"name": "a", "core_allocation": [0, 1], "core_allocation_is_fixed": True, "inter_core_tiling": ["K, 2"]}
     assert told(entry) == []
     assert told(entry, options=TilingOptions(1, mode="lbl")) == []
@@ -200,13 +202,13 @@ def test_fixed_cores_are_a_choice_where_layers_are_not_cut() -> None:
 
 
 def test_mode_4_takes_a_fixed_core_for_each_group() -> None:
-    """2304 bits of weights on two cores: two groups."""
+    """Mode 4 divides 2304 bits of weights into two groups, one for each of the two fixed cores."""
     entry = {"name": "a", "core_allocation": [0, 1], "core_allocation_is_fixed": True}
     assert told(entry, options=TilingOptions(4), accelerator=quad_core(all_cores=1500)) == []
 
 
 def without_links(accelerator: MultiCoreAccelerator, *core_ids: int) -> MultiCoreAccelerator:
-    """The accelerator without any link from or to these cores."""
+    """The accelerator without the links from and to these cores."""
     links = tuple(
         replace(link, edges=tuple(edge for edge in link.edges if not set(core_ids) & set(edge)))
         for link in accelerator.links
@@ -215,7 +217,7 @@ def without_links(accelerator: MultiCoreAccelerator, *core_ids: int) -> MultiCor
 
 
 def test_cores_that_cannot_exchange_data() -> None:
-    """Pooling core 4 without links: neither from a, nor to b. Where p may run on core 5 as well, that is found."""
+    """Core 4 without links can get no data from a and send none to b. If p may also run on core 5, nothing is wrong."""
     cut_off = without_links(quad_core(), 4)
     entries = {"name": "a", "core_allocation": [2]}, {"name": "p", "core_allocation": [4]}
     found = told(*entries, accelerator=cut_off)
@@ -227,14 +229,14 @@ def test_cores_that_cannot_exchange_data() -> None:
 
 
 def test_some_way_over_the_off_chip_memory_is_enough() -> None:
-    """Only links to and from the off-chip core are left."""
+    """Links to and from the off-chip core alone are enough for data between cores."""
     accelerator = quad_core()
     links = tuple(link for link in accelerator.links if 6 in link.core_ids)
     assert told(accelerator=replace(accelerator, links=links)) == []
 
 
 def test_layers_see_each_other_through_what_moves_data() -> None:
-    """Producer and consumer with a Transpose between them."""
+    """Producer and consumer are a pair even with a Transpose between them."""
     network = read(
         [
             conv("x", "w0", "a", **SAME),
@@ -249,7 +251,7 @@ def test_layers_see_each_other_through_what_moves_data() -> None:
 
 
 def test_operands_to_prefetch_are_read_by_some_layer() -> None:
-    """W and I; O is made, not read."""
+    """Some layer reads W and I; operands that no layer reads, such as O, are problems."""
     assert prefetch_problems(NETWORK, ["W", "I"]) == []
     found = prefetch_problems(NETWORK, ["W", "O", "w"])
     assert [one.path for one in found] == ["operands_to_prefetch[1]", "operands_to_prefetch[2]"]
@@ -258,7 +260,10 @@ def test_operands_to_prefetch_are_read_by_some_layer() -> None:
 
 
 def test_memories_without_room_for_an_element(tmp_path: Path) -> None:
-    """Told once on the line of the core file with the layers it hits; a notice where other cores can run them."""
+    """A memory without room for an element is reported once, on the line of the core file, with the layers concerned.
+
+    If other cores can run these layers, the problem becomes a notice.
+    """
     folder = CONFIG / "hardware" / "multi"
     shutil.copytree(folder, tmp_path / "multi")
     small = tmp_path / "multi" / "cores" / "k16_c16.yaml"
@@ -280,14 +285,14 @@ def test_memories_without_room_for_an_element(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_layer_name_is_noted() -> None:
-    """An entry that is for no layer of this network; entries for operators and kinds may be for other networks."""
+    """An entry whose name selects no layer gives a notice; entries for operators and kinds of operators do not."""
     entries = [{"name": "aa"}, {"name": "LSTM"}, {"name": "@softmax"}]
     (notice,) = preflight(problem(*entries), TilingOptions()).notices
     assert notice.startswith("aa.name: selects no layer")
 
 
 def test_descriptions_are_read_together(tmp_path: Path) -> None:
-    """Problems of the mapping file and of the hardware come together; one core is not enough."""
+    """Problems of the mapping file and of the hardware are reported together; hardware with one core is a problem."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text("- name: a\n  core_alocation: [0]\n")
     workload = CONFIG / "workload" / "resnet18.onnx"
@@ -301,7 +306,7 @@ def test_descriptions_are_read_together(tmp_path: Path) -> None:
 
 
 def test_what_the_graph_depends_on_of_an_accelerator() -> None:
-    """Memories and what cores can run; neither links nor energies."""
+    """The digest for the graph depends on memories and operator types of cores, not on links or energies."""
     accelerator = quad_core()
     cheap = replace(accelerator, links=tuple(replace(link, energy_pj_per_bit=0.0) for link in accelerator.links))
     assert part_digest(cheap) == part_digest(accelerator)
@@ -312,7 +317,7 @@ def test_what_the_graph_depends_on_of_an_accelerator() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in REFERENCE.glob("cases/*.json")))
 def test_files_of_the_reference_are_right(name: str) -> None:
-    """Its accelerators, networks and mappings pass, with its stacks also where it chose them by the weights."""
+    """The reference's accelerators, networks and mappings have no problem, and give the reference's stacks."""
     case = json.loads((REFERENCE / "cases" / f"{name}.json").read_text())
     given = case["case"]
     hardware = REFERENCE / "hw" / f"{Path(given['hw']).stem}.yaml"
@@ -324,7 +329,7 @@ def test_files_of_the_reference_are_right(name: str) -> None:
 
 
 def test_a_network_that_only_moves_data_is_refused() -> None:
-    """There is nothing to schedule."""
+    """A network without a layer that computes is refused."""
     moves = read([make_node("Transpose", ["x"], ["y"], name="t", perm=[0, 2, 3, 1])])
     found = preflight(replace(problem(), workload=moves), TilingOptions())
     assert [one.message for one in found.problems] == ["the network has no layer that computes anything"]

@@ -100,7 +100,7 @@ class Logits(torch.nn.Module):
         self.model = model
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """From the numbers of tokens."""
+        """The logits for the numbers of tokens."""
         return self.model(ids, use_cache=False).logits
 
 

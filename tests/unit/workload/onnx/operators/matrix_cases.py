@@ -1,4 +1,4 @@
-"""Tables of operators on the MAC array: how a case is built, and what holds for every one."""
+"""Tables of operators on the MAC array: how a case is built, and the checks of every case."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,29 +23,29 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class MatrixCase:
-    """One operator, the shapes of its inputs in order (None: left out), and its multiply-accumulates."""
+    """An operator, the shapes of its inputs in order (None: left out), and its multiply-accumulates."""
 
     operator: str
     shapes: list[Shape | None]
     macs: int
     attributes: dict[str, Any] = field(default_factory=dict)
     weights: tuple[int, ...] = ()
-    """Inputs that are constant, with random values."""
+    """Positions of inputs that are constants with random values."""
     values: dict[int, Any] = field(default_factory=dict)
-    """Inputs that are constant, with these values."""
+    """Inputs that are constants with these values."""
     kinds: dict[int, int] = field(default_factory=dict)
     """Element types of computed inputs that are not FLOAT."""
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     outputs: int = 1
     unnamed: tuple[int, ...] = ()
-    """Outputs that are not asked for."""
+    """Outputs that the model leaves out."""
     opset: int = 20
     is_exact: bool = True
     domain: str = ""
     has_reference: bool = True
     """Whether onnx's reference evaluator knows the operator."""
     layers: int | None = None
-    """Layers on the MAC array, where a case is about their number."""
+    """Number of layers on the MAC array; None if a case is not about it."""
 
     def model(self) -> onnx.ModelProto:
         """The model of this operator alone; its inputs are x0, x1, ..., its outputs y0, y1, ..."""
@@ -67,7 +67,9 @@ class MatrixCase:
 
 
 def check_matrix_case(case: MatrixCase) -> LoweredModel:
-    """Dependencies by experiment, multiply-accumulates, and that every layer has a form that the cost model knows."""
+    """Checks dependencies by experiment, multiply-accumulates, and that the cost model knows the form of every
+    layer.
+    """
     model = case.model()
     if case.has_reference:
         predicted = assert_dependencies(model, case.ranges, must_be_exact=case.is_exact)
@@ -90,6 +92,6 @@ def array_layers(lowered: LoweredModel) -> list[Layer]:
 
 
 def only_layer(case: MatrixCase) -> Layer:
-    """The layer of a case that has one."""
+    """The only layer of a case."""
     (layer,) = array_layers(lower_model(case.model()))
     return layer

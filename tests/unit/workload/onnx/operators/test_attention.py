@@ -1,4 +1,4 @@
-"""Attention and rotary embeddings: work, parts, and dependencies against experiments with the reference evaluator."""
+"""Attention and rotary embeddings: work, parts, and dependencies, compared with the reference evaluator."""
 
 from typing import Any
 
@@ -92,12 +92,12 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_attention(name: str) -> None:
-    """Work of both products, form of the layers, dependencies."""
+    """Work of both products, form of the layers, and dependencies are right."""
     check_matrix_case(CASES[name])
 
 
 def test_parts_of_attention() -> None:
-    """Scores, scale, mask, the four parts of softmax, weighted sum."""
+    """The parts are scores, scale, mask, four parts of softmax, and the weighted sum."""
     lowered = lower_model(CASES["mask"].model())
     assert [node.name for node in lowered.nodes] == [
         f"op/{part}"
@@ -107,7 +107,7 @@ def test_parts_of_attention() -> None:
 
 
 def test_grouped_queries_share_keys() -> None:
-    """The keys of a group are read by all its queries: H is irrelevant for W."""
+    """All queries of a group read the same keys, so H is irrelevant for W."""
     scores, values = array_layers(lower_model(CASES["grouped queries"].model()))
     assert scores.size_of == {"C": 2, "D": 2, "K": 3, "B": 2, "G": 2, "H": 2}
     for layer in (scores, values):
@@ -116,13 +116,13 @@ def test_grouped_queries_share_keys() -> None:
 
 
 def test_hidden_keys_are_told() -> None:
-    """A causal attention says that its work and dependencies are those of all keys; one that hides none does not."""
+    """A causal attention that hides keys is approximated with all keys; one that hides none is exact."""
     assert lower_model(CASES["causal"].model()).statuses == {"op": "approximated"}
     assert lower_model(CASES["one causal query with cache"].model()).statuses == {"op": "modelled"}
 
 
 def test_lengths_at_run_time_are_approximated() -> None:
-    """Lengths of keys that are an input: a superset, and the output depends on them."""
+    """Lengths of keys as an input give a superset of dependencies, and the output depends on them."""
     case = _case([*QKV, None, None, None, (1,)], WORK, opset=24, kinds={6: INT64}, attributes={"is_causal": 1})
     predicted = predicted_dependencies(case.model())
     assert predicted.lowered.statuses == {"op": "approximated"}
@@ -131,7 +131,7 @@ def test_lengths_at_run_time_are_approximated() -> None:
 
 
 def test_heads_that_do_not_fit_are_refused() -> None:
-    """A width that is no multiple of the heads is an error."""
+    """A width that is no multiple of the heads raises InputError."""
     case = _case([(1, 3, 4), (1, 4, 4), (1, 4, 4)], 0, attributes={"q_num_heads": 2, "kv_num_heads": 2})
     model = case.model()
     model.graph.node[0].attribute[1].i = 3

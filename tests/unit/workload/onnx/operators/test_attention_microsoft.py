@@ -1,4 +1,4 @@
-"""Attention of com.microsoft, which the reference evaluator does not know: compared with standard operators."""
+"""Attention of com.microsoft, compared with standard operators, because the reference evaluator lacks it."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 def _model(
     operator: str, shapes: list[Any], outputs: list[Shape], attributes: dict[str, Any], **others: Any
 ) -> onnx.ModelProto:
-    """One operator with the stored shapes of its outputs."""
+    """A model of one operator with the stored shapes of its outputs."""
     model = MatrixCase(operator, shapes, 0, attributes, outputs=len(outputs), domain=MICROSOFT, **others).model()
     del model.graph.output[:]
     for number, shape in enumerate(outputs):
@@ -49,7 +49,7 @@ def _standard(
 
 
 def test_multi_head_attention_is_attention() -> None:
-    """Dependencies and work are those of the standard operator on the same tensors."""
+    """Dependencies and work equal those of the standard operator on the same tensors."""
     shapes = {"x0": (1, 3, 4), "x1": (1, 4, 4), "x2": (1, 4, 6)}
     own = predicted_dependencies(_model("MultiHeadAttention", list(shapes.values()), [(1, 3, 6)], {"num_heads": 2}))
     standard = _standard([make_node("Attention", list(shapes), ["y0"], q_num_heads=2, kv_num_heads=2)], shapes, {})
@@ -60,7 +60,7 @@ def test_multi_head_attention_is_attention() -> None:
 
 
 def test_multi_head_attention_with_bias_and_cache() -> None:
-    """Biases are added first; past keys go before the new ones, to the outputs too."""
+    """Biases are added first; past keys come before the new ones, also in the outputs."""
     shapes = [(1, 1, 4), (1, 1, 4), (1, 1, 4), (12,), (1, 3), None, (1, 2, 2, 2), (1, 2, 2, 2)]
     outputs = [(1, 1, 4), (1, 2, 3, 2), (1, 2, 3, 2)]
     model = _model("MultiHeadAttention", shapes, outputs, {"num_heads": 2}, weights=(3,), kinds={4: INT32})
@@ -75,7 +75,7 @@ def test_multi_head_attention_with_bias_and_cache() -> None:
 
 
 def test_attention_with_its_projection() -> None:
-    """One product makes queries, keys and values; then it is attention on its three parts."""
+    """One product makes queries, keys and values; then attention runs on its three parts."""
     model = _model("Attention", [(1, 3, 4), (4, 12), (12,)], [(1, 3, 4)], {"num_heads": 2}, weights=(1, 2))
     own = predicted_dependencies(model)
     nodes = [
@@ -92,7 +92,9 @@ def test_attention_with_its_projection() -> None:
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("rotary", [0, 1])
 def test_group_query_attention(is_packed: bool, rotary: int) -> None:
-    """Query heads share key heads; packed or not, turned or not, the work of the products is the same."""
+    """Query heads share key heads, and the work of products is equal for packed or separate, rotated or plain
+    inputs.
+    """
     heads, shared, width = 4, 2, 4
     apart: list[Any] = [(1, 3, heads * width), (1, 3, shared * width), (1, 3, shared * width)]
     shapes = [(1, 3, (heads + 2 * shared) * width), None, None] if is_packed else apart
@@ -113,7 +115,7 @@ def test_group_query_attention(is_packed: bool, rotary: int) -> None:
 
 
 def test_cache_of_fixed_length() -> None:
-    """A cache that does not grow: the work is that of its whole length, and it is told."""
+    """A cache of fixed length costs the work of its whole length, with a remark."""
     shapes = [(1, 1, 8), (1, 1, 4), (1, 1, 4), (1, 2, 6, 2), (1, 2, 6, 2), (1, 1), ()]
     outputs = [(1, 1, 8), (1, 2, 6, 2), (1, 2, 6, 2)]
     model = _model(
@@ -127,13 +129,13 @@ def test_cache_of_fixed_length() -> None:
 
 
 def test_packed_inputs_are_unsupported() -> None:
-    """Forms that are not modelled are told."""
+    """Packed inputs are reported as unsupported."""
     model = _model("MultiHeadAttention", [(1, 3, 2, 3, 2)], [(1, 3, 4)], {"num_heads": 2})
     assert lower_model(model).statuses == {"op": "unsupported"}
 
 
 def test_bias_of_another_length_is_refused() -> None:
-    """A bias has one value for each channel of queries, keys and values."""
+    """A bias without one value for each channel of queries, keys and values raises InputError."""
     model = _model("MultiHeadAttention", [(1, 3, 4), (1, 3, 4), (1, 3, 4), (8,)], [(1, 3, 4)], {"num_heads": 2})
     with pytest.raises(InputError, match="bias"):
         lower_model(model)
@@ -141,7 +143,7 @@ def test_bias_of_another_length_is_refused() -> None:
 
 @pytest.mark.parametrize("interleaved", [0, 1])
 def test_rotary_embedding(interleaved: int) -> None:
-    """Positions are the second input here; all else is as in the standard operator."""
+    """Positions are the second input here; dependencies and work equal the standard operator's."""
     constants = {"c": np.ones((5, 2)), "s": np.ones((5, 2)), "p": [[0, 4, 2]]}
     attributes = {"interleaved": interleaved, "num_heads": 2}
     tables = []

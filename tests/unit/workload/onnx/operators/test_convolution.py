@@ -1,4 +1,4 @@
-"""Convolutions: work, layers, and dependencies against experiments with the reference evaluator."""
+"""Convolutions: work, layers, and dependencies, compared with the reference evaluator."""
 
 import numpy as np
 import pytest
@@ -79,12 +79,12 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_convolution(name: str) -> None:
-    """Work, form of the layers, dependencies."""
+    """Work, form of the layers, and dependencies are right."""
     check_matrix_case(CASES[name])
 
 
 def test_layer_of_two_axes() -> None:
-    """Loops in the order of zigzag-dse, height on Y; the weights are constant, the input of the network is not."""
+    """Loops have the order of zigzag-dse, with height on Y; only the weights are constant."""
     layer = only_layer(CASES["strides, dilations, uneven padding"])
     assert layer.loop_sizes == (
         ("B", 1),
@@ -103,7 +103,7 @@ def test_layer_of_two_axes() -> None:
 
 
 def test_layer_of_three_axes() -> None:
-    """Each axis has its own window; groups are a dimension of all operands."""
+    """Each of three axes has its own window, and groups are a dimension of all operands."""
     layer = only_layer(CASES["three axes"])
     assert layer.equation == "O[b][g][k][oz][oy][ox] += W[g][k][c][fz][fy][fx] * I[b][g][c][oz][fz][oy][fy][ix]"
     assert layer.size_of == {
@@ -128,7 +128,7 @@ def test_integer_accumulator() -> None:
 
 
 def test_more_than_three_axes_are_unsupported() -> None:
-    """A convolution over four axes is told, not refused."""
+    """A convolution over four axes is reported as unsupported and raises no error."""
     case = MatrixCase("Conv", [(1, 1, 2, 2, 2, 2), (1, 1, 1, 1, 1, 1)], 0, weights=(1,))
     lowered = lower_model(case.model())
     assert lowered.statuses == {"op": "unsupported"}
@@ -136,7 +136,7 @@ def test_more_than_three_axes_are_unsupported() -> None:
 
 @pytest.mark.parametrize(("bits", "kind"), [(8, TensorProto.INT8), (4, TensorProto.INT4)])
 def test_weights_behind_a_quantiser_have_their_bits(bits: int, kind: int) -> None:
-    """Weights that are dequantised from integers count with the bits of these; activations are floats, taken as 8."""
+    """Weights behind a dequantiser have the bits of their integers; floating-point activations count as 8 bits."""
     raw = helper.make_tensor("q", kind, (2, 1, 2, 2), [1] * 8)
     dequantise = helper.make_node("DequantizeLinear", ["q", "scale"], ["w"])
     model = build_model(
@@ -148,7 +148,7 @@ def test_weights_behind_a_quantiser_have_their_bits(bits: int, kind: int) -> Non
 
 
 def test_stated_precision_wins() -> None:
-    """Attributes weight_size, act_size and output_size of the node override types."""
+    """Attributes weight_size, act_size and output_size of the node overrule types."""
     model = CASES["integers"].model()
     for name, bits in (("weight_size", 3), ("act_size", 5), ("output_size", 20)):
         model.graph.node[0].attribute.append(helper.make_attribute(name, bits))
@@ -158,7 +158,7 @@ def test_stated_precision_wins() -> None:
 
 @pytest.mark.parametrize("attributes", [{}, {"activation": "Relu"}])
 def test_fused_convolution(attributes: dict[str, str]) -> None:
-    """com.microsoft: the activation is a part on the vector unit."""
+    """FusedConv of com.microsoft has its activation as a part on the vector unit."""
     shapes = [(1, 2, 4, 4), (3, 2, 3, 3), (3,)]
     case = MatrixCase(
         "FusedConv", list(shapes), 3 * 4 * 18, attributes, weights=(1, 2), domain="com.microsoft", has_reference=False
@@ -169,7 +169,7 @@ def test_fused_convolution(attributes: dict[str, str]) -> None:
 
 
 def test_deformable_convolution_is_approximated() -> None:
-    """Its cost leaves out the interpolation, and it says so."""
+    """The cost of a deformable convolution leaves out the interpolation, so it is marked approximated."""
     lowered = lower_model(CASES["deformable"].model())
     assert lowered.statuses == {"op": "approximated"}
 
@@ -187,6 +187,6 @@ def test_deformable_convolution_is_approximated() -> None:
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(case: MatrixCase, text: str) -> None:
-    """What is read beside the product has one element, or one for each channel."""
+    """A bias or scale that has neither one element nor one for each channel is refused."""
     with pytest.raises(InputError, match=text):
         lower_model(case.model())

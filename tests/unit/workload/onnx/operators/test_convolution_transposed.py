@@ -1,4 +1,4 @@
-"""Transposed convolutions: every listed multiply-accumulate, however the output is padded; exact dependencies."""
+"""Transposed convolutions: all multiply-accumulates, for any padding of the output, and exact dependencies."""
 
 import math
 from typing import Any
@@ -58,7 +58,7 @@ def test_transposed_convolution(name: str) -> None:
 
 
 def test_layer_without_overlap() -> None:
-    """A kernel as long as the stride: residues are loops of their own, nothing is summed up but channels."""
+    """If the kernel is as long as the stride, a loop runs over the residues, and sums are over channels only."""
     (layer,) = array_layers(lower_model(CASES["kernel as long as the stride"].model()))
     assert layer.size_of["OX"] == 3
     assert layer.size_of["RX"] == 2
@@ -67,7 +67,7 @@ def test_layer_without_overlap() -> None:
 
 
 def test_layer_over_outputs_has_a_window() -> None:
-    """Twice the size with kernel 3: the even outputs see one tap, the odd ones two neighbouring inputs."""
+    """Twice the size with kernel 3: even outputs see one tap, odd outputs two neighbouring inputs."""
     model = _case((1, 2, 5), (2, 2, 3), {"strides": [2], "pads": [1, 1], "output_padding": [1]}, 2).model()
     first, second = array_layers(lower_model(model))
     assert (first.size_of["FX"], first.size_of["OX"]) == (2, 5)
@@ -77,19 +77,19 @@ def test_layer_over_outputs_has_a_window() -> None:
 
 
 def test_counting_by_inputs_is_told() -> None:
-    """Where the output is not stride times the input, the outputs of the layers are nominal, and that is told."""
+    """The operator counts as approximated, not as modelled, if its output is not stride times the input."""
     assert lower_model(CASES["no padding"].model()).statuses == {"op": "approximated"}
     assert lower_model(CASES["eight times the length"].model()).statuses == {"op": "modelled"}
 
 
 def test_first_layer_of_a_generator_writes_each_tap() -> None:
-    """From one position to four: the taps are dimensions of the output."""
+    """If a layer makes four positions from one position, the loops over its taps index the output."""
     (layer,) = array_layers(lower_model(CASES["first layer of a generator"].model()))
     assert set(dict(layer.operand_dimensions)["O"]) >= {"K", "FY", "FX"}
 
 
 def test_another_kernel_shape_is_refused() -> None:
-    """An attribute that says another kernel than the weights have: an error that names it, no number."""
+    """An attribute kernel_shape that contradicts the weights raises InputError, which names it."""
     model = _case((1, 2, 3), (2, 3, 3), {"group": 1}, 1).model()
     model.graph.node[0].attribute.append(helper.make_attribute("kernel_shape", [4]))
     with pytest.raises(InputError, match="kernel_shape"):
@@ -97,14 +97,17 @@ def test_another_kernel_shape_is_refused() -> None:
 
 
 def test_weights_that_are_computed() -> None:
-    """Both operands computed: no constant operand, and dependencies on the weights too."""
+    """No operand is constant if weights are computed, and outputs depend on the weights, too."""
     case = MatrixCase("ConvTranspose", [(1, 2, 2), (2, 1, 3), (1,)], 2 * 2 * 3, {"strides": [2]})
     lowered = check_matrix_case(case)
     assert all(layer.constant_operands == () for layer in array_layers(lowered))
 
 
 def test_groups_are_convolutions_side_by_side() -> None:
-    """Two groups depend on what two transposed convolutions of half the channels do; the evaluator has no groups."""
+    """A transposed convolution of two groups has the dependencies of two convolutions with half the channels each.
+
+    The reference evaluator has no groups.
+    """
     attributes = {"strides": [2], "pads": [1, 0]}
     data, weights = {"x0": (1, 4, 3)}, np.ones((4, 3, 3), np.float32)
     grouped = helper.make_node("ConvTranspose", ["x0", "w"], ["y"], group=2, **attributes)
@@ -123,7 +126,7 @@ def test_groups_are_convolutions_side_by_side() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_any_geometry_of_one_axis(seed: int) -> None:
-    """Input i and tap f write output stride * i + dilation * f - padding: exactly these pairs, and all the work."""
+    """Input i and tap f write output stride * i + dilation * f - padding, exactly these pairs, with all the work."""
     generator = np.random.default_rng(seed)
     length, kernel, stride, dilation = (int(value) for value in generator.integers(1, (6, 8, 6, 4)))
     extra = int(generator.integers(0, max(stride, dilation)))

@@ -1,4 +1,4 @@
-"""Einsum: work, layers, and dependencies against experiments with the reference evaluator."""
+"""Einsum: work, layers, and dependencies, compared with the reference evaluator."""
 
 import pytest
 from tilewright.base.errors import InputError
@@ -42,7 +42,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_einsum(name: str) -> None:
-    """Work, form of the layers, dependencies."""
+    """Work, form of the layers, and dependencies are right."""
     check_matrix_case(CASES[name])
 
 
@@ -58,17 +58,20 @@ def test_einsum(name: str) -> None:
     ],
 )
 def test_unit(name: str, units: list[str]) -> None:
-    """What multiplies and sums needs multipliers, a lone sum or product the vector unit, a transposition nothing."""
+    """A sum of products runs on multipliers, a sum alone or a product alone on the vector unit.
+
+    A transposition runs on no unit.
+    """
     assert [node.unit for node in lower_model(CASES[name].model()).nodes] == units
 
 
 def test_one_loop_for_each_label() -> None:
-    """Loops are called as the labels; upper-case ones are doubled."""
+    """Loops have the names of the labels, doubled for upper-case labels."""
     assert only_layer(CASES["upper and lower case"]).size_of == {"A": 2, "B": 2, "AA": 3}
 
 
 def test_too_many_labels_are_unsupported() -> None:
-    """More loops than the cost model takes: told."""
+    """More loops than the cost model takes are reported as unsupported."""
     letters = "abcdefghijklmnopq"
     case = _case(f"{letters},{letters}->a", *((1,) * 17 for _ in range(2)))
     assert lower_model(case.model()).statuses == {"op": "unsupported"}
@@ -76,7 +79,7 @@ def test_too_many_labels_are_unsupported() -> None:
 
 @pytest.mark.parametrize("equation", ["ij,jk->iz", "ij->i", "ij,jk,kl->i", "ij,j->ii", "i1,jk->ik"])
 def test_wrong_equations_are_refused(equation: str) -> None:
-    """An equation that does not fit the inputs is an error that names the operator."""
+    """An equation that does not fit the inputs raises InputError, which names the operator."""
     model = _case("ij,jk->ik", (2, 3), (3, 4)).model()
     model.graph.node[0].attribute[0].s = equation.encode()
     with pytest.raises(InputError, match="op: Einsum does not fit its inputs"):

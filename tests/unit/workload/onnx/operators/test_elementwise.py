@@ -87,7 +87,7 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_operation_for_every_element(name: str) -> None:
-    """Operations, layers, and dependencies by experiment."""
+    """Operations, layers, and dependencies by experiment are right."""
     check_case(CASES[name])
 
 
@@ -111,7 +111,9 @@ def test_one_operation_for_every_element(name: str) -> None:
     ],
 )
 def test_operands_have_the_loops_that_they_are_not_broadcast_along(case: Case, equations: list[str]) -> None:
-    """A computed tensor is I; scalars are no operands."""
+    """Operands have the loops along which they are not broadcast; a computed tensor is I, and scalars are no
+    operands.
+    """
     assert [layer.equation for layer in layers_of(case)] == equations
 
 
@@ -122,14 +124,14 @@ def test_a_constant_operand_is_a_weight() -> None:
 
 
 def test_a_computed_scalar_is_a_dependency_without_memory() -> None:
-    """It is read, but it is no operand."""
+    """A computed scalar is read, but it is no operand."""
     (node,) = lower_model(Case("Mul", [(2, 5), ()], []).model()).nodes
     assert node.inputs == ("x0", "x1")
     assert [index_map.operand for index_map in node.index_maps] == ["I", ""]
 
 
 def test_silu_is_one_layer_of_one_operation_for_each_element() -> None:
-    """Exporters write x * sigmoid(x) as an operator that ONNX itself does not define."""
+    """Silu is not in ONNX, but exporters write it for x * sigmoid(x): one layer with one operation an element."""
     lowered = lower_model(Case("Silu", [(2, 3)], [6]).model())
     check_layers(Case("Silu", [(2, 3)], [6]), lowered.nodes)
     assert set(lowered.statuses.values()) == {"modelled"}
@@ -138,21 +140,23 @@ def test_silu_is_one_layer_of_one_operation_for_each_element() -> None:
 
 
 def test_a_mask_of_dropout_depends_on_nothing() -> None:
-    """At inference all of it is kept."""
+    """The mask of a dropout depends on nothing at inference."""
     (node,) = lower_model(Case("Dropout", [(2, 3)], [], outputs=2).model()).nodes
     assert node.outputs == ("y0", "y1")
     assert {index_map.output.tensor for index_map in node.index_maps} == {"y0"}
 
 
 def test_dropout_in_training_mode_computes_and_says_so() -> None:
-    """Its values are random: the dependencies of the mask are a superset."""
+    """The mask of a dropout is random in training mode, so its dependencies are a superset."""
     lowered = lower_model(Case("Dropout", [(2, 3)], [], [0.5, np.array(True)], outputs=2).model())
     assert set(lowered.statuses.values()) == {"approximated"}
     assert [node.layer.mac_count for node in lowered.nodes if node.layer] == [6]
 
 
 def test_a_running_sum_along_an_axis_of_the_run_time_is_a_superset() -> None:
-    """Which axis is not known; the first part still costs one operation for every element."""
+    """If the axis is known at run time only, dependencies are a superset; the first part costs one operation an
+    element.
+    """
     case = Case("CumSum", [(2, 3), ()], [6], kinds={"x1": INT32}, is_exact=False)
     lowered = lower_model(case.model())
     check_layers(case, lowered.nodes)
@@ -163,7 +167,7 @@ def test_a_running_sum_along_an_axis_of_the_run_time_is_a_superset() -> None:
     ("operator", "setting"), [("CumSum", ()), ("Trilu", ())], ids=["axis of a running sum", "diagonal of a triangle"]
 )
 def test_settings_of_the_run_time_are_dependencies(operator: str, setting: tuple[int, ...]) -> None:
-    """Every element may depend on them."""
+    """Every element depends on settings that are known at run time only."""
     case = Case(operator, [(2, 3), setting], [], kinds={"x1": TensorProto.INT64}, ranges={"x1": (0, 1)}, is_exact=False)
     assert assert_dependencies(case.model(), case.ranges).tables["y0", "x1"].all()
 
@@ -212,7 +216,7 @@ RUNTIME_SHAPES = {"global average": (1, 2, 1, 1), "concatenation": (1, 5)}
 
 @pytest.mark.parametrize("name", RUNTIME)
 def test_operators_of_onnxruntime_compute_every_element(name: str) -> None:
-    """Operations and layers; the reference evaluator does not know them."""
+    """Operations and layers are right for operators of onnxruntime, which the reference evaluator lacks."""
     case = RUNTIME[name]
     model = case.model()
     output = model.graph.output[0]
@@ -247,7 +251,7 @@ QUANTISED: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", QUANTISED)
 def test_quantisers_do_one_operation_for_every_element(name: str) -> None:
-    """For one scale, a scale for every index of an axis, and a scale for every block."""
+    """Quantisers do one operation an element, for one scale, one for each index of an axis, and one for each block."""
     check_case(QUANTISED[name])
 
 
@@ -262,7 +266,7 @@ def test_quantisers_do_one_operation_for_every_element(name: str) -> None:
 def test_scales_of_channels_and_blocks_are_weights(
     shape: tuple[int, ...], scale: Any, attributes: dict[str, Any], equation: str
 ) -> None:
-    """The loop over a block does not matter to its scale."""
+    """A scale has no loop over the elements of its block."""
     case = Case("DequantizeLinear", [shape], [], [scale], attributes=attributes, kind=UINT8, opset=21)
     assert [layer.equation for layer in layers_of(case)] == [equation]
 
@@ -276,7 +280,7 @@ def test_scales_of_channels_and_blocks_are_weights(
     ],
 )
 def test_quantisers_of_qonnx_read_a_scale_for_every_channel(operator: str, constants: list[Any]) -> None:
-    """Bit widths and zero points are part of the instruction."""
+    """Quantisers of qonnx read one scale for each channel; bit widths and zero points are part of the instruction."""
     case = Case(operator, [(2, 3, 4)], [24], constants, domain="com.microsoft")
     model = case.model()
     model.graph.node[0].domain = "qonnx.custom_op.general"

@@ -1,4 +1,4 @@
-"""Operators that gather and scatter: their index maps against experiments with the reference evaluator."""
+"""Operators that gather and scatter: their index maps, compared with the reference evaluator."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def model_of(case: Case, opset: int = 18, **changes: Any) -> Any:
 
 @pytest.mark.parametrize("name", CONSTANT_INDICES)
 def test_constant_indices_give_exact_dependencies(name: str) -> None:
-    """Every output element depends on the element that its index names, and on no other."""
+    """Every output element depends exactly on the element that its constant index names."""
     case = CONSTANT_INDICES[name]
     kinds = {"x0": INT64} if case[0] == "OneHot" else {}
     predicted = assert_dependencies(model_of(case, kinds=kinds), {"x0": (0, 3)} if kinds else None, must_be_exact=True)
@@ -75,7 +75,7 @@ def test_constant_indices_give_exact_dependencies(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMPUTED_INDICES)
 def test_computed_indices_give_a_superset_that_says_so(name: str) -> None:
-    """All elements that an index may name are dependencies, and so are the indices."""
+    """Every element that a computed index may name is a dependency, and so are the indices."""
     *case, highest = COMPUTED_INDICES[name]
     index = 0 if case[0] == "OneHot" else 1
     low = 1 if case[0] == "ReverseSequence" else 0
@@ -88,28 +88,30 @@ def test_computed_indices_give_a_superset_that_says_so(name: str) -> None:
 
 
 def test_computed_indices_reach_all_of_the_gathered_axis_and_nothing_else() -> None:
-    """Column j of the output depends on column j of the data, on all its rows."""
+    """Column j of the output depends, with computed indices, on all rows of column j of the data and on no other
+    column.
+    """
     predicted = assert_dependencies(model_of(("Gather", {0: (4, 2), 1: (3,)}, {}, {}), kinds={"x1": INT64}))
     expected = np.tile(np.tile(np.eye(2, dtype=bool), (1, 4)), (3, 1))
     assert (predicted.tables["y", "x0"] == expected).all()
 
 
 def test_computed_indices_into_an_axis_of_one_element_do_not_matter() -> None:
-    """There is only one element to read."""
+    """Computed indices into an axis of one element do not matter."""
     model = model_of(("Gather", {0: (2, 1), 1: (3,)}, {}, {"axis": 1}), kinds={"x1": INT64})
     predicted = assert_dependencies(model, {"x1": (0, 0)}, must_be_exact=True)
     assert not predicted.tables["y", "x1"].any()
 
 
 def test_equal_steps_are_one_piece() -> None:
-    """Indices 0, 2, 4, ... need one map, whatever their number."""
+    """Indices 0, 2, 4, ... need one map, for any number of them."""
     model = model_of(("Gather", {0: (2, 1000)}, {1: np.arange(0, 1000, 2)}, {"axis": 1}))
     (index_map,) = lower_model(model).index_maps
     assert [coefficient for _, coefficient in index_map.input.axes[1].terms] == [2]
 
 
 def test_indices_without_a_pattern_are_a_superset_beyond_a_limit() -> None:
-    """Ten thousand random rows are not told one by one."""
+    """Ten thousand random rows give one map, which is a superset."""
     indices = np.random.default_rng(0).integers(0, 1000, 10_000)
     lowered = lower_model(model_of(("Gather", {0: (1000, 2)}, {1: indices}, {})))
     assert [index_map.is_exact for index_map in lowered.index_maps] == [False]
@@ -117,7 +119,7 @@ def test_indices_without_a_pattern_are_a_superset_beyond_a_limit() -> None:
 
 
 def test_compress_by_a_constant_condition_is_exact() -> None:
-    """Columns 0 and 3 of the input are columns 0 and 1 of the output."""
+    """Columns 0 and 3 of the input are columns 0 and 1 of the output, by a constant condition."""
     model = model_of(("Compress", {0: (2, 5)}, {1: np.array([True, False, False, True])}, {"axis": 1}))
     predicted = predicted_dependencies(model, {"y[1]": 2})
     assert predicted.is_exact
@@ -125,7 +127,7 @@ def test_compress_by_a_constant_condition_is_exact() -> None:
 
 
 def test_compress_by_a_computed_condition_is_a_superset() -> None:
-    """What is kept is not known: every output element may come from anywhere."""
+    """Every output element may depend on every input element if the condition is computed."""
     model = model_of(("Compress", {0: (2, 3), 1: (3,)}, {}, {"axis": 1}), kinds={"x1": TensorProto.BOOL})
     predicted = predicted_dependencies(model, {"y[1]": 2})
     assert not predicted.is_exact
@@ -134,7 +136,7 @@ def test_compress_by_a_computed_condition_is_a_superset() -> None:
 
 @pytest.mark.parametrize("index", [5, -6])
 def test_indices_outside_the_axis_are_an_error(index: int) -> None:
-    """The values found and those allowed are in the message."""
+    """An index outside of the axis raises InputError, with the found and the allowed values."""
     with pytest.raises(InputError, match="an axis"):
         lower_model(model_of(("Gather", {0: (5, 3)}, {1: [0, index]}, {})))
 
@@ -144,7 +146,7 @@ def test_indices_outside_the_axis_are_an_error(index: int) -> None:
     [({}, (12, 4)), ({"strides": [2, 2], "pads": [0, 1, 1, 0]}, (12, 4)), ({"dilations": [2, 1]}, (12, 2))],
 )
 def test_columns_become_an_image_by_one_addition_each(attributes: dict[str, Any], columns: tuple[int, int]) -> None:
-    """3 channels of 2 x 2 blocks over a 3 x 3 image, or 1 channel short of it."""
+    """Columns become an image by one addition each: 2 x 2 blocks over a 3 x 3 image."""
     image, block = ([3, 3], [2, 2])
     node = make_node("Col2Im", ["x", "image", "block"], ["y"], **attributes)
     model = build_model([node], {"x": (1, *columns)}, {"image": image, "block": block}, opset=18)

@@ -1,4 +1,4 @@
-"""Matrix products: work, layers, and dependencies against experiments with the reference evaluator."""
+"""Matrix products: work, layers, and dependencies, compared with the reference evaluator."""
 
 import numpy as np
 import pytest
@@ -67,12 +67,12 @@ MICROSOFT_CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_matrix_product(name: str) -> None:
-    """Work, form of the layers, dependencies."""
+    """Work, form of the layers, and dependencies are right."""
     check_matrix_case(CASES[name])
 
 
 def test_layer_of_two_activations() -> None:
-    """Loop and operand order of zigzag-dse; both operands carry the batches that they have."""
+    """Loops and operands have the order of zigzag-dse, and each operand has its own batch loops."""
     layer = only_layer(CASES["broadcast both ways"])
     assert layer.loop_sizes == (("C", 2), ("D", 2), ("K", 3), ("B", 2), ("H", 3))
     assert layer.equation == "O[b][h][d][k] += I[h][d][c] * W[b][c][k]"
@@ -80,14 +80,14 @@ def test_layer_of_two_activations() -> None:
 
 
 def test_constant_first_operand_is_the_weight() -> None:
-    """Weight times activation: W is the first operand."""
+    """A constant first operand is the weight W."""
     layer = only_layer(CASES["constant first"])
     assert layer.constant_operands == ("W",)
     assert layer.equation == "O[b][d][k] += I[b][c][k] * W[d][c]"
 
 
 def test_layer_of_rank_five_keeps_every_batch_dimension() -> None:
-    """More than two batch dimensions are loops of their own, carried where an operand has them."""
+    """A product of rank 5 has a loop for each batch dimension, and an operand has only the loops that it uses."""
     layer = only_layer(CASES["rank 5"])
     assert layer.size_of == {"C": 3, "D": 2, "K": 2, "B": 2, "H": 2, "B2": 2}
     dimensions = dict(layer.operand_dimensions)
@@ -97,7 +97,7 @@ def test_layer_of_rank_five_keeps_every_batch_dimension() -> None:
 
 @pytest.mark.parametrize("operator", MICROSOFT_CASES)
 def test_products_of_microsoft(operator: str) -> None:
-    """com.microsoft: the work and the axes of both operands."""
+    """Products of com.microsoft have the right work, and the right axes of both operands."""
     shapes, attributes, macs, equation = MICROSOFT_CASES[operator]
     case = MatrixCase(operator, list(shapes), macs, attributes, domain=MICROSOFT, has_reference=False)
     check_matrix_case(case)
@@ -105,14 +105,14 @@ def test_products_of_microsoft(operator: str) -> None:
 
 
 def test_transposed_batches_are_unsupported() -> None:
-    """A form of FusedMatMul that is not modelled is told."""
+    """FusedMatMul with transposed batches is reported as unsupported."""
     case = MatrixCase("FusedMatMul", [(2, 4), (4, 3)], 0, {"transBatchA": 1}, domain=MICROSOFT)
     assert lower_model(case.model()).statuses == {"op": "unsupported"}
 
 
 @pytest.mark.parametrize("bits", [4, 8, 2])
 def test_packed_weights(bits: int) -> None:
-    """MatMulNBits reads the packed bytes of its weights, as many bits as they have."""
+    """MatMulNBits reads the packed bytes of its weights, with as many bits as they have."""
     depth, columns, block = 64, 3, 32
     attributes = {"K": depth, "N": columns, "bits": bits, "block_size": block}
     shapes = [(2, depth), (columns, depth // block, block * bits // 8), (columns * 2,)]
@@ -137,7 +137,7 @@ def test_packed_weights(bits: int) -> None:
     [([(2, 4), (4, 3), (4,)], "bias"), ([(2, 4), (4, 3), (1, 2, 3)], "bias")],
 )
 def test_bias_that_does_not_fit_is_refused(shapes: list[tuple[int, ...]], text: str) -> None:
-    """A bias is broadcast to the result, or it is an error."""
+    """A bias that cannot be broadcast to the result raises InputError."""
     with pytest.raises(InputError, match=text):
         lower_model(MatrixCase("Gemm", list(shapes), 0, weights=(1, 2)).model())
 

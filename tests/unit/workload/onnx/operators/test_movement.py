@@ -1,4 +1,4 @@
-"""Operators that move data along axes: their index maps against experiments with the reference evaluator."""
+"""Operators that move data along axes: their index maps, compared with the reference evaluator."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_index_maps_are_exactly_what_experiments_show(name: str) -> None:
-    """Every output element depends on the input elements that change it, and on no other."""
+    """Every output element depends on exactly the input elements that change it."""
     operator, shapes, values, attributes, opset = CASES[name]
     inputs = {f"x{number}": shape for number, shape in enumerate(shapes)}
     constants = {f"c{number}": value for number, value in enumerate(values)}
@@ -92,7 +92,7 @@ def test_index_maps_are_exactly_what_experiments_show(name: str) -> None:
 def test_split_takes_each_output_from_its_exact_offset(
     sizes: tuple[int, ...], values: list[int] | None, attributes: dict[str, Any], opset: int
 ) -> None:
-    """Equal parts, sizes as attribute or input, and a number of outputs."""
+    """Split takes each output from its offset: for equal parts, for given sizes, and for a given number of outputs."""
     outputs = [f"y{number}" for number in range(len(sizes))]
     constants = {} if values is None else {"split": values}
     node = make_node("Split", ["x", *constants], outputs, axis=1, **attributes)
@@ -100,13 +100,13 @@ def test_split_takes_each_output_from_its_exact_offset(
 
 
 def test_uneven_split_into_a_number_of_outputs_has_a_smaller_last_one() -> None:
-    """7 elements in 3 outputs: 3, 3 and 1."""
+    """7 elements in 3 outputs are split into 3, 3 and 1."""
     node = make_node("Split", ["x"], ["a", "b", "c"], axis=0, num_outputs=3)
     assert_dependencies(build_model([node], {"x": (7, 2)}, opset=18), must_be_exact=True)
 
 
 def test_concatenated_channels_have_their_exact_offsets() -> None:
-    """One map per input, at its place along the axis."""
+    """Each concatenated input has one map, at its offset along the axis."""
     node = make_node("Concat", ["a", "b"], ["y"], axis=1)
     maps = lower_model(build_model([node], {"a": (1, 3, 2), "b": (1, 4, 2)})).index_maps
     assert [index_map.output.axes[1].offset for index_map in maps] == [0, 3]
@@ -114,21 +114,24 @@ def test_concatenated_channels_have_their_exact_offsets() -> None:
 
 
 def test_reshape_between_factors_is_one_map() -> None:
-    """Splitting heads off the hidden size needs no pieces."""
+    """A reshape that splits heads off the hidden size is one map."""
     node = make_node("Reshape", ["x", "shape"], ["y"])
     model = build_model([node], {"x": (1, 197, 768)}, {"shape": [1, 197, 12, 64]})
     assert len(lower_model(model).index_maps) == 1
 
 
 def test_reshape_without_a_short_exact_form_is_a_superset_that_says_so() -> None:
-    """4096 x 4095 to 4095 x 4096 would need thousands of pieces."""
+    """A reshape of 4096 x 4095 to 4095 x 4096 would need thousands of pieces, so its map is a superset."""
     node = make_node("Reshape", ["x", "shape"], ["y"])
     model = build_model([node], {"x": (4096, 4095)}, {"shape": [4095, 4096]})
     assert [index_map.is_exact for index_map in lower_model(model).index_maps] == [False]
 
 
 def test_negative_padding_crops() -> None:
-    """Output row 0 is input row 1; output column 0 is padding. The reference evaluator has no negative padding."""
+    """Negative padding crops: output row 0 is input row 1, and output column 0 is padding.
+
+    The reference evaluator has no negative padding.
+    """
     model = build_model([make_node("Pad", ["x", "pads"], ["y"])], {"x": (4, 5)}, {"pads": [-1, 1, -1, -2]})
     expected = np.pad(np.arange(20).reshape(4, 5), ((0, 0), (1, 0)), constant_values=-1)[1:3, :-2]
     table = predicted_dependencies(model).tables["y", "x"]
@@ -136,14 +139,14 @@ def test_negative_padding_crops() -> None:
 
 
 def test_padding_value_of_the_run_time_is_a_dependency() -> None:
-    """A padding value that is computed reaches the output."""
+    """The output depends on a computed padding value."""
     node = make_node("Pad", ["x", "pads", "value"], ["y"])
     predicted = assert_dependencies(build_model([node], {"x": (3,), "value": ()}, {"pads": [1, 1]}))
     assert predicted.tables["y", "value"].all()
 
 
 def test_operators_that_read_only_shapes_depend_on_no_element() -> None:
-    """EyeLike reads the shape of its input, which is known before run time."""
+    """EyeLike reads only the shape of its input, so it depends on no element."""
     predicted = predicted_dependencies(build_model([make_node("EyeLike", ["x"], ["y"])], {"x": (3, 3)}))
     assert not predicted.tables["y", "x"].any()
     assert [node.outputs for node in predicted.lowered.nodes] in ([], [("y",)])
@@ -151,7 +154,7 @@ def test_operators_that_read_only_shapes_depend_on_no_element() -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_slice_bounds_of_the_run_time_give_a_superset(number: int) -> None:
-    """Whatever the bounds will be, the true dependencies are in the maps."""
+    """The maps of a slice contain all possible dependencies if its bounds are known at run time only."""
     inputs = {"x": (4, 2), "starts": (1,), "ends": (1,)}
     constants = {} if number == 0 else {"starts": [1]}
     given = {name: shape for name, shape in inputs.items() if name not in constants}
@@ -172,7 +175,7 @@ def test_slice_bounds_of_the_run_time_give_a_superset(number: int) -> None:
     ],
 )
 def test_wrong_attributes_are_errors_that_name_the_node(node: Any, words: str) -> None:
-    """No traceback, and the attribute is named."""
+    """A wrong attribute raises InputError, which names the node and the attribute."""
     from onnx import helper
 
     node.name = "wrong"

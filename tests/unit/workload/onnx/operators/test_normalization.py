@@ -42,7 +42,7 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_parts_do_one_operation_for_every_loop_iteration(name: str) -> None:
-    """Operations of every part, layers, and dependencies by experiment."""
+    """Operations of every part, layers, and dependencies by experiment are right."""
     check_case(CASES[name])
 
 
@@ -68,18 +68,18 @@ def test_parts_do_one_operation_for_every_loop_iteration(name: str) -> None:
     ],
 )
 def test_parts_reuse_statistics_and_weights(name: str, equations: list[str]) -> None:
-    """A statistic is an operand without the loops along which it was taken."""
+    """A statistic is an operand without the loops over which it was taken."""
     assert [layer.equation for layer in layers_of(CASES[name])] == equations
 
 
 def test_parts_have_names_of_their_own() -> None:
-    """The operator's name, then the part's."""
+    """Each part of an operator is named by the operator's name, a slash and its own name."""
     names = [node.name for node in lower_model(CASES["softmax"].model()).nodes]
     assert names == ["op/max", "op/exp", "op/sum", "op/div"]
 
 
 def test_scale_and_shift_are_weights() -> None:
-    """Constant, so that a core may keep them; the shift costs nothing."""
+    """Scale and shift are constant weights, and the shift costs nothing."""
     *_, last = lower_model(CASES["layer"].model()).nodes
     assert last.layer is not None
     assert last.layer.constant_operands == ("W",)
@@ -87,38 +87,43 @@ def test_scale_and_shift_are_weights() -> None:
 
 
 def test_statistics_that_are_computed_are_told() -> None:
-    """Folding scale, shift, mean and variance is free only for constants."""
+    """Computed scale, shift, mean and variance are marked approximated, because folding is free for constants only."""
     case = Case("BatchNormalization", [(2, 4, 2), (4,), (4,), (4,), (4,)], [16])
     assert set(lower_model(case.model()).statuses.values()) == {"approximated"}
 
 
 def test_training_is_not_modelled() -> None:
-    """The running statistics are computed, too."""
+    """Batch normalisation in training mode is unsupported, because running statistics are computed, too."""
     case = Case("BatchNormalization", [(2, 4, 2)], [], [CHANNELS] * 4, {"training_mode": 1}, opset=15, outputs=3)
     assert set(lower_model(case.model()).statuses.values()) == {"unsupported"}
 
 
 def test_dynamic_quantisation_finds_extremes_first() -> None:
-    """Two reductions, scale and zero point, then every element."""
+    """Dynamic quantisation is two reductions, one operation each for scale and zero point, and one for each element."""
     case = Case("DynamicQuantizeLinear", [(2, 3)], [6, 6, 1, 1, 6], outputs=3, is_exact=True)
     lowered = lower_model(case.model())
     assert [node.layer.mac_count for node in lowered.nodes if node.layer] == case.operations
 
 
 def test_softmax_before_opset_13_takes_all_axes_from_the_stated_one_on_together() -> None:
-    """Axis 1 by default: rows of 6. The reference evaluator knows the later meaning only."""
+    """Softmax before opset 13 takes all axes from the stated one on together: rows of 6 from axis 1.
+
+    The reference evaluator knows only the later meaning.
+    """
     layers = layers_of(Case("Softmax", [(2, 3, 2)], [], opset=11))
     assert [layer.equation for layer in layers[:2]] == ["O[b] += I[b][d][k]", "O[b][d][k] += I[b][d][k] * W[b]"]
 
 
 def test_batch_normalisation_before_opset_14_is_inference_with_one_output() -> None:
-    """The reference evaluator takes it for training."""
+    """Batch normalisation with one output before opset 14 is inference; the reference evaluator takes it for
+    training.
+    """
     (layer,) = layers_of(Case("BatchNormalization", [(2, 4, 2)], [], [CHANNELS] * 4, opset=9))
     assert layer.equation == "O[b][d][k] += I[b][d][k] * W[d]"
 
 
 def test_neighbouring_channels_are_a_window() -> None:
-    """Channels d - 1, d and d + 1."""
+    """Normalisation over neighbouring channels reads the window d - 1, d and d + 1."""
     first, *_ = lower_model(CASES["neighbouring channels"].model()).nodes
     assert first.layer is not None
     assert [set(dict(relation.terms)) for relation in first.layer.relations] == [{"K", "F"}]

@@ -1,4 +1,4 @@
-"""Operators that onnxruntime writes: compared with standard ones where they are the same, else with counts by hand."""
+"""Operators of onnxruntime, compared with equal standard operators or with counts by hand."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def _read(
     kinds: dict[str, int] | None = None,
     **attributes: Any,
 ) -> ParsedNetwork:
-    """The operator alone; inputs in the order of `names`, by default computed ones before constants."""
+    """A model of the operator alone, parsed; by default, computed inputs come before constants."""
     results = [f"y{number}" for number in range(outputs)]
     node = make_node(operator, names or [*inputs, *constants], results, name="op", domain=MICROSOFT, **attributes)
     parsed = read_onnx(build_model([node], inputs, constants, kinds=kinds), CORRECTED)
@@ -50,7 +50,7 @@ def _rand(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize("operator", ["NhwcConv", "NhwcFusedConv"])
 def test_convolution_with_channels_last(operator: str, group: int) -> None:
-    """The layer is that of Conv, and so are dependencies between transpositions of input and output."""
+    """The layer and the dependencies equal those of a Conv between a Transpose of the input and one of the output."""
     attributes = {"pads": [1, 0, 1, 2], "strides": [2, 1], "group": group, "kernel_shape": [3, 2]}
     weights = {"w": _rand(6, 4 // group, 3, 2), "b": _rand(6)}
     conv = make_node("Conv", ["t", "w", "b"], ["c"], name="op", **attributes)
@@ -79,7 +79,7 @@ def test_convolution_with_channels_last(operator: str, group: int) -> None:
     ],
 )
 def test_pools_with_channels_last(operator: str, standard: str, shape: tuple[int, ...], attributes: dict) -> None:
-    """Work and dependencies of the standard pool between transpositions."""
+    """Work and dependencies equal those of the standard pool between a Transpose of the input and one of the output."""
     plain_attributes = {key: value for key, value in attributes.items() if key != "channels_last"}
     plain = [
         make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
@@ -98,7 +98,7 @@ def test_pools_with_channels_last(operator: str, standard: str, shape: tuple[int
 
 
 def test_quantised_convolution_with_channels_last() -> None:
-    """QLinearConv of onnxruntime is that of the standard, with the channels last if it says so."""
+    """QLinearConv of onnxruntime equals the standard operator, with channels last if an attribute says so."""
     beside = {"one": np.float32(1), "zero": np.uint8(0), "w": np.ones((6, 3, 2, 2), np.uint8)}
     names = ["x", "one", "zero", "w", "one", "zero", "one", "zero"]
     kinds = {"x": TensorProto.UINT8}
@@ -109,7 +109,7 @@ def test_quantised_convolution_with_channels_last() -> None:
 
 @pytest.mark.parametrize(("last", "activation"), [(1, 0), (1, 1), (0, 1)])
 def test_group_norm(last: int, activation: int) -> None:
-    """Parts and dependencies of GroupNormalization; the activation is one more operation for every element."""
+    """Parts and dependencies equal GroupNormalization; an activation adds one operation for every element."""
     shape = (2, 3, 2, 4) if last else (2, 4, 3, 2)
     scale = {"g": _rand(4), "b": _rand(4)}
     parsed = _read("GroupNorm", {"x": shape}, scale, groups=2, activation=activation, channels_last=last)
@@ -134,7 +134,7 @@ def test_skip_group_norm() -> None:
 
 @pytest.mark.parametrize(("depth", "bits"), [(40, 4), (33, 4), (17, 8), (90, 2)])
 def test_packed_weights_with_an_incomplete_block(depth: int, bits: int) -> None:
-    """The padding of the last block is no work, and a weight has as many bits as it says."""
+    """The padding of the last block of packed weights is no work, and a weight has its stated bits."""
     block, columns = 16, 5
     packed = np.zeros((columns, -(-depth // block), block * bits // 8), np.uint8)
     constants = {"w": packed, "s": _rand(columns * packed.shape[1])}
@@ -155,7 +155,7 @@ def test_packed_weights_with_an_incomplete_block(depth: int, bits: int) -> None:
 
 
 def test_embedding_with_normalisation() -> None:
-    """Two sums of three rows, LayerNormalization, and the sum of the mask."""
+    """The parts are two sums of three rows, LayerNormalization, and the sum of the mask."""
     tables = {"word": _rand(50, 8), "place": _rand(16, 8), "segment": _rand(2, 8), "g": _rand(8), "b": _rand(8)}
     inputs = dict.fromkeys(("ids", "kinds", "mask"), (2, 3))
     names = ["ids", "kinds", "word", "place", "segment", "g", "b", "mask"]
@@ -167,7 +167,7 @@ def test_embedding_with_normalisation() -> None:
 
 
 def test_embedding_without_segments_and_mask() -> None:
-    """One sum, and places in their order; a mask index that is asked for is zeros."""
+    """There is one sum if there are no segments, and the mask index is zeros if there is no mask."""
     tables = {"word": _rand(50, 8), "place": _rand(16, 8), "g": _rand(8), "b": _rand(8)}
     names = ["ids", "", "word", "place", "", "g", "b"]
     parsed = _read("EmbedLayerNormalization", {"ids": (2, 3)}, tables, names, outputs=2, kinds={"ids": INT32})
@@ -176,7 +176,7 @@ def test_embedding_without_segments_and_mask() -> None:
 
 @pytest.mark.parametrize(("bits", "width"), [(4, 32), (8, 64)])
 def test_gather_of_a_quantised_table(bits: int, width: int) -> None:
-    """One operation, the dequantisation, for every element that is read."""
+    """Gathering from a quantised table has one operation, the dequantisation, for every element that is read."""
     tables = {"t": np.zeros((50, width), np.uint8), "s": _rand(50, 2)}
     names = ["t", "ids", "s"]
     parsed = _read(
@@ -221,7 +221,7 @@ def test_mixture_of_experts(case: str) -> None:
 
 
 def test_experts_that_fit_no_token() -> None:
-    """Numbers of experts and of tokens that do not divide one another keep the work exact."""
+    """The work stays exact if the numbers of experts and tokens do not divide one another."""
     weights = {"w1": _rand(8, 3, 4), "w2": _rand(8, 4, 3)}
     inputs = {"x": (5, 4), "r": (5, 8)}
     parsed = _read("MoE", inputs, weights, ["x", "r", "w1", "", "w2"], k=3)
@@ -230,7 +230,10 @@ def test_experts_that_fit_no_token() -> None:
 
 @pytest.mark.parametrize("operator", ["SimplifiedLayerNormalization", "LayerNormalization"])
 def test_normalisation_in_the_standard_domain(operator: str) -> None:
-    """As onnxruntime writes them: one that the standard lacks, one in an operator set before the standard had it."""
+    """Normalisations that onnxruntime writes into the standard domain are modelled.
+
+    The standard has no SimplifiedLayerNormalization, and has LayerNormalization only from opset 17 on.
+    """
     node = make_node(operator, ["x", "w"], ["y"], name="op", axis=-1)
     graph = helper.make_graph(
         [node, make_node("MatMul", ["y", "m"], ["z"])],

@@ -51,7 +51,7 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_pools_compute_every_window(name: str) -> None:
-    """One operation for every element of every window; dependencies on what of it lies inside the image."""
+    """Every window has one operation for each element; dependencies are on elements inside of the image."""
     check_case(CASES[name])
 
 
@@ -67,12 +67,12 @@ def test_pools_compute_every_window(name: str) -> None:
     ],
 )
 def test_overlapping_windows_slide_and_separate_ones_do_not(case: Case, equation: str) -> None:
-    """Where windows do not overlap, every element is read once."""
+    """Overlapping windows slide; without overlap, every element is read once and window loops are plain loops."""
     assert [layer.equation for layer in layers_of(case)] == [equation]
 
 
 def test_a_window_knows_its_stride_padding_and_input() -> None:
-    """IY = 2 OY + FY - 1 of an image of 8 rows, IX = 2 OX + FX of one of 6 columns."""
+    """IY = 2 OY + FY - 1 for an image of 8 rows, and IX = 2 OX + FX for one of 6 columns."""
     (layer,) = layers_of(_pool("MaxPool", (1, 1, 8, 6), 0, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 0, 1, 0]))
     assert dict(layer.loop_sizes) == {"B": 1, "K": 1, "OY": 4, "OX": 2, "FY": 3, "FX": 3}
     assert layer.relations[0].terms == (("OY", 2), ("FY", 1))
@@ -90,7 +90,7 @@ def test_a_window_knows_its_stride_padding_and_input() -> None:
     ],
 )
 def test_wrong_attributes_are_named(attributes: dict[str, Any], words: str) -> None:
-    """One error that names the attribute and the operator."""
+    """A wrong attribute raises one error, which names the attribute and the operator."""
     facts = {name: TensorFacts(name, (1, 1, 4, 4), TensorProto.FLOAT, is_constant=False) for name in ("x", "y")}
     proto = make_node("MaxPool", ["x"], ["y"], name="op", **attributes)
     graph = ResolvedGraph((), facts, ("x",), ("y",), {}, frozenset(), {"": 20}, {}, ())
@@ -99,7 +99,7 @@ def test_wrong_attributes_are_named(attributes: dict[str, Any], words: str) -> N
 
 
 def test_unpooling_depends_on_every_element_and_says_so() -> None:
-    """Where each element goes is known at run time only."""
+    """Unpooling depends on every element, because the positions are known at run time only."""
     case = Case(
         "MaxUnpool",
         [(1, 1, 2, 2), (1, 1, 2, 2)],
@@ -114,7 +114,7 @@ def test_unpooling_depends_on_every_element_and_says_so() -> None:
 
 
 def test_regions_are_sampled_and_say_that_this_is_an_estimate() -> None:
-    """Four pixels for each of 2 x 2 places in each of 3 x 3 bins, 2 channels, 5 regions."""
+    """RoiAlign counts four pixels for 2 x 2 places in 3 x 3 bins, 2 channels and 5 regions, as an estimate."""
     case = Case(
         "RoiAlign",
         [(1, 2, 8, 8), (5, 4), (5,)],
@@ -130,7 +130,7 @@ def test_regions_are_sampled_and_say_that_this_is_an_estimate() -> None:
 
 @pytest.mark.parametrize(("operator", "bits"), [("MaxPool", 8), ("AveragePool", 16)])
 def test_a_maximum_is_no_wider_than_its_inputs(operator: str, bits: int) -> None:
-    """What a maximum has seen so far fits where a result does; a sum needs room to grow."""
+    """The partial results of a maximum are as wide as its inputs; those of an average are sums and need more bits."""
     pool = make_node(operator, ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2])
     graph = helper.make_graph(
         [pool],

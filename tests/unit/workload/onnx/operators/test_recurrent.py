@@ -1,4 +1,4 @@
-"""LSTM, GRU, RNN: work, chains of steps, and dependencies against experiments with the reference evaluator."""
+"""LSTM, GRU and RNN: work, chains of steps, and dependencies, compared with the reference evaluator."""
 
 from typing import Any
 
@@ -66,14 +66,14 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_recurrent(name: str) -> None:
-    """Work as listed, form of the layers, and true dependencies over time."""
+    """Work, form of the layers, and dependencies over time are right."""
     case = CASES[name]
     check_matrix_case(MatrixCase(**{**case.__dict__, "ranges": {"x0": (-1.0, 1.0)}}))
 
 
 @pytest.mark.parametrize("operator", GATES)
 def test_batch_in_front(operator: str) -> None:
-    """With `layout` 1 the batch is the first axis of all tensors, and nothing else changes."""
+    """The batch is the first axis of all tensors with `layout` 1, and nothing else changes."""
     plain = predicted_dependencies(_case(operator, inputs=6, outputs=2).model())
     swapped = predicted_dependencies(_case(operator, inputs=6, outputs=2, attributes={"layout": 1}).model())
     steps, batch, hidden, features = 3, 2, 2, 2
@@ -87,7 +87,7 @@ def test_batch_in_front(operator: str) -> None:
 
 
 def test_a_step_depends_on_the_steps_before() -> None:
-    """Y[t] depends on X[0..t] and not on what comes later."""
+    """Y[t] depends on X[0..t] and on nothing later."""
     table = predicted_dependencies(CASES["LSTM"].model()).tables["y0", "x0"].reshape(3, 1, 2, 2, 3, 2, 2)
     assert table[1, 0, 0, :, 1, 0].all()
     assert not table[1, 0, :, :, 2].any()
@@ -95,7 +95,7 @@ def test_a_step_depends_on_the_steps_before() -> None:
 
 
 def test_layers_of_a_step() -> None:
-    """One product of all inputs, then a product of the state for each step."""
+    """One product reads all inputs, then each step has a product of the state."""
     layers = array_layers(lower_model(CASES["LSTM"].model()))
     assert [layer.size_of for layer in layers] == [{"C": 2, "D": 3, "K": 8, "B": 2}, *[{"C": 2, "K": 8, "B": 2}] * 3]
     assert all(layer.constant_operands == ("W",) for layer in layers)
@@ -104,7 +104,9 @@ def test_layers_of_a_step() -> None:
 @pytest.mark.parametrize(("operator", "steps"), [("LSTM", 200), ("GRU", 97), ("RNN", 1000)])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_many_steps_become_few_nodes(operator: str, steps: int, direction: str) -> None:
-    """Long sequences are folded into blocks of steps: bounded nodes, the same work, and it is told."""
+    """Long sequences become blocks of steps, with a bounded number of nodes and equal work, and are marked
+    approximated.
+    """
     directions = 2 if direction == "bidirectional" else 1
     case = _case(operator, steps, 1, 1, 1, directions=directions, outputs=2, attributes={"direction": direction})
     lowered = lower_model(case.model())
@@ -118,7 +120,7 @@ def test_many_steps_become_few_nodes(operator: str, steps: int, direction: str) 
 def test_folded_dependencies_contain_the_true_ones(
     operator: str, direction: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A block of steps depends on a superset, and never on steps that run after the block."""
+    """A block of steps depends on a superset, but never on steps that run after the block."""
     monkeypatch.setattr("tilewright.workload.onnx.operators.recurrent._MOST_NODES", 25)
     case = _case(operator, 40, 1, 1, 1, outputs=2, inputs=6, attributes={"direction": direction})
     predicted = assert_dependencies(case.model(), {"x0": (-1.0, 1.0)}, rounds=2)
@@ -128,7 +130,7 @@ def test_folded_dependencies_contain_the_true_ones(
 
 
 def test_sequence_lengths_are_told() -> None:
-    """Shorter sequences: the work stays, last states may be those of any step."""
+    """Work stays the same if sequence lengths are an input, and last states may be those of any step."""
     case = _case("RNN", inputs=6, left_out=(), outputs=2, kinds={4: INT32}, ranges={"x4": (1, 3)})
     predicted = predicted_dependencies(case.model())
     assert predicted.lowered.statuses == {"op": "approximated"}
@@ -137,13 +139,13 @@ def test_sequence_lengths_are_told() -> None:
 
 
 def test_full_sequence_lengths_change_nothing() -> None:
-    """Lengths that are those of the tensor leave everything exact."""
+    """Sequence lengths equal to the tensor's leave everything exact."""
     case = _case("RNN", inputs=6, left_out=(), outputs=2, values={4: np.array([3, 3], np.int32)})
     assert predicted_dependencies(case.model()).is_exact
 
 
 def test_wrong_shapes_are_refused() -> None:
-    """Weights of another number of gates: an error that says what was expected."""
+    """Weights with a wrong number of gates raise InputError, which says what is expected."""
     case = _case("LSTM", outputs=1)
     shapes = [case.shapes[0], (1, 6, 2), *case.shapes[2:]]
     with pytest.raises(InputError, match="LSTM"):
@@ -151,7 +153,7 @@ def test_wrong_shapes_are_refused() -> None:
 
 
 def test_parts_of_a_step() -> None:
-    """Parts are called by what they do: a product of the state, gates, and the arithmetic of the cell."""
+    """The parts of a step are named by their work: the product of the state, gates, and the arithmetic of the cell."""
     nodes = lower_model(CASES["LSTM"].model()).nodes
     step = [(node.name, node.operator_type) for node in nodes if node.name.startswith("op/1.")]
     assert step == [
@@ -165,7 +167,7 @@ def test_parts_of_a_step() -> None:
 
 
 def test_quantised_lstm_of_microsoft() -> None:
-    """Weights lie with the channels last; all else is as in LSTM."""
+    """The quantised LSTM of com.microsoft has its weights with channels last, and else equals LSTM."""
     shapes: list[Any] = [(3, 2, 2), (1, 2, 12), (1, 3, 12), (1, 24), None, (1, 2, 3), (1, 2, 3), None, (1,), (1,)]
     kinds = {1: TensorProto.INT8, 2: TensorProto.INT8}
     case = MatrixCase(

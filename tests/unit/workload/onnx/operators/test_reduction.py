@@ -39,7 +39,7 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_reductions_do_one_operation_for_every_element(name: str) -> None:
-    """Operations, layers, and dependencies by experiment."""
+    """Operations, layers, and dependencies by experiment are right."""
     check_case(CASES[name])
 
 
@@ -53,17 +53,17 @@ def test_reductions_do_one_operation_for_every_element(name: str) -> None:
     ],
 )
 def test_the_output_lacks_the_loops_that_are_reduced(case: Case, equation: str) -> None:
-    """Axes of size 1 do not matter."""
+    """The output lacks the reduced loops; axes of size 1 have no loops."""
     assert [layer.equation for layer in layers_of(case)] == [equation]
 
 
 def test_top_k_says_that_its_operations_are_an_estimate() -> None:
-    """There are better ways than comparing everything with everything."""
+    """The operations of TopK are marked approximated, because there are better ways than comparing all pairs."""
     assert set(lower_model(CASES["largest ones"].model()).statuses.values()) == {"approximated"}
 
 
 def test_what_depends_on_values_is_not_modelled() -> None:
-    """The number of elements that are not zero is known at run time only."""
+    """NonZero is unsupported, because the number of its results is known at run time only."""
     case = Case("NonZero", [(2, 3)], [])
     lowered = lower_model(case.model(), {"y0[1]": 4})
     check_layers(case, lowered.nodes)
@@ -71,7 +71,7 @@ def test_what_depends_on_values_is_not_modelled() -> None:
 
 
 def test_axes_of_the_run_time_are_a_superset_that_says_so() -> None:
-    """The operations are known all the same."""
+    """Dependencies are a superset if axes are known at run time only, but operations are known."""
     case = Case("ReduceSum", [(2, 3), (1,)], [6], kinds={"x1": TensorProto.INT64}, ranges={"x1": (0, 1)}, opset=13)
     model = case.model()
     model.graph.output[0].CopyFrom(make_tensor_value_info("y0", TensorProto.FLOAT, (1, 3)))

@@ -56,14 +56,14 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_resizing_does_one_operation_for_every_tap(name: str) -> None:
-    """Operations, layers, and dependencies by experiment."""
+    """Operations, layers, and dependencies by experiment are right."""
     check_case(CASES[name])
 
 
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_taps_are_those_that_the_reference_evaluator_reads(mode: str, coordinates: str) -> None:
-    """Every unit vector, resized: its nonzero results are the output positions that read it."""
+    """Each rule reads the positions that the reference evaluator reads, found by resizing every unit vector."""
     rules = [
         (ResizeRules(mode, coordinates, excludes_outside=outside, is_antialiased=smooth), outside, smooth)
         for outside, smooth in product([False, True] if mode == "cubic" else [False], [False, True])
@@ -107,7 +107,7 @@ def _reference(mode: str, coordinates: str, before: int, after: int, outside: bo
 
 @pytest.mark.parametrize("nearest_mode", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
 def test_rounding_rules_of_nearest(nearest_mode: str) -> None:
-    """Exactly between two pixels and elsewhere."""
+    """Each rounding rule of nearest is right, exactly between two pixels and elsewhere."""
     case = _resize((1, 1, 1, 6), [1, 1, 1, 0.5], [3], mode="nearest", nearest_mode=nearest_mode)
     check_case(case)
 
@@ -133,14 +133,14 @@ def test_rounding_rules_of_nearest(nearest_mode: str) -> None:
     ],
 )
 def test_whole_factors_are_loops(case: Case, equation: str, loops: dict[str, int]) -> None:
-    """Repetition splits the loops of the output; taps that neighbours share do not matter to the input."""
+    """Repetition splits the loops of the output; taps that neighbours share are no loops of the input."""
     (layer,) = layers_of(case)
     assert layer.equation == equation
     assert dict(layer.loop_sizes) == loops
 
 
 def test_an_odd_factor_between_large_sizes_stays_exact() -> None:
-    """480 to 853 rows: pieces for every row, gathered axis by axis."""
+    """Resizing 480 to 853 rows stays exact: each row has pieces, and axes are resized one after the other."""
     case = _to_sizes((1, 1, 480, 2), [1, 1, 853, 2], [853 * 2 * 2], mode="linear")
     lowered = lower_model(case.model())
     check_layers(case, lowered.nodes)
@@ -148,7 +148,7 @@ def test_an_odd_factor_between_large_sizes_stays_exact() -> None:
 
 
 def test_too_many_pieces_become_a_superset_that_says_so() -> None:
-    """2000 to 3001 columns."""
+    """Resizing 2000 to 3001 columns needs too many pieces, so its maps are a superset, marked approximated."""
     case = _to_sizes((1, 1, 1, 2000), [1, 1, 1, 3001], [], mode="linear")
     lowered = lower_model(case.model())
     assert set(lowered.statuses.values()) == {"approximated"}
@@ -160,7 +160,7 @@ def test_too_many_pieces_become_a_superset_that_says_so() -> None:
     [("Upsample", 7, "nearest"), ("Upsample", 9, "nearest"), ("Upsample", 9, "linear"), ("Resize", 10, "nearest")],
 )
 def test_older_forms_are_read(operator: str, opset: int, mode: str) -> None:
-    """Scales as attribute and as input; positions as in the mode `asymmetric`."""
+    """Scales as attribute and as input are read; positions are those of the mode `asymmetric`."""
     scales = np.array([1, 1, 2, 2], np.float32)
     attributes = {"mode": mode} | ({"scales": [1.0, 1.0, 2.0, 2.0]} if opset == 7 else {})
     case = Case(operator, [(1, 1, 2, 3)], [], [] if opset == 7 else [scales], attributes, opset=opset)
@@ -172,7 +172,7 @@ def test_older_forms_are_read(operator: str, opset: int, mode: str) -> None:
 
 
 def test_cropping_reads_the_region_only() -> None:
-    """Rows 0.25 to 0.75 of 9, columns as they are."""
+    """Cropping rows 0.25 to 0.75 of 9 reads only these rows, and all columns."""
     region = np.array([0, 0, 0.25, 0, 1, 1, 0.75, 1], np.float32)
     case = Case(
         "Resize",
@@ -187,7 +187,7 @@ def test_cropping_reads_the_region_only() -> None:
 
 
 def test_scales_of_the_run_time_are_a_superset_that_says_so() -> None:
-    """Where the region is computed, every row may be read."""
+    """If the region is computed, every row may be read, and the operator is marked approximated."""
     case = Case(
         "Resize",
         [(1, 1, 4, 2), (8,)],
@@ -220,5 +220,5 @@ def test_sampling_by_a_grid_is_an_estimate(mode: str, taps: int) -> None:
 
 
 def test_a_grid_depends_on_its_row_of_the_matrix() -> None:
-    """Two coordinates of three coefficients for each of 2 x 3 places."""
+    """AffineGrid computes two coordinates for each of 2 x 3 places, each coordinate from three coefficients."""
     check_case(Case("AffineGrid", [(2, 2, 3)], [2 * 6 * 6], [[2, 1, 2, 3]], is_exact=False))

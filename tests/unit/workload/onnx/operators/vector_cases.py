@@ -1,4 +1,4 @@
-"""Tables of operators on the vector unit: how a case is built, and what holds for the layers of every one."""
+"""Tables of operators on the vector unit: how a case is built, and the checks of the layers of every case."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,9 @@ _MOST_LOOPS, _MOST_WINDOWS, _MOST_OPERANDS = 16, 4, 3
 
 @dataclass(frozen=True)
 class Case:
-    """One operator: shapes of its computed inputs, values of the constant ones after them, and what it must become."""
+    """An operator with the shapes of its computed inputs, the values of the constant inputs after them, and its
+    expected result.
+    """
 
     operator: str
     shapes: list[Shape]
@@ -33,7 +35,7 @@ class Case:
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     is_exact: bool = True
     order: list[str] = field(default_factory=list)
-    """Names of the inputs (x0, x1, ...: computed; c0, c1, ...: constant; '': none) where constants do not come last."""
+    """Names of the inputs (x0, x1, ...: computed; c0, c1, ...: constant; '': none), if constants do not come last."""
     domain: str = ""
 
     def model(self) -> onnx.ModelProto:
@@ -48,14 +50,14 @@ class Case:
 
 
 def check_case(case: Case) -> None:
-    """Dependencies by experiment, operation counts, and that every layer has a form that the cost model knows."""
+    """Checks dependencies by experiment, operation counts, and that the cost model knows the form of every layer."""
     predicted = assert_dependencies(case.model(), case.ranges, must_be_exact=case.is_exact)
     assert predicted.is_exact == case.is_exact
     check_layers(case, predicted.lowered.nodes)
 
 
 def check_layers(case: Case, nodes: list[LoweredNode]) -> None:
-    """Operation counts, and that every layer has a form that the cost model knows."""
+    """Checks operation counts, and that the cost model knows the form of every layer."""
     layers = [node.layer for node in nodes if node.layer is not None]
     assert {node.unit for node in nodes if node.layer is not None} <= {VECTOR_UNIT}
     assert [layer.mac_count for layer in layers] == case.operations
@@ -64,7 +66,7 @@ def check_layers(case: Case, nodes: list[LoweredNode]) -> None:
 
 
 def check_layer(layer: Layer) -> None:
-    """A layer that the cost model can read."""
+    """Checks that the cost model can read a layer."""
     assert 1 <= len(layer.loop_sizes) <= _MOST_LOOPS
     assert len(layer.relations) <= _MOST_WINDOWS
     assert len(layer.operands) <= _MOST_OPERANDS

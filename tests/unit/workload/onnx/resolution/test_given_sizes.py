@@ -1,4 +1,4 @@
-"""Sizes that people give: patterns, places of inner tensors, sizes of 0, and everything that is missing at once."""
+"""Sizes given by the user: patterns, places of inner tensors, sizes of 0, and a report of all missing sizes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ def _shapes(model: onnx.ModelProto, dims: Mapping[str, int]) -> dict[str, tuple[
 
 
 def _detector(count: int) -> onnx.ModelProto:
-    """Chains that each find something in an image of open size, so that each has a size of its own."""
+    """A model of `count` chains on an image of open size; the NonZero of each chain gives one more open size."""
     nodes = [node("Relu", ["x"], ["r"])]
     for number in range(count):
         nodes.append(node("NonZero", ["r"], [f"found{number}"], name=f"find{number}"))
@@ -58,7 +58,7 @@ def _detector(count: int) -> onnx.ModelProto:
 
 
 def test_missing_sizes_are_told_at_once() -> None:
-    """Those of inputs and those that operators decide at run time, each with what to give."""
+    """All missing sizes are reported together, of inputs and of inner tensors, with the options that give them."""
     said = _problems(_detector(3))
     assert len(said.splitlines()) == 5
     for name in ("dims: img.height: SIZE", "img.width", *(f'--dim "found{number}[1]=SIZE"' for number in range(3))):
@@ -66,7 +66,7 @@ def test_missing_sizes_are_told_at_once() -> None:
 
 
 def test_many_missing_sizes_are_one_message() -> None:
-    """With all their names, and how to give many of them in one go; which then works."""
+    """Many missing sizes are one message, which has a pattern that gives them at once."""
     said = _problems(_detector(90))
     assert len(said.splitlines()) == 1
     assert "the sizes of 92 dimensions" in said
@@ -78,7 +78,7 @@ def test_many_missing_sizes_are_one_message() -> None:
 
 
 def test_patterns_by_how_much_they_say() -> None:
-    """A name goes before a pattern, and the pattern with more letters before the other, in whatever order."""
+    """A name overrules a pattern, and a pattern with more letters overrules one with fewer, in any order."""
     given = {"*": 5, "found1[1]": 2, "found*[1]": 3}
     for dims in (given, dict(reversed(given.items()))):
         shapes = _shapes(_detector(2), dims)
@@ -100,13 +100,13 @@ def test_patterns_by_how_much_they_say() -> None:
     ],
 )
 def test_nothing_is_ignored(dims: dict[str, int], words: str) -> None:
-    """A size that settles nothing is an error that says why."""
+    """A given size that settles nothing raises an error with the reason."""
     full = {"img.height": 8, "img.width": 8, "found0[1]": 3}
     assert words in _problems(_detector(1), dims={**full, **dims})
 
 
 def test_symbol_whose_places_all_have_sizes() -> None:
-    """A symbol is not needed where every one of its dimensions has a size by place; a single place changes no other."""
+    """A symbol is not needed if all its dimensions have sizes by place; a size for one place changes no other."""
     nodes = [node("Relu", ["a"], ["c"]), node("Relu", ["b"], ["d"])]
     model = _model(nodes, {"a": [2, "s"], "b": [2, "s"]}, {"c": None, "d": None})
     shapes = _shapes(model, {"s": 5, "a[1]": 3})
@@ -115,7 +115,7 @@ def test_symbol_whose_places_all_have_sizes() -> None:
 
 
 def test_symbol_of_an_inner_tensor() -> None:
-    """A size that is decided at run time may be given by the symbol that the file has for it."""
+    """For a size that is decided at run time, the user may give a value by the file's symbol."""
     model = _detector(1)
     model.graph.value_info.append(helper.make_tensor_value_info("found0", TensorProto.INT64, [4, "hits"]))
     dims = {"img.height": 8, "img.width": 8}
@@ -124,7 +124,7 @@ def test_symbol_of_an_inner_tensor() -> None:
 
 
 def test_place_of_a_tensor_whose_shape_is_stored_in_part() -> None:
-    """What nobody infers has the rank and the sizes of the file; open ones, and others, are those that people give."""
+    """A tensor whose shape cannot be inferred has the file's rank and sizes; open ones can be given."""
     model = _model([node("Magic", ["x"], ["present.0.key"], domain="own")], {"x": [1, 4]}, {})
     model.graph.output.append(helper.make_tensor_value_info("present.0.key", TensorProto.FLOAT, [1, 2, "total", 8]))
     assert _shapes(model, {"present.0.key[2]": 16})["present.0.key"] == (1, 2, 16, 8)
@@ -134,7 +134,7 @@ def test_place_of_a_tensor_whose_shape_is_stored_in_part() -> None:
 
 
 def test_inner_places_under_the_reference_profile() -> None:
-    """They hold there too."""
+    """Given sizes of inner tensors hold under the reference profile, too."""
     nodes = [node("NonZero", ["x"], ["found"]), node("Cast", ["found"], ["f"], to=1), node("MatMul", ["w", "f"], ["y"])]
     model = _model(nodes, {"x": [4, 5]}, {"y": None}, {"w": np.zeros((3, 2), np.float32)})
     parsed = read_onnx(model, REFERENCE, dims={"found[1]": 7})
@@ -144,7 +144,7 @@ def test_inner_places_under_the_reference_profile() -> None:
 
 
 def _decoder(attention: bool = True) -> onnx.ModelProto:
-    """A cache of open length, joined by Concat or inside of an attention operator."""
+    """A decoder whose cache has an open length; Concat or an attention operator appends the new elements to it."""
     if attention:
         inputs = ["q", "k", "v", "past_k", "past_v", "lengths", "total"]
         nodes = [
@@ -173,7 +173,9 @@ def _decoder(attention: bool = True) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("profile", [CORRECTED, REFERENCE], ids=lambda profile: profile.name)
 def test_prefill_without_a_past(profile: Any) -> None:
-    """Concatenation with an empty cache is what is new; operators on the empty cache have no layer, and it is told."""
+    """The joined cache is the new part if there is no past; operators on the empty cache have no layer, and a notice
+    says so.
+    """
     parsed = read_onnx(_decoder(attention=False), profile, dims={"p": 0, "s": 5})
     assert parsed.coverage.total_mac_count == 3 * 4 * 5
     assert [item.name for item in parsed.workload.nodes if item.layer is not None] == ["Op1"]
@@ -185,7 +187,7 @@ def test_prefill_without_a_past(profile: Any) -> None:
 
 @pytest.mark.parametrize(("past", "keys"), [(0, 6), (10, 16)])
 def test_cache_inside_of_attention(past: int, keys: int) -> None:
-    """The attention works with a cache without elements as with one that has some; the cache grows by what is new."""
+    """Attention works with an empty cache as with a filled one, and the cache grows by the new tokens."""
     model = _decoder()
     parsed = read_onnx(model, CORRECTED, dims={"p": past, "s": 6, "all": past + 6})
     assert parsed.coverage.total_mac_count == 2 * 4 * 6 * keys * 8
@@ -193,7 +195,7 @@ def test_cache_inside_of_attention(past: int, keys: int) -> None:
 
 
 def test_empty_matrix_product_under_the_reference_profile() -> None:
-    """A product without elements is no layer there."""
+    """A product without elements is no layer under the reference profile."""
     model = _model([node("MatMul", ["a", "b"], ["y"])], {"a": ["n", 4], "b": [4, 3]}, {"y": None})
     parsed = read_onnx(model, REFERENCE, dims={"n": 0})
     assert parsed.workload.layers_in_order == ()
@@ -209,13 +211,13 @@ LIMITS = {
 
 @pytest.mark.parametrize("case", LIMITS)
 def test_limits_are_told(case: str) -> None:
-    """Claims that nothing could hold, each with the limit that it breaks."""
+    """Each impossible size is refused, with the limit that it exceeds."""
     shape, dims, words = LIMITS[case]
     assert words in _problems(_model([node("Relu", ["x"], ["y"])], {"x": shape}, {"y": None}), dims=dims)
 
 
 def test_long_sequences_need_no_memory() -> None:
-    """What is followed element by element is a superset where there are too many."""
+    """If a sequence is too long to follow by elements, a superset of its dependencies is stated."""
     reverse = node("ReverseSequence", ["x", "lengths"], ["y"])
     model = _model([reverse], {"x": [2**30, 2]}, {"y": None}, {"lengths": np.array([3, 4])})
     assert "too many or too long" in " ".join(read_onnx(model, CORRECTED).coverage.notices)
@@ -224,7 +226,7 @@ def test_long_sequences_need_no_memory() -> None:
 @pytest.mark.parametrize("profile", [CORRECTED, REFERENCE], ids=lambda profile: profile.name)
 @pytest.mark.parametrize("height", [2, 1])
 def test_convolution_larger_than_its_input(profile: Any, height: int) -> None:
-    """It has no output, and this is said."""
+    """A convolution that is larger than its input has no output, and the message says so."""
     conv = node("Conv", ["x", "w"], ["y"], name="conv")
     model = _model([conv], {"x": [1, 3, height, 5]}, {"y": None}, {"w": np.zeros((4, 3, 3, 3), np.float32)})
     words = "larger than the padded input"
@@ -238,7 +240,7 @@ def test_convolution_larger_than_its_input(profile: Any, height: int) -> None:
 @pytest.mark.parametrize("policy", ["assumed", "file"])
 @pytest.mark.parametrize("operator", ["MatMulInteger", "ConvInteger"])
 def test_partial_sums_are_as_wide_as_the_result(operator: str, policy: str) -> None:
-    """Products of bytes are stored as INT32: sums on the way there have 32 bits."""
+    """Products of bytes are stored as INT32, so their partial sums have 32 bits."""
     from tilewright.workload.network_options import NetworkOptions
 
     shapes: dict[str, Sizes] = {"x": [2, 4]} if operator == "MatMulInteger" else {"x": [1, 4, 5, 5]}

@@ -1,4 +1,4 @@
-"""Operators that end or hang onnx's shape inference do not end or hang the process that reads the file."""
+"""Operators that crash or hang onnx's shape inference do not crash or hang the process that reads the file."""
 
 import os
 import time
@@ -40,7 +40,7 @@ def _model(node: onnx.NodeProto) -> onnx.ModelProto:
 
 @pytest.fixture
 def short_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A limit of a second, for a process that this test starts."""
+    """A limit of a second, for an inference process that the test starts."""
     inference_guard._guard.stop()
     monkeypatch.setattr(inference_guard, "LONGEST_SECONDS", 1)
     yield
@@ -49,13 +49,13 @@ def short_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the checks that find the known damage before the inference sees it."""
+    """Turns off the checks that find known damage before the inference."""
     monkeypatch.setattr(resolution_checks, "_is_text", lambda _: True)
     monkeypatch.setattr(resolution_checks, "_split_problems", lambda *_: [])
 
 
 def test_same_types_as_onnx() -> None:
-    """What comes back is what onnx says, and its reasons come back as text."""
+    """The guarded inference gives onnx's types, and raises its errors as text."""
     node = helper.make_node("Split", ["x"], ["a", "b"], num_outputs=2)
     schema = onnx.defs.get_schema("Split", 18, "")
     imports = [helper.make_opsetid("", 18)]
@@ -66,7 +66,7 @@ def test_same_types_as_onnx() -> None:
 
 
 def test_crash_and_recovery() -> None:
-    """An operator that aborts the library is told as such, and the next one is answered again."""
+    """A crash of the inference is reported, and the next operator is inferred again."""
     with pytest.raises(inference_guard.InferenceError, match=r"crashed .signal SIGABRT"):
         _infer(ABORTS)
     assert set(_infer(helper.make_node("Relu", ["x"], ["y"]))) == {"y"}
@@ -74,7 +74,7 @@ def test_crash_and_recovery() -> None:
 
 @pytest.mark.usefixtures("short_limit")
 def test_no_wait_without_end() -> None:
-    """An operator whose inference never ends is stopped by the limit."""
+    """An inference that never ends is stopped by the limit."""
     started = time.monotonic()
     with pytest.raises(inference_guard.InferenceTimeoutError, match="did not end within 1 seconds"):
         _infer(HANGS)
@@ -83,7 +83,7 @@ def test_no_wait_without_end() -> None:
 
 
 def test_equal_operators_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers repeat: an operator like one before is answered without the process, under its own names."""
+    """The shapes of an operator that differs from an earlier one only in names are known without the process."""
     node = helper.make_node("Concat", ["x", "x"], ["y"], axis=0, name="first")
     first = _infer(node)
     monkeypatch.setattr(inference_guard._guard, "ask", None)
@@ -92,7 +92,7 @@ def test_equal_operators_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process has no more memory than the limit says: here too little to start at all."""
+    """The process crashes if its memory limit is too low to start, and the crash is reported."""
     inference_guard._guard.stop()
     monkeypatch.setattr(inference_guard, "MEMORY_BYTES", 2**20)
     with pytest.raises(inference_guard.InferenceError, match="crashed"):
@@ -104,7 +104,7 @@ def test_limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_file_that_the_checks_do_not_know(
     node: onnx.NodeProto, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command line says which file and operator, in one line, with exit code 2."""
+    """The command line names the file and the operator in one line and exits with 2."""
     path = tmp_path / "damaged.onnx"
     path.write_bytes(_model(node).SerializeToString())
     assert main(["parse", str(path)]) == 2
@@ -118,13 +118,13 @@ def test_file_that_the_checks_do_not_know(
     ("node", "words"), [(ABORTS, "'num_outputs' of Split is 3, but Split has 4"), (HANGS, "'equation' .* is not text")]
 )
 def test_known_damage(node: onnx.NodeProto, words: str) -> None:
-    """The damage that is known is told in words of its own, without a wait."""
+    """Known damage has messages of its own and is found without waiting."""
     with pytest.raises(InputError, match=words):
         read_onnx(_model(node), CORRECTED)
 
 
 def test_copy_of_the_process() -> None:
-    """A forked copy has an inference of its own and leaves that of the original alone."""
+    """A forked copy of the process has its own inference and leaves that of the original alone."""
     relu = helper.make_node("Relu", ["x"], ["y"])
     _infer(relu)
     copy = os.fork()

@@ -23,7 +23,7 @@ def _value(name: str, kind: int = TensorProto.FLOAT, shape: list[int] | None = N
 
 
 def _loop_body(*nodes: onnx.NodeProto, states: int = 1, scans: int = 1) -> onnx.GraphProto:
-    """A body with inputs i, go, h0.. and outputs stay, n0.., s0..."""
+    """A loop body with inputs i, go, h0.. and outputs stay, n0.., s0..."""
     inputs = [_value("i", TensorProto.INT64, []), _value("go", TensorProto.BOOL, [])]
     inputs += [_value(f"h{number}") for number in range(states)]
     outputs = [_value("stay", TensorProto.BOOL, [])]
@@ -47,7 +47,7 @@ def _loop(body: onnx.GraphProto, inputs: tuple[str, ...] = ("count", "yes", "x")
 
 @pytest.mark.parametrize("opset", [11, 20])
 def test_constant_count(opset: int) -> None:
-    """The body runs as often as the count says; dependencies are those that the reference evaluator shows."""
+    """The body runs as often as the constant count says, and dependencies equal the reference evaluator's."""
     found = assert_dependencies(_loop(_loop_body(STAY, *STEP), opset=opset))
     assert found.is_exact
     assert [item.name for item in found.lowered.nodes if item.layer] == [
@@ -58,13 +58,13 @@ def test_constant_count(opset: int) -> None:
 
 
 def test_weights_of_the_body_exist_once() -> None:
-    """Constants of a body are the same in every iteration."""
+    """Constants of a body exist once, for all iterations."""
     graph = resolve_graph(_loop(_loop_body(STAY, *STEP)))
     assert [name for name, facts in graph.tensors.items() if facts.shape == (4, 4)] == ["loop/w"]
 
 
 def test_condition_from_the_counter() -> None:
-    """Without a count the loop ends when the condition that the body computes from the counter is false."""
+    """A loop without a count ends when the condition that the body computes from the counter is false."""
     go_on = node("Less", ["i", "most"], ["stay"])
     body = _loop_body(go_on, *STEP)
     body.initializer.append(numpy_helper.from_array(np.array(1, np.int64), "most"))
@@ -74,7 +74,7 @@ def test_condition_from_the_counter() -> None:
 
 
 def test_loop_that_never_runs() -> None:
-    """Its results are its initial values."""
+    """The results of a loop that never runs are its initial values."""
     model = _loop(_loop_body(STAY, *STEP))
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array(0, np.int64), "count"))
     model.graph.node[0].output.pop()
@@ -93,7 +93,7 @@ def _open_loop() -> onnx.ModelProto:
 
 
 def test_open_count_is_not_modelled() -> None:
-    """The operator is told by name in the coverage, with unknown work; its shapes are those of the file."""
+    """A loop with an open count is named in the coverage, with unknown work; its shapes are those of the file."""
     model = _open_loop()
     del model.graph.output[:]
     model.graph.output.extend([_value("last", shape=[2, 4]), _value("all", shape=[3, 2, 4])])
@@ -107,14 +107,14 @@ def test_open_count_is_not_modelled() -> None:
 
 
 def test_open_count_without_shapes() -> None:
-    """Where the file has no shape either, the result that is needed is named."""
+    """If the file has no shape for a needed result of a loop with an open count, the error names the result."""
     with pytest.raises(InputError, match="'last', a result of Loop, is decided at run time"):
         read_onnx(_open_loop(), CORRECTED)
 
 
 @pytest.mark.parametrize("inputs", [("", "yes", "x"), ("count", "yes", "x")])
 def test_loop_without_end(inputs: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A condition that stays true, and a count that nobody can wait for, are refused before they fill the memory."""
+    """A condition that stays true, and a count that is too large, are refused before they fill the memory."""
     monkeypatch.setattr(control_flow, "LARGEST_UNROLLED", 100)
     model = _loop(_loop_body(STAY, *STEP), inputs)
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array(2**62, np.int64), "count"))
@@ -124,7 +124,7 @@ def test_loop_without_end(inputs: tuple[str, ...], monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("backward", [0, 1])
 def test_scan(backward: int) -> None:
-    """Elements along the axis of the scanned input, in the direction asked for, results along theirs."""
+    """Scan reads its input along the given input axis, in the given direction, and writes along the output axis."""
     inputs = [_value("h", shape=[4]), _value("e", shape=[4])]
     body = helper.make_graph(
         [node("Add", ["h", "e"], ["n"], name="sum"), node("Relu", ["n"], ["r"])],
@@ -144,7 +144,7 @@ def test_scan(backward: int) -> None:
 
 
 def test_scans_of_different_lengths() -> None:
-    """Inputs that are scanned together have to be of one length."""
+    """Inputs of different lengths that are scanned together raise InputError."""
     body = helper.make_graph(
         [node("Add", ["a", "b"], ["r"])], "body", [_value("a"), _value("b")], [_value("r", shape=[4])]
     )
@@ -156,7 +156,7 @@ def test_scans_of_different_lengths() -> None:
 
 @pytest.mark.parametrize(("new_axis", "shape"), [(0, (2, 8)), (1, (2, 2, 4))])
 def test_joined_sequence(new_axis: int, shape: tuple[int, ...]) -> None:
-    """ConcatFromSequence of tensors that are known one by one is a Concat."""
+    """ConcatFromSequence of known tensors is a Concat."""
     nodes = [
         node("SequenceConstruct", ["x", "y"], ["s"]),
         node("ConcatFromSequence", ["s"], ["j"], axis=1, new_axis=new_axis),
@@ -168,7 +168,7 @@ def test_joined_sequence(new_axis: int, shape: tuple[int, ...]) -> None:
 
 
 def test_sequence_that_grows_in_a_loop() -> None:
-    """A sequence that a loop fills, element by element, is known after it."""
+    """A sequence that a loop fills, element by element, is known after the loop."""
     body = _loop_body(
         STAY, node("Relu", ["x"], ["e"], name="relu"), node("SequenceInsert", ["h0", "e"], ["n0"]), scans=0
     )

@@ -22,7 +22,7 @@ def model_of(
     constants: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> onnx.ModelProto:
-    """A model; `constants` have values."""
+    """A model of these nodes; `constants` have values."""
     graph = helper.make_graph(
         list(nodes),
         "test",
@@ -40,7 +40,7 @@ def shape_of(graph: ResolvedGraph, tensor: str) -> tuple[int, ...]:
 
 
 def problems_of(model: onnx.ModelProto, **options: Any) -> str:
-    """What is wrong with the model."""
+    """The error message for a model."""
     with pytest.raises(InputError) as caught:
         resolve_graph(model, **options)
     return str(caught.value)
@@ -50,7 +50,7 @@ RELU = [node("Relu", ["x"], ["y"], name="relu")]
 
 
 def test_stored_shapes_are_not_believed() -> None:
-    """The sizes of an output follow from the inputs, whatever the file stores, and the model is not changed."""
+    """Sizes of an output follow from the inputs, not from stored shapes, and the model is not changed."""
     model = model_of(RELU, {"x": ["N", 3]}, {"y": [7, 9]})
     before = model.SerializeToString()
     assert shape_of(resolve_graph(model, {"N": 5}), "y") == (5, 3)
@@ -68,7 +68,7 @@ def test_stored_shapes_are_not_believed() -> None:
     ],
 )
 def test_dynamic_sizes(options: dict[str, Any], shape: tuple[int, ...]) -> None:
-    """A size comes from its symbol, its place or the whole shape; a batch that nobody gives is 1, with a notice."""
+    """A size comes from its symbol, its place or the whole shape; a batch that is not given is 1, with a notice."""
     graph = resolve_graph(model_of(RELU, {"x": ["N", 3]}, {"y": None}), **options)
     assert shape_of(graph, "y") == shape
     assert bool(graph.notices) == (not options)
@@ -88,7 +88,7 @@ def test_dynamic_sizes(options: dict[str, Any], shape: tuple[int, ...]) -> None:
     ],
 )
 def test_contradicting_sizes(options: dict[str, Any], words: str) -> None:
-    """Whatever is said about sizes and is not so is an error."""
+    """A given size that contradicts the model is an error."""
     assert words in problems_of(model_of(RELU, {"x": ["N", 3]}, {"y": None}), **options)
 
 
@@ -102,20 +102,20 @@ def test_all_unresolved_symbols_at_once() -> None:
 
 
 def test_question_marks_are_no_common_symbol() -> None:
-    """Paddle writes '?' for each unknown size; two of them need not be equal."""
+    """Paddle writes '?' for each unknown size, so two of them need not be equal."""
     graph = resolve_graph(model_of(RELU, {"x": ["?", 3, "?", "?"]}, {"y": None}), input_shapes={"x": (1, 3, 48, 192)})
     assert shape_of(graph, "y") == (1, 3, 48, 192)
 
 
 def test_input_without_a_shape() -> None:
-    """It takes `input_shapes` to read it."""
+    """An input without a shape needs `input_shapes`."""
     model = model_of(RELU, {"x": None}, {"y": None})
     assert "network input 'x' is not in the file" in problems_of(model)
     assert shape_of(resolve_graph(model, input_shapes={"x": (2, 5)}), "y") == (2, 5)
 
 
 def test_run_time_sizes_can_be_given() -> None:
-    """A size that data decide is an error that names its place, and `dims` takes that place."""
+    """A size that depends on data is an error that names its place, and `dims` can give the size of this place."""
     nodes = [node("NonZero", ["x"], ["found"]), node("Transpose", ["found"], ["y"], perm=[1, 0])]
     model = model_of(nodes, {"x": [4, 5]}, {"y": None})
     assert '--dim "found[1]=SIZE"' in problems_of(model)
@@ -127,7 +127,7 @@ def test_run_time_sizes_can_be_given() -> None:
 
 
 def test_given_sizes_come_before_stored_ones() -> None:
-    """Where data decide two sizes, one that is given is not replaced by what the file stores."""
+    """If data decide a size at run time, a size given by the user replaces the stored one."""
     nodes = [node("Expand", ["x", "target"], ["m"]), node("Relu", ["m"], ["y"])]
     model = model_of(nodes, {"x": [1, 1, 1]}, {"y": None})
     model.graph.input.append(helper.make_tensor_value_info("target", TensorProto.INT64, [3]))
@@ -138,13 +138,16 @@ def test_given_sizes_come_before_stored_ones() -> None:
 
 
 def test_unread_results_may_have_unknown_sizes() -> None:
-    """Nobody needs the size of a result that nobody reads."""
+    """A result that nobody reads may have an unknown size."""
     nodes = [node("NonZero", ["x"], ["found"]), *RELU]
     assert "found" not in resolve_graph(model_of(nodes, {"x": [4, 5]}, {"y": None})).tensors
 
 
 def test_unknown_operators() -> None:
-    """The file's shape is taken with a notice; without one the shape can be given; else who needs it is told."""
+    """The result of an unknown operator has the given shape, or the shape in the file, with a notice.
+
+    Without both, the error names the tensor and the operator.
+    """
     nodes = [node("Magic", ["x"], ["m"], name="trick", domain="own"), node("Relu", ["m"], ["y"])]
     model = model_of(nodes, {"x": [2, 3]}, {"y": None}, opset_imports=OWN)
     assert "shape of tensor 'm', made by own::Magic 'trick'" in problems_of(model)
@@ -156,7 +159,7 @@ def test_unknown_operators() -> None:
 
 
 def test_sequences_are_followed() -> None:
-    """A tensor that comes out of a sequence has the shape of those in it."""
+    """A tensor from a sequence has the shape of the tensors in the sequence."""
     nodes = [
         node("SequenceConstruct", ["x", "x"], ["s"]),
         node("SequenceAt", ["s", "zero"], ["t"]),
@@ -180,7 +183,7 @@ SHAPE_OF_X = [
 
 
 def test_values_of_small_constants_are_computed() -> None:
-    """Shapes computed from shapes are constants with values, and the operators that compute them are constant nodes."""
+    """Tensors that are computed from shapes are constants, their values are known, and their nodes are constant."""
     constants = {"zero": 0, "one": 1, "start": [0], "rest": [-1]}
     graph = resolve_graph(model_of(SHAPE_OF_X, {"x": [3, 2, 4]}, {"y": None}, constants))
     assert shape_of(graph, "y") == (3, 8)
@@ -193,7 +196,7 @@ def test_values_of_small_constants_are_computed() -> None:
 
 
 def test_weights_have_no_values() -> None:
-    """Neither large ones nor ones without bytes; what is computed from them is constant still."""
+    """Large weights, and weights without bytes, have no values; tensors computed from them are still constant."""
     nodes = [node("Transpose", ["w"], ["wt"], perm=[1, 0]), node("MatMul", ["x", "wt"], ["y"])]
     model = model_of(nodes, {"x": [2, 300]}, {"y": None})
     model.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[400, 300])
@@ -205,13 +208,13 @@ def test_weights_have_no_values() -> None:
 
 
 def test_random_operators_are_no_constants() -> None:
-    """They have no inputs, and are not known before run time."""
+    """Random operators are no constants, although they have no inputs."""
     nodes = [node("RandomNormal", [], ["r"], shape=[2, 3]), node("Add", ["x", "r"], ["y"])]
     assert resolve_graph(model_of(nodes, {"x": [2, 3]}, {"y": None})).constant_nodes == frozenset()
 
 
 def test_initialisers_of_old_files() -> None:
-    """Listed among the inputs or not, initialisers are constants and no network inputs."""
+    """Initialisers are constants and no network inputs, whether the file lists them as inputs or not."""
     for listed in (True, False):
         model = model_of([node("Add", ["x", "c"], ["y"])], {"x": [2, 3]}, {"y": None}, {"c": np.ones(3, np.float32)})
         model.ir_version = 3
@@ -228,7 +231,7 @@ def _gate(axis: int | None = None) -> onnx.NodeProto:
 
 
 def _functions() -> list[onnx.FunctionProto]:
-    """Gate(a, optional b; axis=-1) calls Inner and has an attribute of the call in its body."""
+    """Functions: Gate(a, optional b; axis=-1) calls Inner and uses an attribute of the call in its body."""
     softmax = node("Softmax", ["s"], ["t"], name="soft")
     softmax.attribute.append(onnx.AttributeProto(name="axis", ref_attr_name="axis", type=onnx.AttributeProto.INT))
     body = [node("Inner", ["a"], ["s"], name="call", domain="own"), softmax, node("Mul", ["a", "t"], ["c"])]
@@ -240,7 +243,7 @@ def _functions() -> list[onnx.FunctionProto]:
 
 @pytest.mark.parametrize(("axis", "expected"), [(None, -1), (0, 0)])
 def test_functions_are_written_out(axis: int | None, expected: int) -> None:
-    """Their operators have unique names and say which call they come from; attributes are those of the call."""
+    """Operators of functions get unique names that lead back to the call, and attributes of the call."""
     nodes = [_gate(axis), node("Gate", ["y"], ["z"], name="gate", domain="own")]
     model = model_of(nodes, {"x": [2, 3]}, {"z": None}, opset_imports=OWN, functions=_functions())
     graph = resolve_graph(model)
@@ -253,7 +256,7 @@ def test_functions_are_written_out(axis: int | None, expected: int) -> None:
 
 
 def test_functions_that_redefine_operators_are_refused() -> None:
-    """A body of another operator set, in which an operator means something else, is not read as if it did not."""
+    """A function body of another operator set, in which an operator has another meaning, is refused."""
     old = [helper.make_opsetid("", 12)]
     function = helper.make_function("own", "Gate", ["a"], ["b"], [node("Softmax", ["a"], ["b"])], old)
     model = model_of([_gate()], {"x": [2, 3]}, {"y": None}, opset_imports=OWN, functions=[function])
@@ -274,7 +277,7 @@ def _choice(condition: str) -> list[onnx.NodeProto]:
 
 @pytest.mark.parametrize(("value", "expected"), [(True, "Relu"), (False, "Tanh")])
 def test_if_with_a_constant_condition(*, value: bool, expected: str) -> None:
-    """The branch that runs stands in the place of the If, with constants of its own and names of its own."""
+    """The branch that a constant condition chooses replaces the If, with its own constants and names."""
     graph = resolve_graph(model_of(_choice("c"), {"x": [2, 3]}, {"y": None}, {"c": np.array(value)}))
     assert [item.operator_type for item in graph.nodes] == ["Add", expected, "Exp"]
     assert graph.origins[1] == "choice/last"
@@ -283,7 +286,7 @@ def test_if_with_a_constant_condition(*, value: bool, expected: str) -> None:
 
 
 def test_if_with_an_open_condition() -> None:
-    """A branch has to be chosen, by the name of the If or for all of them."""
+    """An If with an open condition needs a branch, given by its name or for all Ifs."""
     model = model_of(_choice("c"), {"x": [2, 3]}, {"y": None})
     model.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
     assert "choice: the condition of this If is only known at run time" in problems_of(model)
@@ -293,7 +296,7 @@ def test_if_with_an_open_condition() -> None:
 
 
 def test_nested_branches_see_outer_tensors() -> None:
-    """An inner branch reads a tensor of the outer branch under the name that this one got."""
+    """An inner branch reads a tensor of the outer branch under the resolved name."""
     result = [helper.make_tensor_value_info("q", TensorProto.FLOAT, None)]
     inner = node("If", ["c"], ["q"], name="inner", then_branch=_branch("Relu", "w"), else_branch=_branch("Tanh", "w"))
     outer = helper.make_graph([node("Neg", ["x"], ["w"], name="minus"), inner], "outer", [], result)
@@ -304,7 +307,7 @@ def test_nested_branches_see_outer_tensors() -> None:
 
 
 def test_branch_that_hands_on_an_outer_tensor() -> None:
-    """Its output is then the outer tensor under the name of the result."""
+    """A branch that hands on an outer tensor becomes an Identity from this tensor to the result."""
     same = helper.make_graph([], "same", [], [helper.make_tensor_value_info("x", TensorProto.FLOAT, None)])
     choice = node("If", ["c"], ["y"], name="choice", then_branch=same, else_branch=same)
     graph = resolve_graph(model_of([choice], {"x": [2, 3]}, {"y": None}, {"c": np.array(True)}))
@@ -312,7 +315,7 @@ def test_branch_that_hands_on_an_outer_tensor() -> None:
 
 
 def test_any_order_of_operators() -> None:
-    """Operators that stand before what they read are sorted, with a notice."""
+    """Operators that stand before their inputs are sorted, with a notice."""
     nodes = [node("Exp", ["a"], ["y"], name="second"), node("Relu", ["x"], ["a"], name="first")]
     graph = resolve_graph(model_of(nodes, {"x": [2]}, {"y": None}))
     assert [item.name for item in graph.nodes] == ["first", "second"]
@@ -344,7 +347,7 @@ QUANTISED = {
 
 @pytest.mark.parametrize("case", list(QUANTISED))
 def test_quantised_bits(case: str) -> None:
-    """A quantiser, a dequantiser or an integer type says how many bits a tensor has, and moving it keeps them."""
+    """A quantiser, a dequantiser or an integer type gives a tensor its bits, and moving the tensor keeps them."""
     nodes, bits = QUANTISED[case]
     domains = ("qonnx.custom_op.general", "onnx.brevitas")
     opsets = [helper.make_opsetid("", 21), *(helper.make_opsetid(domain, 1) for domain in domains)]
@@ -355,7 +358,7 @@ def test_quantised_bits(case: str) -> None:
 
 
 def _operators_of(opset: int) -> list[onnx.NodeProto]:
-    """One network in the form that its operator set asks for: attributes that became inputs, renamed operators."""
+    """A network in the form that an operator set requires: attributes that became inputs, renamed operators."""
     as_input = opset >= 13
     squeeze = (
         node("Squeeze", ["pooled", "axes"], ["flat"])
@@ -383,7 +386,7 @@ def _operators_of(opset: int) -> list[onnx.NodeProto]:
 
 @pytest.mark.parametrize("opset", range(FIRST, LAST + 1))
 def test_operator_sets(opset: int) -> None:
-    """The same network in every operator set has the same shapes."""
+    """The network has the same shapes in every operator set."""
     constants = {
         "w": np.zeros((8, 3, 3, 3), np.float32),
         "n": np.ones(8, np.float32),
@@ -404,7 +407,7 @@ def test_operator_sets(opset: int) -> None:
 
 @pytest.mark.parametrize("operator", ["Upsample", "Scatter", "GroupNormalization"])
 def test_withdrawn_operators(operator: str) -> None:
-    """Operators that newer operator sets withdrew are read as they were last defined."""
+    """Operators that newer operator sets withdrew are read by their last definition."""
     nodes = {
         "Upsample": node("Upsample", ["x", "scales"], ["y"]),
         "Scatter": node("Scatter", ["x", "at", "new"], ["y"]),
@@ -421,13 +424,13 @@ def test_withdrawn_operators(operator: str) -> None:
 
 
 def test_attributes_of_other_tools_are_ignored() -> None:
-    """An attribute that no version of the operator has does not keep the network from being read."""
+    """An attribute that no version of the operator has is ignored."""
     relu = node("Relu", ["x"], ["y"], weight_size=4)
     assert shape_of(resolve_graph(model_of([relu], {"x": [2]}, {"y": None})), "y") == (2,)
 
 
 def test_element_types_of_other_tools() -> None:
-    """Convolutions of int8, which the standard does not define, have shapes, and keep their element type."""
+    """Convolutions of int8, which the standard does not define, have shapes and keep their element type."""
     model = model_of([node("Conv", ["x", "w"], ["y"])], {"x": [1, 3, 8, 8]}, {"y": None})
     model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT8
     model.graph.initializer.add(name="w", data_type=TensorProto.INT8, dims=[4, 3, 3, 3])
@@ -449,7 +452,7 @@ CONTRIB = {
 
 @pytest.mark.parametrize("operator", list(CONTRIB))
 def test_contrib_operators(operator: str) -> None:
-    """The commonest operators of ONNX Runtime's own domain have shapes."""
+    """Common operators of ONNX Runtime's domain have shapes."""
     shapes, attributes, expected = CONTRIB[operator]
     inputs = {f"x{index}": list(shape) for index, shape in enumerate(shapes)}
     item = node(operator, list(inputs), ["y"], domain="com.microsoft", **attributes)
@@ -459,7 +462,7 @@ def test_contrib_operators(operator: str) -> None:
 
 @pytest.mark.parametrize(("onesided", "bins"), [(None, 9), (1, 9), (0, 16)])
 def test_bins_of_a_short_time_fourier_transform(onesided: int | None, bins: int) -> None:
-    """Half of the bins unless all are asked for; onnx itself infers all of them where the window gives the length."""
+    """The transform has half of the bins unless all are asked for; onnx infers all if the window gives the length."""
     attributes = {} if onesided is None else {"onesided": onesided}
     transform = helper.make_node("STFT", ["x", "step", "window"], ["y"], **attributes)
     window = numpy_helper.from_array(np.ones(16, np.float32), "window")

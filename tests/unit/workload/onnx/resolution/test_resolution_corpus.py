@@ -1,4 +1,4 @@
-"""Real files, and the operator tests of onnx, resolve to the shapes that are known of them."""
+"""Real files and onnx's operator tests resolve to their known shapes."""
 
 import csv
 import importlib
@@ -13,9 +13,9 @@ from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 
 _LEFT_OPEN = ("decided at run time", "is only known at run time", "is not supported, because a network must be a graph")
-"""Why one-operator models of onnx may be refused: sizes that are inputs, open conditions, loops."""
+"""Reasons for which one-operator models of onnx may be refused: sizes as inputs, open conditions, loops."""
 _SLOW_TO_IMPORT = ("averagepool", "lppool", "maxpool")
-"""They compute for seconds when they are imported."""
+"""Modules that compute for seconds when they are imported."""
 
 
 def _given_shapes(text: str) -> dict[str, tuple[int, ...]]:
@@ -24,7 +24,7 @@ def _given_shapes(text: str) -> dict[str, tuple[int, ...]]:
 
 
 def _differences(model: onnx.ModelProto, graph: ResolvedGraph) -> list[str]:
-    """Outputs whose stored shape or element type is another than the resolved one."""
+    """Outputs whose stored shape or element type differs from the resolved one."""
     return [value.name for value in model.graph.output if not _agrees(value, graph)]
 
 
@@ -40,7 +40,7 @@ def _agrees(value: onnx.ValueInfoProto, graph: ResolvedGraph) -> bool:
 
 
 def _resolved(model: onnx.ModelProto) -> tuple[ResolvedGraph | None, str]:
-    """The network, or why there is none."""
+    """The resolved network and an empty text, or None and the error."""
     try:
         return resolve_graph(model), ""
     except InputError as error:
@@ -52,7 +52,7 @@ def _is_left_open(reason: str) -> bool:
 
 
 def test_every_real_file_has_all_its_shapes(shared: Path) -> None:
-    """No tensor of any listed file is left without a shape, and none is taken from what the file stores."""
+    """Every tensor of every listed file has an inferred shape; no shape is taken from the file."""
     folder = shared / "models"
     with (folder / "expected.csv").open() as table:
         rows = list(csv.DictReader(table))
@@ -68,7 +68,7 @@ def test_every_real_file_has_all_its_shapes(shared: Path) -> None:
 
 
 def test_one_operator_files(shared: Path) -> None:
-    """The shapes are those that onnx computes."""
+    """One-operator files have the shapes that onnx computes."""
     files = sorted((shared / "models" / "onnx_node_tests").glob("*.onnx"))
     assert len(files) > 100
     for path in files:
@@ -81,7 +81,7 @@ def test_one_operator_files(shared: Path) -> None:
 
 @pytest.mark.slow
 def test_operator_tests_of_onnx() -> None:
-    """Of the models that onnx itself tests its operators with, all resolve but those that leave something open."""
+    """Onnx's own operator models all resolve, except those that leave something open."""
     from onnx.backend.test.case import node as cases
 
     with warnings.catch_warnings():
