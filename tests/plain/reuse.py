@@ -44,7 +44,7 @@ class Reuse:
     units: tuple[Number, ...]
     """[a] number of active instances."""
     boost: tuple[int, ...]
-    """For each level a: how many instances of a that belong to one instance of level a + 1 hold different data."""
+    """[a] number of instances of level a with different data that belong to one instance of level a + 1."""
     top_relevant: tuple[int, ...]
     """[m] product of the relevant loops at the outer end of memory level m."""
     links: dict[tuple[int, str], Link]

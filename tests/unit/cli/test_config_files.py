@@ -286,7 +286,7 @@ def test_names_of_cores_of_the_examples(name: str) -> None:
 
 
 def test_roles_of_a_regular_graph_count(tmp_path: Path, hardware: Path) -> None:
-    """In a 2024 graph, the role of a core changes the digests for the CN graph and the core's cost table.
+    """The role of a core in a 2024 graph changes the digests for the CN graph and the core's cost table.
 
     The bandwidth changes only the digest of the whole accelerator.
     """

@@ -57,7 +57,7 @@ def test_bounds_of_mappings(values: tuple[float | None, ...], said: str) -> None
 
 
 def test_designs_that_bounds_leave_out() -> None:
-    """Of the designs that were not searched again, the text counts those that would beat the choice if they saved most.
+    """The text counts the designs not searched again that would beat the choice if they saved most.
 
     The assumed saving is the largest gap of `explore`, or the larger saving of this search.
     """

@@ -24,7 +24,7 @@ def lines_of(folder: Path, text: str, **keys: Any) -> tuple[str, ...]:
 
 
 def test_the_most_units_of_any_entry_are_told(tmp_path: Path) -> None:
-    """For each array dimension, a line names the most units that an entry uses: the product of its factors there.
+    """A line for each array dimension names the most units that an entry uses: the product of its factors there.
 
     The line is also an assumption of the answer.
     """

@@ -41,7 +41,7 @@ def source_of(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", AXES)
 def test_only_axes_without_a_cost_are_named(name: str) -> None:
-    """For each design of a space, `free_axes` names exactly the axes without a cost, and lists their values."""
+    """`free_axes` names exactly the axes without a cost, and lists their values, for each design of a space."""
     space: Space = read_space(source_of(name))
     for index in range(len(space)):
         found = list(free_axes(space, index))

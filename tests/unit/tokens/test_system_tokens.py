@@ -185,7 +185,7 @@ def test_pipelines_have_every_block_once() -> None:
 
 @pytest.mark.slow
 def test_the_table_has_the_best_way_and_the_others(tmp_path: Path) -> None:
-    """For each batch and context, the table has the fastest way to share the work, the times of all ways, and gains.
+    """The table has the fastest way to share the work, the times of all ways, and gains, by batch and context.
 
     Gains are those of doubling the width or the size of a part. The limiting part is named if it gains a tenth.
     """

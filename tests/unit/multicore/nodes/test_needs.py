@@ -53,7 +53,7 @@ def test_layers_that_differ_in_names_only_are_one() -> None:
 
 
 def test_another_cut_is_another_layer() -> None:
-    """Of three equal convolutions, the two cut into three tiles are one object; the one cut into two is another."""
+    """Equal convolutions cut into three tiles are one object; the convolution cut into two tiles is another."""
     first, second, third = cuts(chain(), {"a": [("OY", 3)], "b": [("OY", 2)], "c": [("OY", 3)]})
     assert first is third is not second
     assert (first.grid.cn_count, second.grid.cn_count) == (3, 2)

@@ -81,7 +81,7 @@ def test_layers_without_weights_are_left_out_and_told(hardware: str, options: di
 
 @pytest.mark.parametrize("engine", ["loma", "salsa", "exact"])
 def test_every_engine_and_every_output_knows_the_parts(engine: str) -> None:
-    """For every engine, tables and figures have the energy terms of the array; no engine beats the exact one."""
+    """Tables and figures have the energy terms of the array with every engine; no engine beats the exact one."""
     found = mapped("analog_24x40", temporal_mapping_search_engine=engine, objective="energy")
     (record,) = found.records
     terms = ["dacs", "adcs", "mults", "analog_bl_addition", "adders_pv", "accumulators", "memory"]

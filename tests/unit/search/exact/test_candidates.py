@@ -152,7 +152,7 @@ def test_what_is_too_large_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_equal_problems_are_searched_once() -> None:
-    """Of two equal spatial mappings, only the first is searched, and the second is settled by its bound."""
+    """The first of two equal spatial mappings is searched, and the second is settled by its bound."""
     (first, *_) = candidates()
     result = search_candidates([first, replace(first)], (), ExactParameters("energy", "free"))
     assert result is not None

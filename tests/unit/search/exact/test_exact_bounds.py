@@ -110,7 +110,7 @@ def test_no_generation_loses_the_optimum(objective: str) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_bounds_are_sharp_where_nothing_is_open(objective: str) -> None:
-    """Of the labels that lack only their last loops, over a quarter have a bound equal to their best completion."""
+    """Over a quarter of the labels that lack only their last loops have a bound equal to their best completion."""
     sharp = labels_seen = 0
     for seed in range(200, 220):
         prepared = random_case(random.Random(seed), (3, 4)).prepared()

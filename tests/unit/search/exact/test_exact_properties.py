@@ -191,7 +191,7 @@ EXACT = SearchOptions(temporal_mapping_search_engine="exact", allocation="free",
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:
-    """The same data with the keys of every table in another order, except memories: their order has a meaning."""
+    """Copy of the data with the keys of every table in another order, except memories: their order has a meaning."""
     if isinstance(value, list):
         return [shuffled(entry, rng) for entry in value]
     if not isinstance(value, dict):

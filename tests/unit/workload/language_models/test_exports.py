@@ -54,7 +54,7 @@ def products_of(workload: Workload) -> list[tuple[str, int, int]]:
 
 
 def configured(family: str) -> Workload:
-    """The same step, read from the configuration block by block."""
+    """Step of the language model, read from the configuration block by block."""
     return parse_workload(
         {
             "language_model": fields_of(family),

@@ -174,7 +174,7 @@ def merge_ending(part: tuple[Piece, ...]) -> str:
 
 
 def with_row(case: Case, piece: Piece, tensors: Inputs, shape: tuple[int, ...]) -> Array:
-    """For each pair of query and key: the sum of the pair's value and the query's value.
+    """Sum of the pair's value and the query's value, for each pair of query and key.
 
     The query's value depends on all keys that the query sees.
     """
