@@ -164,13 +164,13 @@ def run_blocks(page: Path) -> list[str]:
     return failures
 
 
-def first_missing(shown: str, said: str) -> str:
-    """First shown line that is missing in the output, directly below the line before it; '' if the output has all
-    lines.
+def first_missing(example: str, said: str) -> str:
+    """First line of an example that the output does not have directly below the line before it; '' if the output has
+    all lines.
     """
     rest = iter([line.rstrip() for line in said.splitlines() if line.strip()])
     is_open = True
-    for line in (line.rstrip() for line in shown.splitlines() if line.strip()):
+    for line in (line.rstrip() for line in example.splitlines() if line.strip()):
         if line == ANYTHING:
             is_open = True
         elif line not in rest if is_open else line != next(rest, None):
