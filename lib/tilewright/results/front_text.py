@@ -57,22 +57,27 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def front_table(summary: Mapping[str, Any]) -> "pandas.DataFrame | None":
-    """Points of the front as a table, from the least latency to the least energy; None if the run has no front."""
+def front_rows(summary: Mapping[str, Any]) -> list[JsonObject]:
+    """Points of the front as rows of a table, from the least latency to the least energy; [] without a front."""
     stated = summary.get("front", {})
-    if "points" not in stated:
-        return None
-    import pandas
-
-    rows = [
+    return [
         {
             ENERGY_PJ: one[ENERGY_PJ],
             LATENCY_CYCLES: one[LATENCY_CYCLES],
             "is_knee": place == stated["knee"],
             "is_run": place == stated["point_of_run"],
         }
-        for place, one in enumerate(stated["points"])
+        for place, one in enumerate(stated.get("points", ()))
     ]
+
+
+def front_table(summary: Mapping[str, Any]) -> "pandas.DataFrame | None":
+    """Points of the front as a table, from the least latency to the least energy; None if the run has no front."""
+    rows = front_rows(summary)
+    if not rows:
+        return None
+    import pandas
+
     return pandas.DataFrame(rows)
 
 

@@ -250,7 +250,9 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
         why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
         found = {name: why for name in others if name not in own and name != "objective"}
         if "near_optimum" not in found and all(OBJECTIVES[self.objective]):
-            found["near_optimum"] = f"has no effect with objective {self.objective}, which contains energy and latency"
+            found["near_optimum"] = (
+                f"has no effect with `objective: {self.objective}`, which contains energy and latency"
+            )
         return super().without_effect() | found
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -264,8 +266,8 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
             yield Problem(message, path="allocation", value=repr(self.allocation), allowed="greedy")
         if self.temporal_mapping_type == "even":
             message = (
-                "with allocation=free, each operand has its own level boundaries; in an even mapping, all operands have"
-                " the same level boundaries"
+                "with `allocation: free`, each operand has its own level boundaries; in an even mapping, all operands"
+                " have the same level boundaries"
             )
             yield Problem(message, path="temporal_mapping_type", value="'even'", allowed="uneven")
 
@@ -368,7 +370,9 @@ class MapOptions(SearchOptions):
                 )
                 yield Problem(message, path=name, value=str(self.choice[name]))
             if not self.front and "front" not in wrong:
-                yield Problem("chooses a point of the Pareto front, so front must be true", path="front", value="false")
+                yield Problem(
+                    "chooses a point of the Pareto front, so `front` must be true", path="front", value="false"
+                )
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.base.json_values import JsonObject
-from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.bottlenecks import Bottlenecks, cause_words, waited_for
 from tilewright.results.bottlenecks_text import has_causes, memory_words
 from tilewright.results.error_bars.bars_text import bar_lines
-from tilewright.results.front_text import front_lines, front_table, point_roles
+from tilewright.results.front_text import front_lines, point_roles
 from tilewright.results.loop_nest import loop_nest_text
 from tilewright.results.page.columns import (
     array_text,
@@ -95,15 +94,17 @@ def front_part(summary: Summary) -> JsonObject:
     if summary.get("front") is None:
         return {}
     lines = list(front_lines(summary))
-    table = front_table(summary)
-    if table is None:
+    roles = point_roles(summary)
+    if not roles:
         return {"front": {"lines": lines, "points": []}}
     front = front_of(summary["front"])
-    values = zip(table[ENERGY_PJ].tolist(), table[LATENCY_CYCLES].tolist(), point_roles(summary), strict=True)
     return {
         "front": {
             "lines": lines,
-            "points": [[_micro(energy), rounded(cycles), list(roles)] for energy, cycles, roles in values],
+            "points": [
+                [_micro(one.energy_pj), rounded(one.latency_cycles), list(of_point)]
+                for one, of_point in zip(front.points, roles, strict=True)
+            ],
             "least_energy": _micro(front.lines[0].level_pj),
             "least_latency": rounded(front.least_latency_cycles),
         }

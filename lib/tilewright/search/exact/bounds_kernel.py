@@ -22,6 +22,7 @@ from tilewright.cost.loading_kernel import (
     set_loads,
 )
 from tilewright.hardware.core import FL, TH, TL
+from tilewright.search.exact.known_kernel import is_matched, longest_unknown
 from tilewright.search.exact.labels_kernel import effective_bits_of
 from tilewright.search.exact.lattice_record import LINK_TL, MAX_BUSY_PORTS
 from tilewright.search.exact.open_kernel import (
@@ -391,7 +392,7 @@ def bound_latency(problem, ws, x, energy):
     If the first terms of the bound are enough to drop the label (partial loop order), the function leaves out the
     remaining terms.
     """
-    longest = longest_computation(problem, x, energy)
+    longest = longest_unknown(x, energy, longest_computation(problem, x, energy))
     v = 1 if problem.spatial_differs else 0
     total = x.cycles[x.lattice_size - 1]
     write_shares(problem, ws, x)
@@ -401,7 +402,8 @@ def bound_latency(problem, ws, x, energy):
     stall = bound_stall(problem, ws, x, v, total)
     shortest = float(total + stall)
     least = shortest + problem.fixed_cycles
-    if is_beaten(x, value_of(x, energy + problem.energy_pj_a_cycle * least, least)):
+    most = energy + problem.energy_pj_a_cycle * least
+    if is_beaten(x, value_of(x, most, least)) or is_matched(x, most, least):
         return shortest + problem.fixed_cycles  # the remaining terms cannot change the outcome
     if problem.switches[PORT_TIME]:
         return bound_port_times(problem, ws, x, v, shortest) + problem.fixed_cycles

@@ -60,8 +60,8 @@ class Candidate:
         self.free = options.allocation == "free"
         if self.free and prepared.arrays.even:
             raise MappingError(
-                "with allocation=free, each operand has its own level boundaries; in an even mapping, all operands have"
-                " the same level boundaries"
+                "with `allocation: free`, each operand has its own level boundaries; in an even mapping, all operands"
+                " have the same level boundaries"
             )
         self.entries = layer_ordering(ordering, prepared)
         self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)

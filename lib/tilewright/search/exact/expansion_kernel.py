@@ -17,6 +17,7 @@ from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal import ANY
 from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_by_parent, bound_child, is_given_up
+from tilewright.search.exact.known_kernel import is_matched
 from tilewright.search.exact.labels_kernel import (
     hash_child,
     keeps_sums,
@@ -278,6 +279,19 @@ def find_slot(problem, x):
 
 
 @kernel
+def append_child(problem, x):
+    """Add the child (the label that is being made) as the last label of the next generation. A label is a partial loop
+    order. If the generation is full, the child is dropped.
+    """
+    g = 1 - x.current
+    if x.label_count[g] >= LABELS:
+        x.dropped_bound = min(x.dropped_bound, x.child_bound)
+        return
+    store_child(problem, x, g, x.label_count[g])
+    x.label_count[g] += 1
+
+
+@kernel
 def insert_child(problem, x, slot):
     """Add the child (the label that is being made) to the next generation. A label is a partial loop order. If `slot`
     holds an equal label, the child replaces this label; callers make sure that the child has the lower energy. If
@@ -287,14 +301,11 @@ def insert_child(problem, x, slot):
     if x.bucket[slot] > 0:
         store_child(problem, x, g, x.bucket[slot] - 1)
         return
-    if x.label_count[g] >= LABELS:
-        x.dropped_bound = min(x.dropped_bound, x.child_bound)
-        return
-    x.bucket[slot] = x.label_count[g] + 1
-    x.slot[x.slot_count] = slot
-    x.slot_count += 1
-    store_child(problem, x, g, x.label_count[g])
-    x.label_count[g] += 1
+    if x.label_count[g] < LABELS:
+        x.bucket[slot] = x.label_count[g] + 1
+        x.slot[x.slot_count] = slot
+        x.slot_count += 1
+    append_child(problem, x)
 
 
 @kernel
@@ -310,13 +321,22 @@ def follow_pattern(x, j):
 
 
 @kernel
+def is_known(problem, x):
+    """True if a known point of a front matches the bounds of the child, the partial loop order that is being made. The
+    sweep then drops the child.
+    """
+    latency = x.child_latency_bound
+    return is_matched(x, x.child_energy_bound + problem.energy_pj_a_cycle * latency, latency)
+
+
+@kernel
 def may_improve(problem, x):
-    """Begin the bounds of the child (the partial loop order that is being made). Return False if its first bound
-    already shows that no completion is better than the best known mapping. Such a child needs neither a hash nor a
-    latency bound of its own.
+    """Begin the bounds of the child (the partial loop order that is being made). Return False if its first bounds
+    already show that no completion is better than the best known mapping, or if a known point of a front matches them.
+    Such a child needs neither a hash nor a latency bound of its own.
     """
     bound_by_parent(problem, x, x.generation + 1)
-    return x.child_bound < x.best
+    return x.child_bound < x.best and not is_known(problem, x)
 
 
 @kernel
@@ -325,6 +345,7 @@ def add_child(problem, ws, x, j):
     if it can beat the best known mapping.
 
     The levels to close below the loop are already closed. If the order of the child is complete, its cost is computed.
+    A sweep for a front keeps the complete order instead, and computes its cost later.
     """
     x.nodes += 1
     if problem.has_control and not obeys_control(problem, x, j):
@@ -333,7 +354,9 @@ def add_child(problem, ws, x, j):
     if x.child_lattice == x.lattice_size - 1:
         if finish_child(problem, x) and may_improve(problem, x):
             bound_child(problem, ws, x)
-            if not is_given_up(x, x.child_bound):
+            if x.sweeps and not is_given_up(x, x.child_bound) and not is_known(problem, x):
+                append_child(problem, x)
+            elif not x.sweeps and not is_given_up(x, x.child_bound):
                 take_leaf(problem, ws, x)
         return
     if not may_improve(problem, x):
@@ -342,7 +365,7 @@ def add_child(problem, ws, x, j):
     if x.bucket[slot] > 0 and x.child_energy >= x.label_energy[1 - x.current, x.bucket[slot] - 1]:
         return
     bound_child(problem, ws, x)
-    if not is_given_up(x, x.child_bound):
+    if not is_given_up(x, x.child_bound) and not is_known(problem, x):
         insert_child(problem, x, slot)
 
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,11 +25,11 @@ from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.candidate import Candidate, Ordering
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
-from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.lattice_record import KNOWN_POINTS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.likeness import likeness
 from tilewright.search.exact.rounds import CHUNK_LABELS, Incumbent, MultisetPart, Watch
 from tilewright.search.exact.search import MAKING
-from tilewright.search.exact.staircase import UNLIMITED, Staircase
+from tilewright.search.exact.staircase import ROUNDED, UNLIMITED, Staircase
 from tilewright.search.exact.tables import energy_floor
 from tilewright.search.front import Values, on_staircase
 from tilewright.search.loma import best_of_few_loops
@@ -44,8 +43,7 @@ WIDTHS = (64, 512, LABELS)
 """Widths of the successive sweeps. The width of a sweep is the largest number of labels (partial loop orders) that the
 sweep keeps per generation."""
 _BLOCK = 256
-"""Number of labels that are completed at a time. Each label is a loop order that lacks one loop. The known points are
-updated after the costs of all completions of these labels are computed."""
+"""Number of complete loop orders whose costs are computed at a time. The known points are updated after each block."""
 _ALL = slice(None)
 _MADE_AT_ONCE = 128
 """Number of spatial mappings that are made at a time. Sweeps over these spatial mappings follow."""
@@ -89,6 +87,8 @@ class FrontPart(MultisetPart):
         search.best = known.largest_product(tolerance)
         search.best_share = 1 - TOLERANCE
         search.width = 0
+        search.bucket_count = self._bucket_count(width)
+        self._write_known(known, tolerance)
         # Labels above this limit are dropped unseen; those beyond an end of the front are as far as its bound.
         self._left = known.end_miss if search.best < UNLIMITED else 0.0
         before, self.spent = int(search.nodes), -self.watch.spent
@@ -100,8 +100,28 @@ class FrontPart(MultisetPart):
         self.spent += self.watch.spent
         if math.isfinite(search.dropped_bound):  # the record was full: only the EDP of the dropped labels is known
             self._left = max(self._left, math.sqrt(float(search.best / search.dropped_bound)) - 1)
+        matched = float(search.known_share) - 1
+        self._left = max(self._left, 0.0 if matched <= ROUNDED else matched)
         if self.claims_bound:
             self.miss = min(self.miss, self._left)
+
+    def _write_known(self, known: Staircase, tolerance: float) -> None:
+        """Write the known points into the record of the search, whose kernels drop the labels (partial loop orders)
+        that a point matches within `tolerance`. Of more than KNOWN_POINTS points, evenly spaced points are written.
+        """
+        fields, count = self.fields, len(known.energy)
+        places = np.linspace(0, count - 1, min(count, KNOWN_POINTS)).round().astype(int)
+        for name, value in (
+            ("known_count", len(places)),
+            ("known_tolerance", 1 + max(tolerance, ROUNDED)),
+            ("known_floor_energy", known.least_energy_pj),
+            ("known_floor_latency", known.least_latency_cycles),
+            ("known_share", 1.0),
+        ):
+            fields[name][0] = value
+        fields["sweeps"][0] = True
+        fields["known_energy"][: len(places)] = known.energy[places]
+        fields["known_latency"][: len(places)] = known.latency[places]
 
     def _take_only(self, known: Staircase) -> None:
         """Add the only mapping of a problem without temporal loops to the known points, if the mapping fits."""
@@ -110,13 +130,13 @@ class FrontPart(MultisetPart):
             known.add([Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)])
 
     def _grow(self, known: Staircase, width: int, tolerance: float) -> bool:
-        """Expand one generation after another until only one loop is missing in each label (partial loop order). Return
-        False if the time ends before that.
+        """Expand one generation after another until each label is a complete loop order. Return False if the time ends
+        before that.
         """
         fields = self.fields
         generation, current, cursor, nodes = (fields[name] for name in ("generation", "current", "cursor", "nodes"))
         counts = fields["label_count"]
-        while generation[0] < self.multiset.length - 1 and counts[current[0]]:
+        while generation[0] < self.multiset.length and counts[current[0]]:
             while cursor[0] < counts[current[0]]:
                 if not self.watch.in_time():
                     waiting = self._escapes(known, int(current[0]), slice(int(cursor[0]), None))
@@ -127,7 +147,8 @@ class FrontPart(MultisetPart):
                 before = int(nodes[0])
                 self._call(expand_labels, CHUNK_LABELS)
                 self._spend(int(nodes[0]) - before)
-            self._keep(known, width, tolerance)
+            if generation[0] + 1 < self.multiset.length:
+                self._keep(known, width, tolerance)
             self._call(next_generation, 0)
         return True
 
@@ -145,20 +166,23 @@ class FrontPart(MultisetPart):
     def _escapes(self, known: Staircase, g: int, labels: np.ndarray | slice = _ALL) -> Values:
         """Distances (miss) of labels (partial loop orders) of generation `g` from the known points: array [label].
         `labels` has the indexes of these labels. The distance of a label is computed from its lower bounds of energy
-        and latency."""
+        and latency. The distance is 0 for labels that `_keep` has dropped."""
         count = int(self.fields["label_count"][g])
         latency = self.fields["label_latency_bound"][g, :count][labels]
         energy = (
             self.fields["label_energy_bound"][g, :count][labels]
             + float(self.prepared.arrays.energy_pj_a_cycle) * latency
         )
-        return known.misses(energy, latency)
+        is_dropped = np.isinf(self.fields["label_bound"][g, :count][labels])
+        return np.where(is_dropped, 0.0, known.misses(energy, latency))
 
     def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
         """Keep those labels (partial loop orders) of the next generation that no known point matches within
         `tolerance`. If there are more than `width` such labels, keep the `width` labels that are farthest from the
         known points."""
         g = 1 - int(self.fields["current"][0])
+        if int(self.fields["label_count"][g]) <= width and len(known.energy) <= KNOWN_POINTS:
+            return  # the kernels have dropped the matched labels
         escapes = self._escapes(known, g)
         kept = np.flatnonzero(escapes > tolerance)
         if len(kept) > width:
@@ -168,18 +192,15 @@ class FrontPart(MultisetPart):
         is_left = np.ones(len(escapes), dtype=np.bool_)
         is_left[kept] = False
         self._leave(escapes[is_left])
-        for name, _, _ in LABEL_FIELDS:
-            column = self.fields[f"label_{name}"]
-            column[g, : len(kept)] = column[g, kept]
-        self.fields["label_count"][g] = len(kept)
+        self.fields["label_bound"][g, : len(escapes)][is_left] = math.inf  # expand_labels then skips these labels
 
     def _finish(self, known: Staircase, tolerance: float, bounds_only: bool) -> None:
-        """Complete the labels of the current generation (loop orders that lack one loop), and compute the costs of the
-        complete orders. The labels that are farthest from the known points come first. A label that a known point
-        matches within `tolerance` is not completed.
+        """Compute the costs of the labels of the current generation, which are complete loop orders. The labels that
+        are farthest from the known points come first. A label that a known point matches within `tolerance` is left
+        out.
 
-        The mappings found are added to `known`. If `bounds_only` is true, the complete orders have free level
-        boundaries, and their costs are used only as bounds. The same orders are then added with greedy allocation.
+        The mappings found are added to `known`. If `bounds_only` is true, the orders have free level boundaries, and
+        their costs are used only as bounds. The same orders are then added with greedy allocation.
         """
         search = self.search
         g = int(search.current)
@@ -239,72 +260,34 @@ class FrontPart(MultisetPart):
         ]
 
     def _batch(self, g: int, labels: np.ndarray) -> OrderBatch:
-        """Batch of complete orders. Each of the labels (partial loop orders) `labels` of generation `g` lacks one loop,
-        and this loop is added. Orders that do not match the temporal ordering are left out.
-
-        If level boundaries are free, the batch has each order once for every choice of its boundaries (see `_closed`).
+        """Batch of the labels `labels` of generation `g`, which are complete loop orders. Orders that do not match the
+        temporal ordering are left out.
         """
         search, length = self.search, self.multiset.length
         words = search.label_path[g, labels]
-        places = np.arange(length - 1)
+        places = np.arange(length)
         orders = words[:, places // PATH_SYMBOLS] >> (PATH_BITS * (places % PATH_SYMBOLS)) & ((1 << PATH_BITS) - 1)
-        counts = np.array([count for _, count in self.multiset.loops])
-        used = np.column_stack([(orders == symbol).sum(axis=1) for symbol in range(len(counts))])
-        orders = np.column_stack([orders, (counts - used).argmax(axis=1)]).astype(np.int64)
         if search.pattern_length:
             allowed = np.array([_is_allowed(search, order) for order in orders.tolist()], dtype=np.bool_)
             orders, labels = orders[allowed], labels[allowed]
         loops = tuple(loop for loop, _ in self.multiset.loops)
-        if not self.free:
-            return OrderBatch(self.prepared, loops, orders)
-        rows, boundaries = self._closed(g, labels, orders)
-        return OrderBatch(self.prepared, loops, orders[rows], boundaries)
+        boundaries = self._boundaries_of(g, labels, orders) if self.free else None
+        return OrderBatch(self.prepared, loops, orders, boundaries)
 
-    def _closed(self, g: int, labels: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pair (rows, boundaries) that lists complete orders with level boundaries. An order occurs once for every
-        choice of the levels that are closed directly below its last loop. A level is closed by placing the boundary
-        above it.
-
-        `rows` is an array [result] with the row of each result in `orders`. `boundaries` is an array [result, operand,
-        level]: a boundary is the count of the loops below it. Row i of `orders` completes the label (partial loop
-        order) with the index `labels[i]` in generation `g`.
+    def _boundaries_of(self, g: int, labels: np.ndarray, orders: np.ndarray) -> np.ndarray:
+        """Level boundaries of complete orders, as numbers of loops below them: array [order, operand, level]. Row i of
+        `orders` has the symbols of the order that is the label `labels[i]` of generation `g`.
         """
         search, problem = self.search, self.prepared.arrays
-        operands = len(self.prepared.layer.operands)
-        counts = problem.level_count[:operands].astype(np.int64)
-        level = search.label_level[g, labels][:, :operands].astype(np.int64)
-        kinds = problem.kind[:operands][:, search.loop_dimension[orders[:, -1]]].T
-        most = np.where(kinds == IRRELEVANT, 0, counts - 1 - level)
-        rows, boundaries = [np.zeros(0, np.int64)], [np.zeros((0, operands, int(counts.max())), np.int64)]
-        for closed in product(*(range(int(column.max(initial=0)) + 1) for column in most.T)):
-            own = np.flatnonzero((np.array(closed) <= most).all(axis=1))
-            rows.append(own)
-            boundaries.append(self._boundaries_of(g, labels[own], level[own], np.array(closed), counts))
-        found = np.concatenate(boundaries)
-        if search.wide_final:
-            kinds = problem.kind[OUTPUT_INDEX][search.loop_dimension[orders[np.concatenate(rows)]]]
-            _begin_early(found, kinds, int(counts[OUTPUT_INDEX]))
-        return np.concatenate(rows), found
-
-    def _boundaries_of(
-        self, g: int, labels: np.ndarray, level: np.ndarray, closed: np.ndarray, counts: np.ndarray
-    ) -> np.ndarray:
-        """Level boundaries of complete orders, as numbers of loops: array [order, operand, level].
-
-        * `labels`, an array [order], has the index in generation `g` of the label (partial loop order) that each order
-          completes.
-        * `level`, an array [order, operand], has the number of levels that this label has closed.
-        * `closed`, an array [operand], has the number of further levels that are closed directly below the last loop.
-        * `counts`, an array [operand], has the number of all levels.
-        """
-        search, length = self.search, self.multiset.length
-        found = np.zeros((len(labels), len(counts), int(counts.max())), np.int64)
-        for o, count in enumerate(counts.tolist()):
+        counts = problem.level_count[: len(self.prepared.layer.operands)].tolist()
+        found = np.zeros((len(labels), len(counts), max(counts)), np.int64)
+        for o, count in enumerate(counts):
             for m in range(count - 1):
                 points = search.label_boundary[g, labels, int(search.first_boundary[o]) + m]
-                placed = np.where(m < level[:, o] + closed[o], length - 1, length)
-                found[:, o, m] = np.where(m < level[:, o], _loops_at(search, points), placed)
-            found[:, o, count - 1] = length
+                found[:, o, m] = _loops_at(search, points)
+            found[:, o, count - 1] = self.multiset.length
+        if search.wide_final:
+            _begin_early(found, problem.kind[OUTPUT_INDEX][search.loop_dimension[orders]], counts[OUTPUT_INDEX])
         return found
 
 

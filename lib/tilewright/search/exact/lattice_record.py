@@ -36,6 +36,8 @@ LABELS = 1 << 19
 BUCKETS = LABELS * 4
 """Limit of the number of buckets in the hash table for the newest labels (partial loop orders); a power of two."""
 CLASS_SLOTS = MAX_LATTICE * 2
+KNOWN_POINTS = 512
+"""Largest number of known points against which a sweep tests labels (partial loop orders) while it makes them."""
 PATH_WORDS, PATH_BITS = 3, 5
 PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 
@@ -191,6 +193,18 @@ BEST_FIELDS = (
 """Fields for the best known mapping and for bounds. The fields are written before each round, when a complete order is
 evaluated (`take_leaf`), and when labels (partial loop orders) are made or dropped."""
 
+KNOWN_FIELDS = (
+    ("sweeps", np.int8),  # True in a sweep for a front, False in a search for a single objective
+    ("known_count", np.int64),  # number of known points
+    ("known_energy", np.float64, (KNOWN_POINTS,)),  # pJ, falling
+    ("known_latency", np.float64, (KNOWN_POINTS,)),  # cycles, growing
+    ("known_tolerance", np.float64),  # 1 plus the largest miss of a label that counts as matched
+    ("known_floor_energy", np.float64),  # pJ; lower bound for all mappings of the layer
+    ("known_floor_latency", np.float64),  # cycles; lower bound for all mappings of the layer
+    ("known_share", np.float64),  # 1 plus the largest miss of a label that was dropped as matched
+)
+"""Fields for the known points of a front. A sweep writes them before it begins; known_kernel.py reads them."""
+
 GENERATION_FIELDS = (
     ("generation", np.int64),
     ("current", np.int64),  # index (0 or 1) of the generation that is being expanded
@@ -265,6 +279,7 @@ EXACT_DTYPE = np.dtype(
         *LEAST_FIELDS,
         *CLASS_FIELDS,
         *BEST_FIELDS,
+        *KNOWN_FIELDS,
         *GENERATION_FIELDS,
         *CANDIDATE_FIELDS,
         *PORT_FIELDS,

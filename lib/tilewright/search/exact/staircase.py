@@ -13,7 +13,7 @@ from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.rounds import Incumbent
 from tilewright.search.front import Values, on_staircase, unmatched
 
-_ROUNDED = 2 * TOLERANCE
+ROUNDED = 2 * TOLERANCE
 """Largest distance (miss) of a mapping from the known points that counts as 0, as a fraction. Rounding errors alone can
 cause such a distance.
 """
@@ -56,7 +56,7 @@ class Staircase:
         energy = np.maximum(energy_pj, self.least_energy_pj)
         latency = np.maximum(latency_cycles, self.least_latency_cycles)
         share = unmatched(energy, latency, self.energy, self.latency)
-        return np.where(share <= _ROUNDED, 0.0, share)
+        return np.where(share <= ROUNDED, 0.0, share)
 
     def miss(self, energy_pj: float, latency_cycles: float) -> float:
         """Distance (miss) from the points to mappings with the lower bounds `energy_pj` and `latency_cycles`. The miss
@@ -81,4 +81,4 @@ class Staircase:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = self.energy[-1] / np.float64(self.least_energy_pj), self.latency[0] / self.least_latency_cycles
         share = max(1.0 if np.isnan(one) else float(one) for one in ratios) - 1
-        return 0.0 if share <= _ROUNDED else share
+        return 0.0 if share <= ROUNDED else share
