@@ -238,7 +238,9 @@ def check_given(draft: _Draft, limits: MaximumUnrolling) -> None:
 
 def divisors(number: int) -> list[int]:
     """Divisors of a number in ascending order; [] for 0."""
-    return [d for d in range(1, number + 1) if number % d == 0]
+    whole = int(number)
+    small = [d for d in range(1, math.isqrt(whole) + 1) if whole % d == 0]
+    return [*small, *(whole // d for d in reversed(small) if d * d != whole)]
 
 
 def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:

@@ -152,8 +152,8 @@ def plain_width(width: int, share: float) -> int:
 
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
-    """Shares of zeros of the other inputs, by input. These zeros make reads of operand `read` from its innermost memory
-    unnecessary. {} if the hardware file does not say that such reads are left out.
+    """Shares of zeros of those inputs whose zeros make reads of another input, `read`, from its innermost memory
+    unnecessary: share by input. {} if the hardware file does not say that such reads are left out.
     """
     gating = core.operational_array.zero_gating
     if gating is None or read == OUTPUT or link[read] not in gating.reads_of:

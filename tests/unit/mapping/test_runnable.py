@@ -100,7 +100,7 @@ def test_a_layer_left_out_passes_its_data_on() -> None:
 
 
 def test_a_core_that_runs_everything_changes_nothing() -> None:
-    """For a core that runs all layers, `restrict_to_core` returns the unchanged network object."""
+    """`restrict_to_core` returns the unchanged network object for a core that runs all layers."""
     network = small_network()
     assert restrict_to_core(network, core("all")) == (network, ())
     assert restrict_to_core(network, core("all"))[0] is network
@@ -189,7 +189,7 @@ def test_strict_lists_all_work_that_is_not_costed() -> None:
         of_core(small_network(), core(), mapping()).check_complete()
     assert len(refused.value.problems) == 4
     assert (
-        "small on tpu_like has operators without costs, which strict forbids: 1 Relu (128 operations) not run"
+        "small on tpu_like has operators without costs, which the option strict forbids: 1 Relu (128 operations)"
         in str(refused.value)
     )
     of_core(small_network(), core("all"), mapping()).check_complete()

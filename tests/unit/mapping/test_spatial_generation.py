@@ -12,7 +12,7 @@ from tilewright.base.yamlfile import parse_yaml
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.mapping.spatial import convert_spatial_mapping, spread_lanes
-from tilewright.mapping.spatial_generation import cuts_on_core, spatial_candidates
+from tilewright.mapping.spatial_generation import cuts_on_core, divisors, spatial_candidates
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.workload.layer import Layer
 from tilewright.workload.yaml_reader import workload_of
@@ -140,3 +140,10 @@ def test_lanes_and_passes_cover_the_layer_and_no_more(seed: int) -> None:
     for loop, size in sizes.items():
         assert lanes[loop] * passes.get(loop, 1) == size
         assert passes.get(loop, 1) == math.ceil(Fraction(size, used[loop]))
+
+
+def test_divisors_are_complete_and_in_order() -> None:
+    """Each number up to 300 has all its divisors, and a large number needs no long loop."""
+    for number in range(301):
+        assert divisors(number) == [one for one in range(1, number + 1) if number % one == 0]
+    assert divisors(2**40) == [2**power for power in range(41)]

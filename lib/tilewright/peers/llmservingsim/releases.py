@@ -308,15 +308,15 @@ def mixture_of(model: Architecture) -> MixtureSize | None:
 def check_names(release: str, hardware: str, model: str, variant: str, problems: Problems) -> None:
     """Report an error for each name that cannot be a folder name, or that has a special meaning for the simulator."""
     if not _FOLDER.fullmatch(hardware):
-        problems.at(("--hardware-name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
+        problems.at(("hardware_name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
     elif _ROTARY_LEFT_OUT in hardware:
         told = f"the simulator leaves out positional encodings if the name of the hardware contains {_ROTARY_LEFT_OUT}"
-        problems.at(("--hardware-name",), told, hardware, "another name")
+        problems.at(("hardware_name",), told, hardware, "another name")
     parts = model.split("/")
     if len(parts) > 2 or not all(_FOLDER.fullmatch(part) for part in parts):
-        problems.at(("--served-model-name",), "cannot be the name of a model", model, "such as meta-llama/Llama-3.1-8B")
+        problems.at(("served_model_name",), "cannot be the name of a model", model, "such as meta-llama/Llama-3.1-8B")
     elif release == FLAT and "llama" not in model.lower():
         told = f"{release} looks up the layers of Llama only for models with llama in their name"
-        problems.at(("--served-model-name",), told, model, "such as meta-llama/Llama-3.1-8B")
+        problems.at(("served_model_name",), told, model, "such as meta-llama/Llama-3.1-8B")
     if not _FOLDER.fullmatch(variant):
-        problems.at(("--variant",), "cannot be the name of a folder", variant, "such as bf16")
+        problems.at(("variant",), "cannot be the name of a folder", variant, "such as bf16")

@@ -16,10 +16,11 @@ from tilewright.base.errors import Problems, count_of
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints, PartAdditions, TilingEntry
 from tilewright.mapping.network_plans import PlanLayer
+from tilewright.multicore.nodes.partial_sums import reductions_of
+from tilewright.peers.stream.group_parts import GroupParts
 from tilewright.peers.stream.group_tiles import GroupTiles
 from tilewright.peers.stream.selected_layers import SelectedLayers
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import OUTPUT
 
 _MOST_NAMED = 3
 
@@ -61,12 +62,18 @@ class _Application:
         return found
 
     def tiles(self) -> dict[int, list[TilingEntry]]:
-        """Loops over tiles of the layers of all groups, innermost first, by node id. Wrong tiles are reported."""
+        """Loops over tiles of the layers of all groups, innermost first, by node id. Wrong tiles and wrong numbers of
+        parts are reported.
+        """
         found: dict[int, list[TilingEntry]] = {}
         for place, nodes in enumerate(self._members):
             self._check_group(place)
             if nodes:
                 found |= GroupTiles(self.layers, place, nodes).loops()
+        grouped = {node.node_id for members in self._members for node in members}
+        for node in self.layers.workload.nodes:
+            if node.node_id in self.layers.place_of and node.node_id not in grouped:
+                GroupParts(self.layers, [node]).check()
         return found
 
     def _check_group(self, place: int) -> None:
@@ -121,15 +128,15 @@ class _Application:
         assert node.layer is not None
         loops = [(self.layers.loop(node, split.dimension, Problems()), split.parts) for split in given.splits]
         between = [TilingEntry(loop[0], parts) for loop, parts in reversed(loops) if loop and parts > 1]
-        written = _written(node)
+        reduced = reductions_of(node.layer)
         cores, is_fixed = given.cores, len(given.cores) == math.prod(loop.tiles for loop in between)  # type: ignore[misc]
         within = list(tiles)
         if is_alone and within:
-            within = [loop for loop in tiles if loop.dimension in written and is_fixed]
+            within = [loop for loop in tiles if loop.dimension not in reduced and is_fixed]
             self._left_out += [f"{node.name}: {loop.dimension}, {loop.tiles}" for loop in tiles if loop not in within]
             cores *= math.prod(int(loop.tiles) for loop in within)
             between, within = [*between, *within], []
-        uncut = next((name for name in node.layer.size_of if name in written), next(iter(node.layer.size_of)))
+        uncut = next((name for name in node.layer.size_of if name not in reduced), next(iter(node.layer.size_of)))
         return MappingConstraints(
             node.layer.name,
             core_allocation=cores,
@@ -137,7 +144,7 @@ class _Application:
             inter_core_tiling=tuple(between),
             # A layer without a loop over tiles would be cut into two tiles.
             intra_core_tiling=tuple(within) or (TilingEntry(uncut, 1),),
-            reduction=PartAdditions() if any(loop.dimension not in written for loop in between) else None,
+            reduction=PartAdditions() if any(loop.dimension in reduced for loop in between) else None,
         )
 
     def tell(self) -> None:
@@ -170,14 +177,6 @@ class _Application:
         if self._left_out:
             told = f"tiles of a layer that is alone in its group are left out: {'; '.join(self._left_out)}"
             self.layers.problems.notice(("fused_groups",), told)
-
-
-def _written(node: WorkloadNode) -> set[str]:
-    """Loops of a layer that index its output."""
-    assert node.layer is not None
-    relations = {one.data_dimension: [name for name, _ in one.terms] for one in node.layer.relations}
-    output = dict(node.layer.operand_dimensions)[OUTPUT]
-    return {loop for name in output for loop in relations.get(name, [name])}
 
 
 def _some(names: Sequence[str]) -> str:

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tilewright.base.errors import KeyPath, Problems
+from tilewright.base.errors import Problems
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.mapping.network_plans import PlanGroup, PlanTile
-from tilewright.peers.stream.fused_axes import FusedAxes, Loop
-from tilewright.peers.stream.selected_layers import SelectedLayers, divisors, names_of, uneven
+from tilewright.mapping.spatial_generation import divisors
+from tilewright.peers.stream.allowed_numbers import allowed_numbers
+from tilewright.peers.stream.fused_axes import Loop
+from tilewright.peers.stream.group_parts import GroupParts
+from tilewright.peers.stream.selected_layers import SelectedLayers, loop_text, names_of
 from tilewright.workload.graph import WorkloadNode
 
 
@@ -21,57 +24,37 @@ class GroupTiles:
         self.layers, self.nodes = layers, nodes
         self.group: PlanGroup = layers.plan.groups[place]
         self._told = layers.problems.within("fused_groups", place)
-        self._axes = FusedAxes(layers.workload, tuple(nodes))
+        self._parts = GroupParts(layers, nodes)
+        self._axes = self._parts.axes
 
     def loops(self) -> dict[int, list[TilingEntry]]:
         """Loops over tiles of each layer of the group, innermost first, by node id."""
+        self._parts.check()
         found: dict[int, list[TilingEntry]] = {node.node_id: [] for node in self.nodes}
-        parts = self._parts_of_axes()
-        sizes: dict[Loop, Fraction] = {}
+        first: dict[Loop, tuple[PlanTile, Fraction]] = {}
         for at, tile in enumerate(self.group.tiles):
             told = self._told.within("intra_core_tiling", at)
             for node in (node for node in self.nodes if tile.layer in names_of(node)):
-                count = self._count(node, tile, parts, told)
+                count = self._count(node, tile, told)
                 loop = self.layers.loop(node, tile.dimension, Problems()) if count else None
                 if loop is None or not loop[0]:
                     continue
                 source = (node.node_id, loop[0])
-                axis, size = self._axes.axis_of(source), tile.size / self._axes.indices_of_step(source)
-                if sizes.setdefault(axis, size) != size:
-                    told.at(("tile",), "another tile of this axis has another size", tile.size)
+                axis, step = self._axes.axis_of(source), self._axes.indices_of_step(source)
+                other, size = first.setdefault(axis, (tile, tile.size / step))
+                if size != tile.size / step:
+                    message = (
+                        f"D{tile.dimension} of {node.name} and {other.layer}.D{other.dimension} are one axis, which"
+                        f" the tile {other.size} of {other.layer}.D{other.dimension} cuts into another number of tiles"
+                    )
+                    told.at(("tile",), message, tile.size, _whole(size * step))
                 elif count > 1:
                     for node_id, name in self._axes.members(axis):
                         if (entry := TilingEntry(name, count)) not in found[node_id]:
                             found[node_id].append(entry)
         return found
 
-    def _parts_of_axes(self) -> dict[Loop, int]:
-        """Largest number of parts of each axis over the layers of a group. In every layer, the number of parts must
-        divide this largest number and the size of the axis; otherwise, a problem is reported.
-        """
-        given: list[tuple[Loop, int, int, KeyPath]] = []
-        for node in self.nodes:
-            place = self.layers.place_of[node.node_id]
-            for at, split in enumerate(self.layers.plan.layers[place].splits):
-                loop = self.layers.loop(node, split.dimension, Problems())
-                if loop is not None and loop[0] and not loop[1] % split.parts:
-                    source = (node.node_id, loop[0])
-                    path = (*self.layers.root, place, "inter_core_tiling", 0, at, "split")
-                    size = int(loop[1] / self._axes.indices_of_step(source))
-                    given.append((self._axes.axis_of(source), split.parts, size, path))
-        found: dict[Loop, int] = {}
-        for axis, parts, *_ in given:
-            found[axis] = max(found.get(axis, 1), parts)
-        for axis, parts, size, path in given:
-            if size % parts:
-                message = f"a fused layer has only {size} indices along this loop; the number of parts must divide it"
-                self.layers.problems.at(path, message, parts, divisors(size))
-            elif found[axis] % parts:
-                message = f"a fused layer has {found[axis]} parts along this loop; the number of parts must divide it"
-                self.layers.problems.at(path, message, parts, divisors(found[axis]))
-        return found
-
-    def _count(self, node: WorkloadNode, tile: PlanTile, parts: dict[Loop, int], told: Problems) -> int:
+    def _count(self, node: WorkloadNode, tile: PlanTile, told: Problems) -> int:
         """Number of tiles into which a tile size cuts its axis. A wrong tile size is reported, and the result is then
         0.
         """
@@ -79,26 +62,26 @@ class GroupTiles:
         if loop is None:
             return 0
         name, size = loop
-        if size % tile.size:
-            told.at(("tile",), uneven(node, tile.dimension, loop, "tiles"), tile.size, divisors(size))
-            return 0
-        if not name:
-            return 1
         source = (node.node_id, name)
-        step, over = self._axes.indices_of_step(source), parts.get(self._axes.axis_of(source), 1)
-        if (tile.size / step).denominator != 1:
-            message = f"a fused layer moves by steps of {step} along D{tile.dimension} of {node.name}"
-            told.at(("tile",), message, tile.size, f"multiples of {step}")
-            return 0
-        if size % (tile.size * over):
-            most = Fraction(size) / over
-            share = f"{int(most)}" if most.denominator == 1 else f"{float(most):g}"
-            message = (
-                f"D{tile.dimension} ({name}) of {node.name} has size {size}, and {over} cores share it, {share} indices"
-                " each; the tile must divide this share"
-            )
-            otherwise = f"no tile, or a `split` (number of parts) that divides {size}"
-            allowed = divisors(int(most)) if most.denominator == 1 else otherwise
-            told.at(("tile",), message, tile.size, allowed)
-            return 0
-        return size // (tile.size * over)
+        step = self._axes.indices_of_step(source) if name else Fraction(1)
+        over = self._parts.largest.get(self._axes.axis_of(source), 1) if name else 1
+        share = size / step / over
+        choices = [one * step for one in divisors(int(share))] if share.denominator == 1 else []
+        whole = [int(one) for one in choices if one.denominator == 1]
+        if tile.size in whole:
+            return size // (tile.size * over)
+        message, must = loop_text(node, tile.dimension, loop), "divide this size"
+        if over > 1:
+            message += f", and {over} cores share it, {_whole(Fraction(size, over))} indices each"
+            must = "divide this share"
+        if step != 1:
+            must += f" and be a multiple of {_whole(step)}, the stride of a fused layer"
+        otherwise = f"no tile, or a `split` (number of parts) that divides {size}"
+        allowed = allowed_numbers(tile.size, whole) if whole else otherwise
+        told.at(("tile",), f"{message}; the tile must {must}, as in Stream 2.1.1", tile.size, allowed)
+        return 0
+
+
+def _whole(number: Fraction) -> str:
+    """Text of a number, without decimals if it is whole."""
+    return f"{int(number)}" if number.denominator == 1 else f"{float(number):g}"

@@ -23,6 +23,11 @@ _OLD_KEYS = (
 )
 """Keys that an entry has only in the older form."""
 _CORES, _PARTS = "core_allocation", "inter_core_tiling"
+_EXAMPLES = {
+    _CORES: "a list with one list of cores, such as [[0, 1]]",
+    _PARTS: "a list with one list of cuts, such as [[{dim: D2, split: 4}]]",
+}
+"""Texts on the form of the two keys whose value is a list with one list."""
 _KEYS = "name, core_allocation, inter_core_tiling, kernel"
 
 
@@ -69,7 +74,9 @@ def read(document: YamlDocument, problems: Problems) -> NetworkPlan:
 
 
 def _without_old_forms(layers: Any, problems: Problems, at: KeyPath) -> Any:
-    """Entries of the layers, without values of the older form. Each such value is reported as a problem."""
+    """Entries of the layers, without values of the older form and without second lists. Each of these values is
+    reported as a problem.
+    """
     if not isinstance(layers, list):
         return layers
     kept = []
@@ -81,17 +88,21 @@ def _without_old_forms(layers: Any, problems: Problems, at: KeyPath) -> Any:
         sound = {}
         for key, value in entry.items():
             if key == _CORES and isinstance(value, list) and any(type(one) is int for one in value):
-                _tell_old(told, key, value, "a list with one list of cores, such as [[0, 1]]")
+                _tell_old(told, key, value, _EXAMPLES[key])
                 sound[key] = [[0]]
             elif key == _PARTS and isinstance(value, list) and any(isinstance(one, str) for one in value):
-                _tell_old(told, key, value, "a list with one list of cuts, such as [[{dim: D2, split: 4}]]")
+                _tell_old(told, key, value, _EXAMPLES[key])
+            elif key in _EXAMPLES and isinstance(value, list) and len(value) > 1:
+                told.at((key,), f"has {len(value)} lists, but only one list is read", value, _EXAMPLES[key])
+                sound[key] = value[:1]
             elif key in _OLD_KEYS:
                 allowed = "intra_core_tiling of a group in `fused_groups`" if key == "intra_core_tiling" else _KEYS
                 _tell_old(told, key, value, allowed)
             else:
                 sound[key] = value
         if entry.get("name") == "default":
-            told.at(("name",), "entries of stream-dse 2.x select layers by name or operator type", "default")
+            message = "entries of stream-dse 2.x select layers by name or operator type"
+            told.at(("name",), message, "default", "the name of a layer, or an operator type such as Conv")
         kept.append(sound)
     return kept
 
@@ -107,14 +118,17 @@ def _check_layers(entries: list[PlacedLayerEntry], problems: Problems, at: KeyPa
     for index, entry in each(entries):
         one = problems.within(*at, index)
         if entry.name is not None and entry.name in names[:index]:
-            one.at(("name",), "another entry has the same name", entry.name)
+            first = names.index(entry.name)
+            message = f"entry {first + 1} of `layers` has the same name"
+            one.at(("name",), message, entry.name, "one entry for each name")
         for cores in whole(entry.core_allocation):
-            one.repeated((_CORES, 0), cores, "this core is named twice")
+            one.repeated((_CORES, 0), cores, "this core is named twice; each core can be in the list once")
         for cuts in whole(entry.inter_core_tiling):
             loops = [None if cut is None else cut.dim for cut in cuts]
             for place, loop in enumerate(loops):
                 if loop is not None and loop in loops[:place]:
-                    one.at((_PARTS, 0, place, "dim"), "this loop is cut twice", f"D{loop}")
+                    allowed = "one cut of each loop; its `split` is the product of the numbers of parts"
+                    one.at((_PARTS, 0, place, "dim"), "this loop is cut twice", f"D{loop}", allowed)
         if entry.kernel is not None and entry.kernel.name:
             one.unused(("kernel",), "has no effect: it is for the generation of code", entry.kernel.name)
 
@@ -123,18 +137,22 @@ def _check_groups(entries: list[PlacedLayerEntry], groups: list[GroupEntry], pro
     """Report three faults of groups: a layer that is unknown, a layer that is in several groups, and a tile whose layer
     is not in the group.
     """
-    known = [entry.name for entry in whole(entries) if entry.name]
-    seen: dict[str, str] = {}
+    known = list(dict.fromkeys(entry.name for entry in whole(entries) if entry.name))
+    seen: dict[str, int] = {}
     for index, group in each(groups):
         told = problems.within("fused_groups", index)
         for place, name in each(group.layers):
             if name not in known:
                 told.unknown_name(("layers", place), "no entry of `layers` has this name", name, known)
             elif name in seen:
-                told.at(("layers", place), f"this layer is in the group {seen[name]} too", name)
-            seen.setdefault(name, group.name or "")
+                other = groups[seen[name]].name or ""
+                where = (
+                    "the list has this layer twice" if seen[name] == index else f"the group {other} has this layer, too"
+                )
+                told.at(("layers", place), where, name, "each layer once, in one group")
+            seen.setdefault(name, index)
         for place, tile in each(group.intra_core_tiling or []):
-            if tile.dim is not None and tile.dim[0] not in whole(group.layers):
+            if tile.dim is not None and group.layers and tile.dim[0] not in whole(group.layers):
                 path = ("intra_core_tiling", place, "dim")
                 told.unknown_name(path, "the group has no such layer", tile.dim[0], whole(group.layers))
 

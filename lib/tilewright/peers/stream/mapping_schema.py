@@ -18,7 +18,7 @@ def parse_loop(text: str) -> int:
     """Position of a loop of a layer, parsed from text such as `D2`. Raises FieldError for any other text."""
     match = _LOOP.fullmatch(text)
     if match is None or int(match.group(1)) > _LARGEST_PLACE:
-        raise FieldError("must be D and the position of a loop of the layer", "D0, D1, D2, ...")
+        raise FieldError("must be D and the position of a loop of the layer", f"D0, D1, ..., D{_LARGEST_PLACE}")
     return int(match.group(1))
 
 
@@ -27,7 +27,8 @@ def parse_loop_of_layer(text: str) -> tuple[str, int]:
     match = _LOOP_OF_LAYER.fullmatch(text)
     if match is None or int(match.group(2)) > _LARGEST_PLACE:
         raise FieldError(
-            "must be the name of a layer, followed by `.D` and the position of a loop", "LAYER.D0, LAYER.D1, ..."
+            "must be the name of a layer, followed by `.D` and the position of a loop",
+            f"LAYER.D0, LAYER.D1, ..., LAYER.D{_LARGEST_PLACE}",
         )
     return match.group(1), int(match.group(2))
 

@@ -8,10 +8,9 @@ from tilewright.base.errors import KeyPath, Problems, count_of
 from tilewright.base.operator_groups import KNOWN_TYPES
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.network_plans import NetworkPlan
+from tilewright.multicore.nodes.partial_sums import reductions_of, why_not_summed
 from tilewright.peers.stream.fused_axes import loops_in_order
 from tilewright.workload.graph import Workload, WorkloadNode
-
-_UNKNOWN_ORDER = "the order in which Stream 2.1.1 lists the loops of this operator is not known"
 
 
 @dataclass
@@ -56,7 +55,7 @@ class SelectedLayers:
         return () if self.problems.places is not None and _is_list(self.problems) else ("layers",)
 
     def check(self) -> None:
-        """Report unknown names and cores, and wrong cuts into parts."""
+        """Report unknown names, cores and loops, and entries with more parts than cores."""
         self._check_names()
         for place in range(len(self.plan.layers)):
             self._check_parts(place)
@@ -78,19 +77,31 @@ class SelectedLayers:
                     told.at(path, f"{self.accelerator.name} has no such core for layers", core, ", ".join(cores))
 
     def _check_parts(self, place: int) -> None:
-        """Report wrong cuts of an entry into parts. Report also an entry with more parts than cores."""
+        """Report cuts of loops that do not exist, and cuts of reductions that cannot be added. Report also an entry
+        with more parts than cores.
+        """
         entry, told = self.plan.layers[place], self.of_entry(place)
         for node in self.nodes_of[place]:
             for at, split in enumerate(entry.splits):
-                path = ("inter_core_tiling", 0, at)
-                found = self.loop(node, split.dimension, told.within(*path, "dim"))
-                if found is not None and found[1] % split.parts:
-                    message = uneven(node, split.dimension, found, "parts")
-                    told.at((*path, "split"), message, split.parts, divisors(found[1]))
+                of_loop = told.within("inter_core_tiling", 0, at, "dim")
+                loop = self.loop(node, split.dimension, of_loop)
+                if loop is not None and split.parts > 1:
+                    self._check_sum(node, split.dimension, loop, of_loop)
         count = math.prod(split.parts for split in entry.splits)
         if count > len(entry.cores):
             message = f"{count_of(count, 'part')} need {count_of(count, 'core')}, but the list has {len(entry.cores)}"
-            told.at(("core_allocation",), message, list(entry.cores), count_of(count, "core"))
+            allowed = f"{count_of(count, 'core')}, or cuts into at most {count_of(len(entry.cores), 'part')}"
+            told.at(("core_allocation",), message, list(entry.cores), allowed)
+
+    def _check_sum(self, node: WorkloadNode, position: int, loop: tuple[str, int], told: Problems) -> None:
+        """Report a cut of a reduction whose partial results cannot be added between cores."""
+        assert node.layer is not None
+        reduced = reductions_of(node.layer)
+        why = why_not_summed(node) if loop[0] in reduced else ""
+        if why:
+            names = loops_in_order(node) or ()
+            kept = ", ".join(f"D{at} ({name})" for at, name in enumerate(names) if name and name not in reduced)
+            told.at((), f"{loop_text(node, position, loop)}; {why}", f"D{position}", kept or "no cut")
 
     def loop(self, node: WorkloadNode, position: int, told: Problems) -> tuple[str, int] | None:
         """Pair (name, size) of the loop at a position of a layer. A loop that does not exist is reported, and the
@@ -98,7 +109,10 @@ class SelectedLayers:
         """
         names = loops_in_order(node)
         if names is None:
-            told.at((), f"{node.name}: {_UNKNOWN_ORDER}", node.operator_type, "leave layers of this operator uncut")
+            message = (
+                f"{node.name}: the order in which Stream 2.1.1 lists the loops of {node.operator_type} is not known"
+            )
+            told.at((), message, f"D{position}", f"no cuts of layers with the operator {node.operator_type}")
             return None
         assert node.layer is not None
         sizes = [node.layer.size_of.get(name, 1) for name in names]
@@ -124,14 +138,7 @@ def names_of(node: WorkloadNode) -> tuple[str, ...]:
     return tuple(name for name in (node.name, node.operator_type, node.origin, node.origin_type) if name)
 
 
-def uneven(node: WorkloadNode, position: int, loop: tuple[str, int], what: str) -> str:
-    """Message that the tiles or parts do not divide the size of a loop. `loop` is the pair (name, size) of the loop,
-    and `position` is its position in the layer.
-    """
+def loop_text(node: WorkloadNode, position: int, loop: tuple[str, int]) -> str:
+    """Text with the position, the name and the size of a loop of a layer. `loop` is the pair (name, size)."""
     name, size = loop
-    return f"D{position} ({name or 'one index'}) of {node.name} has size {size}, which these {what} do not divide"
-
-
-def divisors(size: int) -> str:
-    """Divisors of a size, as text."""
-    return ", ".join(str(one) for one in range(1, size + 1) if size % one == 0)
+    return f"D{position} ({name or 'one index'}) of {node.name} has size {size}"

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Label, Problem
 from tilewright.base.operator_groups import MAC_TYPES
 from tilewright.base.profile import ModelProfile
 from tilewright.workload.graph import MODELLED, PASS_THROUGH, UNSUPPORTED, Workload, WorkloadNode
@@ -102,7 +102,7 @@ def read_topology(graph: onnx.GraphProto, notices: list[str]) -> NetworkTopology
     reads = [tensors_read(proto) for proto in protos]
     for index, proto in enumerate(protos):
         missing = [name for name in proto.input if name and name not in makers and name not in known]
-        problems += [Problem(f"input '{name}' has no producer", path=names[index]) for name in missing]
+        problems += [Problem(f"input '{name}' has no producer", path=Label(names[index])) for name in missing]
     if problems:
         raise InputError(problems)
     order = run_order(reads, makers, names)

@@ -29,6 +29,8 @@ from tests.unit.peers.stream.plan_networks import image_network, matrix_network
 
 HERE = Path(__file__).parent
 CASES = 160
+UNEVEN_CASES = 120
+"""Number of further cases. In most of these cases, a tile or a number of parts does not divide its loop."""
 CORES = 4
 
 
@@ -100,6 +102,20 @@ def random_file(network: Workload, draw: random.Random) -> dict[str, Any]:
     return {"layers": layers, "fused_groups": groups}
 
 
+def uneven_file(network: Workload, draw: random.Random) -> dict[str, Any]:
+    """Mapping file like those of `random_file`, but one tile has any size, or one loop is cut into three parts."""
+    file = random_file(network, draw)
+    cuts = [cut for entry in file["layers"] for part in entry["inter_core_tiling"] for cut in part]
+    if cuts and draw.random() < 0.4:
+        entry = next(one for one in file["layers"] if one["inter_core_tiling"])
+        entry["inter_core_tiling"] = [[{**entry["inter_core_tiling"][0][0], "split": 3}]]
+        entry["core_allocation"] = [[0, 1, 2]]
+    else:
+        tile = draw.choice(file["fused_groups"][0]["intra_core_tiling"])
+        tile["tile"] = draw.randint(1, 34)
+    return file
+
+
 def main() -> None:
     """Write the cases."""
     draw, cases = random.Random(20261129), []
@@ -109,6 +125,12 @@ def main() -> None:
             parser.run()
             for _ in range(CASES // 2):
                 file = random_file(parser.workload, draw)
+                cases.append({"network": make.__name__, "file": file, "tiles": tiles(parser.workload, file)})
+        for make in (image_network, matrix_network):
+            parser = ONNXModelParser(str(make(Path(folder))))
+            parser.run()
+            for _ in range(UNEVEN_CASES // 2):
+                file = uneven_file(parser.workload, draw)
                 cases.append({"network": make.__name__, "file": file, "tiles": tiles(parser.workload, file)})
     (HERE / "data").mkdir(exist_ok=True)
     lines = ",\n".join(json.dumps(case) for case in cases)

@@ -59,3 +59,24 @@ def one_product(folder: Path) -> Path:
     """Network of one matrix product."""
     node = helper.make_node("Gemm", ["x", "w1"], ["a"], name="only")
     return _save(folder / "one.onnx", [node], _value("x", 32, 16), "a", _weights("w1", 16, 64))
+
+
+def pooled_network(folder: Path, size: int, channels: int) -> Path:
+    """Convolution with square outputs of `size` rows, activation, pooling with stride 2, and a further convolution.
+
+    `size` must be even. The convolutions have `channels` output channels.
+    """
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["a"], name="first", kernel_shape=[1, 1]),
+        helper.make_node("Relu", ["a"], ["b"], name="relu"),
+        helper.make_node("MaxPool", ["b"], ["c"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Conv", ["c", "w2"], ["d"], name="second", kernel_shape=[1, 1]),
+    ]
+    weights = _weights("w1", channels, 3, 1, 1), _weights("w2", channels, channels, 1, 1)
+    return _save(folder / "pooled.onnx", nodes, _value("x", 1, 3, size, size), "d", *weights)
+
+
+def average_network(folder: Path) -> Path:
+    """Network of one average pooling."""
+    node = helper.make_node("AveragePool", ["x"], ["a"], name="avg", kernel_shape=[2, 2], strides=[2, 2])
+    return _save(folder / "average.onnx", [node], _value("x", 1, 8, 8, 8), "a")

@@ -22,7 +22,7 @@ from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.preflight.network import checked_cn_graph, read_checked
 
 from tests.unit.peers.stream import plan_networks
-from tests.unit.peers.stream.plan_networks import image_network, matrix_network, one_product
+from tests.unit.peers.stream.plan_networks import average_network, image_network, matrix_network, one_product
 
 CASES = json.loads((Path(__file__).parent / "data" / "stream-plans.json").read_text())
 HARDWARE = Path(__file__).resolve().parents[4] / "config" / "hardware"
@@ -64,10 +64,10 @@ def tiles_of(problem: SystemProblem) -> dict[str, dict[int, int]]:
     return found
 
 
-def _cuts_a_mean(entry: dict[str, Any]) -> bool:
-    """True if an entry cuts the reduction of the mean, whose parts tilewright cannot add."""
+def _cuts_no_sum(entry: dict[str, Any]) -> bool:
+    """True if an entry cuts the reduction of a mean or of a maximum, whose parts tilewright cannot add."""
     cuts = [cut["dim"] for part in entry["inter_core_tiling"] for cut in part]
-    return entry["name"] == "mean" and not {"D4", "D5"}.isdisjoint(cuts)
+    return entry["name"] in ("mean", "pool") and not {"D4", "D5"}.isdisjoint(cuts)
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
@@ -83,7 +83,7 @@ def test_tiles_are_those_of_release_2_1_1(number: int, system: Path, tmp_path: P
         with pytest.raises(InputError):
             problem_of(network, system, case["file"])
         return
-    if any(_cuts_a_mean(entry) for entry in case["file"]["layers"]):
+    if any(_cuts_no_sum(entry) for entry in case["file"]["layers"]):
         with pytest.raises(InputError, match="not a sum of products"):
             problem_of(network, system, case["file"])
         return
@@ -153,7 +153,7 @@ def test_options_take_precedence_over_groups(system: Path, tmp_path: Path) -> No
 def test_options_that_overrule_groups_are_told(
     options: dict[str, Any], name: str, system: Path, tmp_path: Path
 ) -> None:
-    """If options overrule the groups, a notice has the line of the groups and the option's name; else there is no
+    """A notice has the line of the groups and the option's name if options overrule the groups; else there is no
     notice.
     """
     problem = problem_of(matrix_network(tmp_path), system, written(tmp_path, GATED))
@@ -194,32 +194,73 @@ WRONG = {
         ["has no such loop", "D0 (D, 32), D1 (C, 16)"],
     ),
     "parts of a loop that the layer lacks": ("[[{dim: D1, split: 4}]]", "[[{dim: D7, split: 4}]]", 6, ["no such loop"]),
-    "more parts than the loop has": ("[[{dim: D1, split: 4}]]", "[[{dim: D1, split: 128}]]", 6, ["size 64", "1, 2, 4"]),
-    "parts that do not divide": ("[[{dim: D1, split: 4}]]", "[[{dim: D1, split: 3}]]", 6, ["do not divide"]),
+    "more parts than the loop has": (
+        "[[{dim: D1, split: 4}]]",
+        "[[{dim: D1, split: 128}]]",
+        6,
+        ["size 64", "1, 2, 4; nearest 4)"],
+    ),
+    "parts that do not divide": (
+        "[[{dim: D1, split: 4}]]",
+        "[[{dim: D1, split: 3}]]",
+        6,
+        ["size 64", "must divide this size", "1, 2, 4; nearest 2 and 4"],
+    ),
     "more parts than cores": (
         "[[3]], inter_core_tiling: []",
         "[[3]], inter_core_tiling: [[{dim: D0, split: 2}]]",
         7,
-        ["2 parts"],
+        ["2 parts", "2 cores, or cuts into at most 1 part"],
     ),
     "tile larger than the share of a core": (
         "right.D2, tile: 8",
         "right.D2, tile: 64",
         11,
-        ["16 indices each", "1, 2, 4, 8, 16"],
+        ["16 indices each", "1, 2, 4, 8, 16; nearest 16"],
     ),
-    "tile that does not divide": ("right.D2, tile: 8", "right.D2, tile: 7", 11, ["do not divide"]),
-    "two tiles of one axis": ("right.D2, tile: 8", "Mul.D0, tile: 4", 11, ["another size"]),
+    "tile that does not divide": (
+        "right.D2, tile: 8",
+        "right.D2, tile: 7",
+        11,
+        ["16 indices each; the tile must divide this share", "1, 2, 4, 8, 16; nearest 4 and 8"],
+    ),
+    "two tiles of one axis": ("right.D2, tile: 8", "Mul.D0, tile: 4", 11, ["left.D0 are one axis"]),
     "tile of a layer of another group": ("right.D2, tile: 8", "down.D0, tile: 4", 11, ["group has no such layer"]),
     "both forms": ("[[2]]", "[2]", 5, ["form of Stream before 2.0", "[[0, 1]]"]),
     "old tiling": ("[[{dim: D1, split: 4}]]", '["C, 4"]', 6, ["form of Stream before 2.0"]),
     "old key": ("core_allocation: [[2]]", "core_allocation: [[2]], core_allocation_is_fixed: true", 5, ["before 2.0"]),
-    "layer in two groups": ("layers: [down, last]", "layers: [down, last, left]", 12, ["group gate too"]),
-    "two lists of cores": ("[[2]]", "[[2], [3]]", 5, ["too many items"]),
+    "layer in two groups": (
+        "layers: [down, last]",
+        "layers: [down, last, left]",
+        12,
+        ["group gate has this layer", "each layer once"],
+    ),
+    "two lists of cores": ("[[2]]", "[[2], [3]]", 5, ["has 2 lists", "such as [[0, 1]]"]),
     "text for a loop": ("dim: D1,", "dim: C,", 6, ["must be D and the position"]),
     "no parts": ("{dim: D1, split: 4}", "{dim: D1, split: 0}", 6, ["greater than 0"]),
     "misspelt key": ("core_allocation: [[2]]", "core_alocation: [[2]]", 5, ["core_allocation"]),
-    "name twice": ("name: right,", "name: left,", 4, ["same name"]),
+    "two lists of cuts": (
+        "[[{dim: D1, split: 4}]]",
+        "[[{dim: D1, split: 2}], [{dim: D2, split: 2}]]",
+        6,
+        ["has 2 lists", "such as [[{dim: D2, split: 4}]]"],
+    ),
+    "layer twice in a group": ("[down, last]", "[down, last, last]", 12, ["the list has this layer twice"]),
+    "core twice": ("[[2]]", "[[2, 2]]", 5, ["named twice", "in the list once"]),
+    "loop cut twice": (
+        "[[{dim: D1, split: 4}]]",
+        "[[{dim: D1, split: 2}, {dim: D1, split: 2}]]",
+        6,
+        ["'D1'", "one cut of each loop"],
+    ),
+    "position that no loop has": ("dim: D1,", "dim: D77,", 6, ["'D77'", "D0, D1, ..., D64"]),
+    "entry for all layers": ("name: right,", "name: default,", 4, ["'default'", "an operator type such as Conv"]),
+    "name twice": (
+        "name: right,",
+        "name: left,",
+        4,
+        ["entry 1 of `layers` has the same name", "one entry for each name"],
+    ),
 }
 
 
@@ -235,6 +276,34 @@ def test_wrong_input_is_refused_by_line(case: str, system: Path, tmp_path: Path)
     assert here, [str(one) for one in caught.value.problems]
     text = "\n".join(map(str, here))
     assert all(one in text for one in said), text
+
+
+def test_a_group_without_layers_is_told_once(system: Path, tmp_path: Path) -> None:
+    """The tiles of a group without layers give no further messages."""
+    path = written(tmp_path, GATED.replace("layers: [down, last]", "layers: []"))
+    with pytest.raises(InputError) as caught:
+        problem_of(matrix_network(tmp_path), system, path)
+    assert [(one.line, one.path) for one in caught.value.problems] == [(12, "fused_groups.rest.layers")]
+
+
+def test_a_cut_of_a_maximum_names_the_loops_that_can_be_cut(system: Path, tmp_path: Path) -> None:
+    """Partial results of MaxPool cannot be added; the message has the loop of the file and the loops of the output."""
+    text = "layers: [{name: pool, core_allocation: [[0, 1, 2]], inter_core_tiling: [[{dim: D4, split: 3}]]}]\n"
+    with pytest.raises(InputError) as caught:
+        problem_of(image_network(tmp_path), system, written(tmp_path, text))
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.value, problem.allowed) == (1, "'D4'", "D0 (B), D1 (K), D2 (OY), D3 (OX)")
+    assert "D4 (FY) of pool has size 3; MaxPool is not a sum of products" in problem.message
+
+
+def test_an_operator_without_a_known_order_of_loops_has_the_loop_of_the_file(system: Path, tmp_path: Path) -> None:
+    """The message has the line and the loop, and says to leave layers of the operator uncut."""
+    text = "layers: [{name: avg, core_allocation: [[0, 1]], inter_core_tiling: [[{dim: D1, split: 2}]]}]\n"
+    with pytest.raises(InputError) as caught:
+        problem_of(average_network(tmp_path), system, written(tmp_path, text))
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.value) == (1, "'D1'")
+    assert problem.allowed == "no cuts of layers with the operator AveragePool"
 
 
 def test_all_problems_are_told_at_once(system: Path, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_complete_object_without_the_layer_says_null_for_what_it_does_not_know(
 
 
 def test_memories_that_the_layer_ran_without_are_left_out() -> None:
-    """If data locality takes memories from a layer, the exported accelerator is the smaller core without them."""
+    """The exported accelerator has no memories that data locality takes from a layer."""
     records, _, core, _ = ours(RUNS[0])
     assert core_of_record(records[0], core) is core
     top = core.memories[-1].name

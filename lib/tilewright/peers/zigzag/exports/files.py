@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tilewright.base.artifacts.files import make_folder, write_atomically
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Label, Problem
 from tilewright.cost.record import LayerFacts, LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.peers.zigzag.exports.results import (
@@ -100,10 +100,12 @@ def check_descriptions(records: Sequence[LayerRecord], core: Core, layers: Mappi
     for placed in layers_in_order(records):
         layer = layers.get(placed.name)
         if layer is None or LayerFacts.of(layer)._replace(name=placed.record.layer.name) != placed.record.layer:
-            problems.append(Problem("this layer of the run is not in the given workload", path=placed.name))
+            problems.append(Problem("this layer of the run is not in the given workload", path=Label(placed.name)))
         # With data locality, a layer has fewer memories, and some of them are smaller.
         if any(memory.size_bits > sizes.get(name, 0) for name, memory in placed.record.memories.items()):
-            problems.append(Problem(f"this layer did not run on the given hardware, {core.name}", path=placed.name))
+            problems.append(
+                Problem(f"this layer did not run on the given hardware, {core.name}", path=Label(placed.name))
+            )
     if problems:
         raise InputError(problems)
 
