@@ -19,6 +19,8 @@ ARRAYS = "arrays"
 """Name of the energy term for the arrays of all cores, in a run on several cores."""
 ENERGY_KEY = "_energy_pj"
 """Suffix of the names of energy terms in files and tables: `<term>_energy_pj`."""
+TERMS_PJ = "energy_terms_pj"
+"""Field of `fusion.json` with the energies in pJ of the terms of plug-ins and of static power, by name of the term."""
 ROUNDING = 1e-9
 """Relative tolerance in comparisons of two sums of the same numbers. The order of addition can differ between the
 sums."""
@@ -70,6 +72,20 @@ def on_core_terms(energy: Mapping[str, Any]) -> dict[str, float]:
     memories = {in_cores(name): value for name, value in energy["on_core_memory_pj"].items()}
     further = {term_words(name): value for name, value in energy.get("on_core_terms_pj", {}).items()}
     return {ARRAYS: float(energy["on_core_operational_pj"])} | memories | further
+
+
+def named_terms(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Energies in pJ of the terms that a summary names. On several cores, these are all terms except arrays, memories
+    and moved data. A term of cores and a term of schedules with the same name are added."""
+    if TERMS_PJ in summary:
+        return dict(summary[TERMS_PJ])
+    if "energy" not in summary:
+        return energy_terms(summary)
+    found: dict[str, float] = {}
+    for kind in ("on_core_terms_pj", "terms_pj"):
+        for name, energy in summary["energy"].get(kind, {}).items():
+            found[name] = found.get(name, 0.0) + energy
+    return found
 
 
 def in_cores(memory: str) -> str:

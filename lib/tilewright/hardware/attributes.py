@@ -271,6 +271,13 @@ def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
     return tuple(sorted(found.items()))
 
 
+def gives_zero_power(owner: Owner, given: Mapping[str, Any]) -> bool:
+    """True if `given`, the values of a memory, array or core by key, has a static power and all its static powers are
+    0."""
+    powers = [given[one.key] for one in attributes(owner) if one.term and given.get(one.key) is not None]
+    return bool(powers) and not any(powers)
+
+
 def figure(attribute: Attribute, figures: Figures) -> float:
     """Value of an attribute in `figures`, the attributes of a memory, array or core. An attribute that `figures` lacks
     has its default value."""

@@ -220,6 +220,9 @@ class Core:
     """
     figures: Figures = field(default=(), metadata=spread("core"))
     """Additional numbers of the core (`hardware.attributes`), if they differ from their default values."""
+    zero_power_parts: tuple[str, ...] = field(default=(), compare=False, metadata=LEFT_OUT)
+    """Parts for which the hardware file gives a static power of 0: `array`, `core` and names of memories. Cores that
+    differ only in this field are equal, because a static power that is not given counts as 0, too."""
 
     @cached_property
     def frame(self) -> "Core":

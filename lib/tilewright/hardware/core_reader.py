@@ -16,7 +16,7 @@ from tilewright.base.validation import TableModel, validate
 from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.hardware.access_times import access_note, access_times
 from tilewright.hardware.array_model import array_model
-from tilewright.hardware.attributes import LEAKAGE, figures_of
+from tilewright.hardware.attributes import LEAKAGE, figures_of, gives_zero_power
 from tilewright.hardware.control_checks import check_control
 from tilewright.hardware.core import (
     MM2,
@@ -246,7 +246,17 @@ def core_of(entry: HardwareFile) -> Core:
         exclusive_dataflows=bool(entry.exclusive_dataflows),
         figures=figures_of("core", _given(entry)),
         waits=has_waiting(entry),
+        zero_power_parts=tuple(_zero_power_parts(entry)),
     )
+
+
+def _zero_power_parts(entry: HardwareFile) -> Iterator[str]:
+    """Names of the parts for which the file gives a static power of 0 (`Core.zero_power_parts`)."""
+    if gives_zero_power("array", _given(entry.operational_array)):
+        yield "array"
+    yield from (name for name, memory in entry.memories.items() if gives_zero_power("memory", _given(memory)))
+    if gives_zero_power("core", _given(entry)):
+        yield "core"
 
 
 def area_unit(entry: HardwareFile) -> str:

@@ -45,30 +45,34 @@ def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
     return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
 
 
-def static_power_parts(core: Core) -> dict[str, bool]:
-    """Part of a core -> True if the part has a static power above 0. The parts are the array and all memories. If the
-    core itself has a static power above 0, it is a part, too. A power that the file does not give counts as 0.
+COUNTED, ZERO, NOT_GIVEN = "counted", "zero", "not_given"
+"""Kinds of parts by static power: above 0, given as 0, and not given. A power that is not given counts as 0."""
+
+
+def static_power_parts(core: Core) -> dict[str, str]:
+    """Part of a core -> COUNTED, ZERO or NOT_GIVEN. The parts are the array and all memories. If the hardware file
+    gives a static power for the core itself, the core is a part, too.
     """
-    found = {"array": _power_mw("array", core.operational_array.figures, None) > 0}
-    found |= {memory.name: memory_power_mw(core, index) > 0 for index, memory in enumerate(core.memories)}
-    return found | ({"core": True} if _power_mw("core", core.figures, None) > 0 else {})
+    powers = {"array": _power_mw("array", core.operational_array.figures, None)}
+    powers |= {memory.name: memory_power_mw(core, index) for index, memory in enumerate(core.memories)}
+    own = _power_mw("core", core.figures, None)
+    if own or "core" in core.zero_power_parts:
+        powers["core"] = own
+    zero = core.zero_power_parts
+    return {name: COUNTED if power > 0 else ZERO if name in zero else NOT_GIVEN for name, power in powers.items()}
 
 
 def static_power_fields(cores: Iterable[Core]) -> dict[str, dict[str, list[str]]]:
-    """Field `static_power_parts` of a summary: `counted` has the parts with a static power above 0, and `zero` has all
-    other parts. With several cores, the names of parts include the names of their cores. {} if no part has a static
-    power above 0.
+    """Field `static_power_parts` of a summary: `counted` has the parts with a static power above 0, `zero` has the
+    parts with a given power of 0, and `not_given` has all other parts. With several cores, the names of parts include
+    the names of their cores.
     """
     cores = list(cores)
-    parts = {
-        (name if len(cores) == 1 else f"{core.name} {name}"): is_counted
-        for core in cores
-        for name, is_counted in static_power_parts(core).items()
-    }
-    if not any(parts.values()):
-        return {}
-    counted, zero = ([name for name, is_counted in parts.items() if is_counted is kind] for kind in (True, False))
-    return {"static_power_parts": {"counted": counted, "zero": zero}}
+    found: dict[str, list[str]] = {COUNTED: [], ZERO: [], NOT_GIVEN: []}
+    for core in cores:
+        for name, kind in static_power_parts(core).items():
+            found[kind].append(name if len(cores) == 1 else f"{core.name} {name}")
+    return {"static_power_parts": found}
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:

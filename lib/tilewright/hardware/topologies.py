@@ -62,7 +62,7 @@ class BuiltInTopology(Topology, Protocol):
 class Bus(NamedTuple):
     """Bus: one medium that all cores share."""
 
-    links: str = "one bus for all cores"
+    links: str = "one bus for all cores except the pooling core and the off-chip core"
     keys: tuple[str, ...] = ()
     is_bus: bool = True
 

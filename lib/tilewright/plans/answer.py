@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.errors import Unused
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, Goal, energy_delay_product
@@ -36,7 +37,7 @@ from tilewright.plans.space import PlanSpace
 from tilewright.plans.tiling_bounds.bound import TilingBounds, any_plan_fields
 from tilewright.plans.trials import FusionResult, Tried
 from tilewright.results.multi.cost_ranges import range_fields
-from tilewright.results.multi.summary import rate_fields, reload_rows
+from tilewright.results.multi.summary import rate_fields, reload_rows, term_fields
 from tilewright.search.options import CnSearchOptions
 
 SEARCH_FIELDS = ("seed", "nb_plans", "nb_schedules", "fusion_time_budget_s", "fusion_cpu_budget_s", "islands")
@@ -151,6 +152,11 @@ class Fusion:
         return self.plan.settings(self.settings)
 
     @property
+    def unused(self) -> list[Unused]:
+        """Notices on keys of hardware files that have no effect on the computation nodes of the best plan."""
+        return self.multi_core_problem.inputs.unused
+
+    @property
     def bounds_of_any_plan(self) -> TilingBounds:
         """Lower bounds of latency and energy over every plan of this network on this accelerator."""
         return self.any_plan()
@@ -249,7 +255,7 @@ class Fusion:
             "reloads": reload_rows(self.artifact),
             "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
         }
-        return with_unused(document, self.problem.notices)
+        return with_unused(document, [*self.problem.notices, *self.unused])
 
     def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> JsonObject:
         """Latency, energy, energy terms and latency bound of the best plan in which each stack has one layer."""
@@ -283,6 +289,7 @@ class Fusion:
         return {
             **rate_fields(accelerator, self.latency_cycles, self.energy_pj, macs),
             **range_fields(self.artifact, costs, accelerator, area_mm2),
+            **term_fields(self.artifact, costs),
         }
 
     def _layer_rows(self) -> list[JsonObject]:

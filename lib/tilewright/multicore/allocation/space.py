@@ -19,7 +19,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.base.errors import InputError, Problem, cause_of, count_of, some_of
+from tilewright.base.errors import InputError, Label, Problem, cause_of, count_of, some_of
 from tilewright.multicore.scheduling.assembled import SystemNames
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, Integers, SchedulingProblem
 
@@ -289,7 +289,7 @@ def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[P
             name = ""
             layers = [_layer_name(layer, names) for layer in dict.fromkeys(layer for layer, _, _ in parts)]
             what = f"{len(parts)} parts of {count_of(len(layers), 'layer')}, {some_of(layers)}"
-        problems.append(Problem(f"no core can run {what} ({_reason(refused, names)})", path=name))
+        problems.append(Problem(f"no core can run {what} ({_reason(refused, names)})", path=Label(name)))
     return problems
 
 
@@ -340,9 +340,9 @@ def _request_problems(
     for index, request in enumerate(requests):
         name = f"layer {request.layer}"
         if request.layer not in groups:
-            problems.append(Problem("has a core_allocation, but no computation nodes (CNs)", path=name))
+            problems.append(Problem("has a core_allocation, but no computation nodes (CNs)", path=Label(name)))
         if request.layer in {earlier.layer for earlier in requests[:index]}:
-            problems.append(Problem("has two entries of core_allocation", path=name))
+            problems.append(Problem("has two entries of core_allocation", path=Label(name)))
         problems += [
             Problem("no such compute core", path=f"{name}: core_allocation", value=str(core), allowed=allowed)
             for core in request.cores

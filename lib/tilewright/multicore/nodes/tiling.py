@@ -236,7 +236,7 @@ def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | No
         ]
     if options.cn_define_mode != BY_LAYER:
         if isinstance(options.hint_loops, Mapping):
-            return [Problem("must be one list of loops, because cn_define_mode is not 3", path="hint_loops")]
+            return [Problem("must be one list of loops, because the option cn_define_mode is not 3", path="hint_loops")]
         return _loop_problems(options.hint_loops, "hint_loops", nodes)
     if isinstance(options.hint_loops, Mapping):
         return _table_problems(options.hint_loops, nodes)

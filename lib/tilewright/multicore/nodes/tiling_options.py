@@ -184,7 +184,7 @@ class TilingOptions(WeightShare, Cutting):
             yield Problem("has no effect together with layer_stacks", path="stack_cutoffs")
         if self.mode == LAYER_BY_LAYER and (self.layer_stacks is not None or self.stack_cutoffs):
             name = "layer_stacks" if self.layer_stacks is not None else "stack_cutoffs"
-            yield Problem("has no effect in mode lbl, in which every layer is a stack", path=name)
+            yield Problem("has no effect with `mode: lbl`, in which every layer is a stack", path=name)
         if "stack_cutoffs" not in wrong and list(self.stack_cutoffs) != sorted(set(self.stack_cutoffs)):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Label, Problem, nearest_name
 from tilewright.base.profile import CORRECTED
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
@@ -153,7 +153,7 @@ def _check(
         problems.append(Problem("unknown", path="cn_runtime", value=runtime, allowed=allowed, nearest=nearest))
     for name in accelerator.distinct_cores:
         if name not in costs:
-            problems.append(Problem("has no cost table", path=name))
+            problems.append(Problem("has no cost table", path=Label(name)))
         elif [row.cost_class for row in costs[name]] != list(range(len(classes.classes))):
             message = "the cost table belongs to another CN graph or mapping"
             found, wanted = len(costs[name]), len(classes.classes)

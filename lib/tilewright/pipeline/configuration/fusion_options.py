@@ -104,7 +104,7 @@ class PlanSearch(PlanEffort, SearchedReductions):
         yield from super().conflicts(wrong)
         if self.cut_reductions and self.islands > 1:
             yield Problem(
-                "cannot be combined with more than one island (option `islands`)", path="cut_reductions", value="true"
+                "cannot be combined with more than one island (option islands)", path="cut_reductions", value="true"
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.base.errors import InputError, Problem, TilewrightError
+from tilewright.base.errors import InputError, Label, Problem, TilewrightError
 from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import profile_by_name
 from tilewright.cost.record import UNEVEN, LayerRecord
@@ -64,7 +64,7 @@ def _is_given(item: NetworkProblem) -> bool:
     if 0 < len(without) < len(layers):
         message = "with exploit_data_locality, either all layers or no layers must have a memory_reach"
         told = f"{len(without)} of {len(layers)} layers have no memory_reach, such as {without[0]}"
-        raise InputError([Problem(f"{message}: {told}", path=item.workload.name)])
+        raise InputError([Problem(f"{message}: {told}", path=Label(item.workload.name))])
     return bool(layers) and not without
 
 

@@ -126,7 +126,7 @@ class NetworkProblem:
         if self.uncosted:
             place = f"{self.workload.name} on {self.core.name}"
             raise InputError(
-                Problem(f"has operators without costs, which strict forbids: {row.text}", place)
+                Problem(f"has operators without costs, which the option strict forbids: {row.text}", place)
                 for row in self.uncosted
             )
 

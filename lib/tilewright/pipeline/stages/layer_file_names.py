@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Label, Problem
 from tilewright.results.records import OVERALL
 from tilewright.workload.graph import Workload
 
@@ -23,9 +23,11 @@ def check_file_names(workload: Workload, numbered: bool) -> None:
         stem, _, number = file_name_of(name).rpartition("-")
         if counts[file_name_of(name)] > 1 or name == OVERALL:
             what = "the whole network" if name == OVERALL else "another layer"
-            problems.append(Problem(f"the files of {what} would have the same names", path=workload.name, value=name))
+            problems.append(
+                Problem(f"the files of {what} would have the same names", path=Label(workload.name), value=name)
+            )
         elif numbered and stem in counts and number.replace(".", "").isdigit():
             message = f"the files of mapping {number} of layer '{stem}' could have the same names"
-            problems.append(Problem(message, path=workload.name, value=name))
+            problems.append(Problem(message, path=Label(workload.name), value=name))
     if problems:
         raise InputError(problems)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tilewright.base.errors import InputError, Problem, count_of, some_of
+from tilewright.base.errors import InputError, Label, Problem, count_of, some_of
 from tilewright.base.objectives import ENTERED, ranking, reduction_of
 from tilewright.pipeline.stages.base import Rest, Stage
 from tilewright.pipeline.stages.data_locality import locality_summary
@@ -181,7 +181,7 @@ def summed(item: NetworkProblem, found: Iterable[LayerRecord], stages: tuple[Sta
     wanted = [node.layer.name for node in item.workload.layers_in_order if node.layer is not None]
     if missing := [name for name in wanted if name not in known]:
         told = f"the pipeline yields no record of {count_of(len(missing), 'layer')}, so there are no totals"
-        raise InputError([Problem(f"{told}: {some_of(missing)}", path=item.workload.name)])
+        raise InputError([Problem(f"{told}: {some_of(missing)}", path=Label(item.workload.name))])
     reduced = next((record.objective for record in records if record.alternatives), "")
     objective, model = what_is_minimised(stages) or reduced, model_of(stages)
     locality = locality_summary(item, records, model)

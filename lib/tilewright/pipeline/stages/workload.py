@@ -11,6 +11,7 @@ from typing import Any
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.errors import (
     InputError,
+    Label,
     MappingError,
     NothingFitsError,
     Problem,
@@ -188,7 +189,9 @@ def _check_names(workload: graph.Workload, files: bool) -> None:
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise InputError([Problem("two layers have this name", path=workload.name, value=name) for name in repeated])
+        raise InputError(
+            [Problem("two layers have this name", path=Label(workload.name), value=name) for name in repeated]
+        )
     if files:
         check_file_names(workload, numbered=True)
 

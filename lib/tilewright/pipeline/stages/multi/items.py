@@ -11,9 +11,10 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.artifacts.envelope import is_artifact
 from tilewright.base.artifacts.files import file_of
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Problem, Problems, Unused
 from tilewright.base.harmless import terminal
 from tilewright.base.json_values import JsonObject
+from tilewright.hardware.off_chip_keys import keys_without_streams, keys_without_views
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.hardware.waiting_checks import keys_without_nodes
 from tilewright.mapping.constraints import Mapping
@@ -95,7 +96,9 @@ class SystemProblem:
     def check_complete(self) -> None:
         """Raise InputError with a problem for each operator type whose costs are not computed."""
         if self.uncosted:
-            rows = [f"has operators without costs, which strict forbids: {row.text}" for row in self.uncosted]
+            rows = [
+                f"has operators without costs, which the option strict forbids: {row.text}" for row in self.uncosted
+            ]
             raise InputError([Problem(row, self.workload.name) for row in rows])
 
     @property
@@ -153,6 +156,7 @@ def system_problem(read: Descriptions) -> SystemProblem:
     cuts.finish(notices)
     for file, core in accelerator.distinct_cores.items():
         notices += keys_without_nodes(core, file)
+    notices += keys_without_views(accelerator)
     described = (network, accelerator, entries, file_of(read.mapping), tuple(notices), unmodelled_work(workload))
     as_read = None if network is workload else (workload, mapping)
     as_written = None if written is mapping else written
@@ -242,6 +246,12 @@ class CostedCnProblem:
     """Name of the model profile with which the costs were computed; '' if not known. If a stage of a user computed the
     costs without a model profile, the field has the name of this stage.
     """
+
+    @property
+    def unused(self) -> list[Unused]:
+        """Notices on keys of off-chip memories without effect, because no CN streams data from or to the memory."""
+        streamed = {stream.operand for rows in self.costs.values() for row in rows for stream in row.streams}
+        return [*keys_without_streams(self.descriptions.accelerator, streamed)]
 
     def __repr__(self) -> str:
         return terminal(f"<costed on {', '.join(self.costs)}: {self.graph!r}>")

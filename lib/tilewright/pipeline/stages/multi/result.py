@@ -130,7 +130,7 @@ class MultiCoreResult(SeveralCoresTables):
         }
         of_mapping = Problems(document_behind(given.mapping, given.mapping_file))
         note_unused(of_mapping, given.mapping, given.workload)
-        unused = [*given.notices, *notices, *inputs.graph.notices, *of_mapping.notices, *unused]
+        unused = [*given.notices, *notices, *inputs.graph.notices, *of_mapping.notices, *inputs.unused, *unused]
         # Without line numbers: a new comment in a file would change them, but no result.
         summary = multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
         return with_unused(summary, unused, with_lines=False)

@@ -286,7 +286,7 @@ def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tili
     except CycleError as error:
         stacks = [str(list(tiling.stacks[place])) for place in sorted(set(error.args[1]))]
         problems.notices.append(
-            f"layer_stacks: {' and '.join(stacks)} cannot run one after another,"
+            f"with the option layer_stacks, {' and '.join(stacks)} cannot run one after another,"
             " because each of these stacks waits for results of another of them"
         )
 
@@ -304,7 +304,7 @@ def _note_tilings_of_no_effect(problems: Problems, mapping: Mapping) -> None:
     for index, entry in enumerate(mapping.entries):
         for key in ("intra_core_tiling", "inter_core_tiling"):
             if getattr(entry, key) and entry.name not in mapping.cut_entries:
-                problems.unused((index, key), "has no effect, because cn_define_mode is given")
+                problems.unused((index, key), "has no effect, because the option cn_define_mode is given")
 
 
 def _tiling(

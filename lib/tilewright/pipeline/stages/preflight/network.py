@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tilewright.base.artifacts.envelope import is_artifact
 from tilewright.base.artifacts.files import file_of
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Label, Problem, Problems
 from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml
 from tilewright.hardware.core_paths import core_ids_of, core_paths
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
@@ -121,7 +121,7 @@ def preflight(
     tiling = check_cutting(problems, problem.workload, problem.mapping, problem.accelerator, options)
     if not any(node.layer for node in problem.workload.nodes):
         message = "the network has no layer that computes anything"
-        problems.found.append(Problem(message, path=problem.workload.name))
+        problems.found.append(Problem(message, path=Label(problem.workload.name)))
     if mapping_is_whole:
         check_exchange(problems, problem)
     problems.found += check_mapping_against_workload(problem.mapping, problem.workload, problem.mapping_file)
