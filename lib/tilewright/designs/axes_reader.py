@@ -333,7 +333,7 @@ class AxesReader:
         first: dict[str, Value] = {}
         for place, value in enumerate(values):
             if value is not None and first.setdefault(value_word(value), value) != value:
-                self.problems.at((*path, place), "has the same text in tables as another value of the list", value)
+                self.problems.at((*path, place), "looks like another value of the list in tables", value)
 
     def _range(self, path: KeyPath, entry: AxisEntry) -> tuple[Value, ...]:
         first, last = getattr(entry, "from"), entry.to

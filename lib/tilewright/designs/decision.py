@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Label, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.objectives import DECISIONS
@@ -409,7 +409,7 @@ def _check(answer: Answer, key: str) -> None:
         )
         nearest = " ".join(answer.nearest_notes).rstrip(".")
         told = f"{message} ({why})" if why else message
-        raise InputError([Problem(f"{told}. {nearest}" if nearest else told, path=name)])
+        raise InputError([Problem(f"{told}. {nearest}" if nearest else told, path=Label(name))])
     if key not in known_measures(front):
         unknown = int(front.compared[AREA_MM2].isna().sum())
         message = f"the area of {unknown:,} of {len(front.compared):,} compared designs is not given"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Label, Problem, nearest_name
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.cost.ledger import ACCESSES
 from tilewright.designs.front_odds import parts_of_row
@@ -38,10 +38,12 @@ def ledger_of_design(folder: Path, design: str, network: str = "", likely: str =
     network = network or (likely if likely in networks else "")
     if network not in networks and (network or len(networks) > 1):
         problem = "no such network" if network else "the space has several networks: name one of them"
-        raise InputError([Problem(problem, path="--network", value=network, allowed=", ".join(networks))])
+        raise InputError([Problem(problem, path="network", value=network, allowed=", ".join(networks))])
     row = rows[rows["network"] == (network or networks[0])].to_dict("records")[0]
     if row["status"] != OK:
-        raise InputError([Problem(f"the design has no results for {row['network']}: {row['reason']}", path=design)])
+        raise InputError(
+            [Problem(f"the design has no results for {row['network']}: {row['reason']}", path=Label(design))]
+        )
     return ledger_of(_candidate(row, folder), _entries(row))
 
 

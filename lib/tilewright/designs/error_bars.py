@@ -23,7 +23,7 @@ from tilewright.search.options import SearchOptions
 
 POSSIBLE = 0.1
 """Least probability with which a design counts as possibly faster than the design with the least predicted latency."""
-_OPTION = "--error-bars"
+_OPTION = "error_bars"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ import operator
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from simpleeval import SimpleEval
+from simpleeval import NameNotDefined, SimpleEval
 
 from tilewright.base.errors import nearest_name
 
@@ -56,7 +56,26 @@ _WORDS: dict[type[ast.AST], str] = {
     ast.Lambda: "lambda",
     ast.List: "a list",
     ast.Tuple: "a list",
+    ast.Set: "a set",
     ast.Dict: "a table",
+    ast.ListComp: "a list with `for`",
+    ast.SetComp: "a set with `for`",
+    ast.DictComp: "a table with `for`",
+    ast.GeneratorExp: "`for`",
+    ast.NamedExpr: "`:=`",
+    ast.Starred: "* before a name",
+    ast.JoinedStr: "a text with f before it",
+    ast.Await: "`await`",
+    ast.Yield: "`yield`",
+    ast.YieldFrom: "`yield`",
+    ast.Is: "`is` (write ==)",
+    ast.IsNot: "`is not` (write !=)",
+    ast.In: "`in`",
+    ast.NotIn: "`not in`",
+    ast.Invert: "~ (write `not`)",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.MatMult: "@",
 }
 ALLOWED = (
     f"numbers, text, names, + - * / // % **, comparisons, `and`, `or`, `not`, `a if b else c`, {', '.join(FUNCTIONS)}"
@@ -108,11 +127,21 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+_BELOW_OR_ABOVE = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _NODES: tuple[type[ast.AST], ...] = (
     *(ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),
     *(ast.And, ast.Or, ast.Load),
     *_OPERATORS,
 )
+
+
+class Limit(NamedTuple):
+    """Limit that a constraint sets for one name, such as `area_mm2 <= 4`."""
+
+    name: str
+    number: float
+    is_upper: bool
+    """True if the values of the name must be below the number, or equal to it."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +180,26 @@ class Expression:
             raise ExpressionError("log2 of a number that is not above 0, or sqrt of a negative number") from None
         raise ExpressionError("not a finite number")
 
+    @property
+    def limit(self) -> Limit | None:
+        """Limit, if the expression compares one name with a number by <, <=, > or >=. None for any other expression.
+
+        Either side can have the name. The other side can be computed from numbers, as in `4 * 0.5 >= area_mm2`.
+        """
+        tree = self.tree
+        if not isinstance(tree, ast.Compare) or len(tree.ops) != 1 or type(tree.ops[0]) not in _BELOW_OR_ABOVE:
+            return None
+        is_below, side, other = isinstance(tree.ops[0], ast.Lt | ast.LtE), tree.left, tree.comparators[0]
+        if not isinstance(side, ast.Name):
+            is_below, side, other = not is_below, other, side
+        if not isinstance(side, ast.Name):
+            return None
+        try:
+            number = Expression(self.text, (), other, is_condition=False).value({})
+        except (ExpressionError, NameNotDefined):
+            return None
+        return None if isinstance(number, str) else Limit(side.id, float(number), is_below)
+
 
 def read_expression(written: Value) -> Expression:
     """Expression from text, a number, true or false. Raises ExpressionError if it cannot be parsed."""
@@ -185,7 +234,7 @@ def _check(node: ast.AST, depth: int) -> None:
     if depth > _DEEPEST:
         raise ExpressionError("nested too deeply", f"{_DEEPEST} levels")
     if not isinstance(node, _NODES):
-        word = _WORDS.get(type(node), type(node).__name__)
+        word = _WORDS.get(type(node), "this form of Python")
         raise ExpressionError(f"{word} is not possible in an expression", ALLOWED)
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str):
         raise ExpressionError(f"{node.value!r} is not possible in an expression", ALLOWED)

@@ -1,15 +1,13 @@
 """Nearest designs to constraints on results that no design meets."""
 
-import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from tilewright.designs.columns import UNMET_END
 from tilewright.designs.exploration import Exploration
+from tilewright.designs.laws import ExpressionError, Limit, read_expression
 from tilewright.designs.results import OK
-
-_LIMIT = re.compile(r"\s*(\w+)\s*(<=|<|>=|>)\s*([0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?)\s*")
-"""Pattern of a constraint that compares one result with a number, such as `area_mm2 <= 4`."""
 
 
 class _Miss(NamedTuple):
@@ -20,16 +18,16 @@ class _Miss(NamedTuple):
     design: str
     value: float
     constraint: str
-    is_above: bool
+    limit: Limit | None
+    """Limit of the constraint. None if the distance is not known."""
 
     @property
     def text(self) -> str:
         """Value of the design, with its distance from the limit, such as `area_mm2 5.2, 30.00% above the limit`."""
-        column = _LIMIT.fullmatch(self.constraint)
-        assert column is not None
-        side = "above" if self.is_above else "below"
-        away = f"{self.share:.3g} {side} 0" if float(column[3]) == 0 else f"{self.share:.2%} {side} the limit"
-        return f"{column[1]} {self.value:.6g}, {away}"
+        assert self.limit is not None
+        side = "above" if self.limit.is_upper else "below"
+        away = f"{self.share:.3g} {side} 0" if self.limit.number == 0 else f"{self.share:.2%} {side} the limit"
+        return f"{self.limit.name} {self.value:.6g}, {away}"
 
 
 def nearest_sentences(exploration: Exploration) -> Iterator[str]:
@@ -54,7 +52,7 @@ def nearest_sentences(exploration: Exploration) -> Iterator[str]:
         for text in filter(None, texts):
             miss = _miss(row, text)
             if miss is None:
-                own[text] = _Miss(float("inf"), str(row["design"]), 0.0, text, is_above=True)
+                own[text] = _Miss(float("inf"), str(row["design"]), 0.0, text, None)
             elif text not in own or miss.share > own[text].share:
                 own[text] = miss
     by_all = [text for text in next(iter(misses.values())) if all(text in own for own in misses.values())]
@@ -79,10 +77,20 @@ def _miss(row: Mapping[Any, Any], text: str) -> _Miss | None:
     """Amount by which the design of a row misses a constraint. None if the constraint does not compare one result with
     a number, or if the result is not known.
     """
-    found = _LIMIT.fullmatch(text)
-    if found is None or found[1] not in row or not isinstance(row[found[1]], int | float):
+    limit = _limit(text)
+    if limit is None or not isinstance(row.get(limit.name), int | float):
         return None
-    value, limit = float(row[found[1]]), float(found[3])
+    value = float(row[limit.name])
     if value != value:
         return None
-    return _Miss(abs(value - limit) / (abs(limit) or 1.0), str(row["design"]), value, text, found[2][0] == "<")
+    share = abs(value - limit.number) / (abs(limit.number) or 1.0)
+    return _Miss(share, str(row["design"]), value, text, limit)
+
+
+@cache
+def _limit(text: str) -> Limit | None:
+    """Limit of a violated constraint. None if the text has no limit, as in `area_mm2 <= 4: area_mm2 is not known`."""
+    try:
+        return read_expression(text).limit
+    except ExpressionError:
+        return None

@@ -33,24 +33,18 @@ def _text(parts_of: dict[str, StaticParts]) -> str:
     groups: dict[StaticParts, list[str]] = {}
     for name, parts in parts_of.items():
         groups.setdefault(parts, []).append(name)
-    told = {parts: names for parts, names in groups.items() if parts.zero or not parts.counted}
+    told = {parts: names for parts, names in groups.items() if parts.zero or parts.not_given}
     if not told:
         return ""
-    if not any(parts.counted for parts in groups):
-        return "No energy includes static power, because the hardware files of the named designs give none, or 0."
-    texts = [
-        f"static power {parts_text(parts)}" if parts.counted else "no static power, because none, or 0, is given"
-        for parts in told
-    ]
+    if not any(parts.counted or parts.zero for parts in groups):
+        return "No energy includes static power, because the hardware files of the named designs give none."
+    texts = [f"{'' if parts.counted else 'no '}static power ({parts_text(parts)})" for parts in told]
     if len(groups) == 1:
         return f"The energies of all named designs include {texts[0]}."
     listed = "; ".join(f"{some_of(names)}: {text}" for names, text in zip(told.values(), texts, strict=True))
+    is_counted = any(parts.counted for parts in groups)
+    begin = "The named designs do not include the same static power." if is_counted else "No energy has static power."
     uneven = [f"{', '.join(parts)} in {name}" for name, parts in uneven_parts(parts_of)]
-    missing = (
-        " Some designs give no static power, or 0, for parts that have static power in other designs:"
-        f" {some_of(uneven)}."
-    )
-    return (
-        f"The named designs do not include the same static power. {listed}.{missing if uneven else ''} The order of the"
-        " designs is certain only if a static power that is not given is really 0."
-    )
+    missing = f" Some parts have a static power in other designs only: {some_of(uneven)}."
+    certain = " The order of the designs is certain only if a static power that is not given is really 0."
+    return f"{begin} {listed}.{missing if uneven else ''}{certain if any(parts.not_given for parts in groups) else ''}"
