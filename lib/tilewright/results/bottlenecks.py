@@ -19,6 +19,7 @@ from tilewright.cost.record import LayerRecord, PortRecord
 from tilewright.cost.waiting import CALL, COMMAND
 from tilewright.hardware.core import Core
 from tilewright.results.array_use import ArrayUses
+from tilewright.results.outer_traffic import Traffic, traffic_of
 from tilewright.results.port_limits import LEAST_SHARE, PortLimit, Roofline, limit_of_network, port_limit, roofline
 from tilewright.results.recorded_mappings import recorded_mappings
 from tilewright.results.records import PlacedLayer, memory_energies_pj, other_energies_pj
@@ -116,6 +117,8 @@ class Bottlenecks:
     """
     array: ArrayUses | None = None
     """Use of the array and causes of idle units; None if the hardware is not known."""
+    traffic: tuple[Traffic, ...] = ()
+    """Bits that move at the outermost memories, by layer and operand; () if the hardware is not known."""
     equal_layers: tuple[tuple[str, ...], ...] = ()
     """Groups of layers with equal mappings and costs, in the execution order of their first layers; () on several
     cores.
@@ -171,6 +174,7 @@ class Bottlenecks:
             uses={name: uses for name, uses in self.uses.items() if name == layer},
             layer=layer,
             array=None if self.array is None else self.array.of_layer(layer),
+            traffic=tuple(one for one in self.traffic if one.layer == layer),
             equal_layers=((layer,),) if self.equal_layers else (),
             chain=tuple(part for part in self.chain if part.layer == layer),
             cores=None if self.cores is None else self.cores.of_layer(layer),
@@ -248,7 +252,8 @@ def bottlenecks_of(
         return Bottlenecks(ledger.run, shares, uses=uses, unknown=unknown, equal_layers=equal)
     limits, whole = _limits(placed, core, network)
     by_layer = {layer.name: limit for layer, limit in zip(placed, limits, strict=True)}
-    return Bottlenecks(ledger.run, shares, by_layer, whole, roofline(placed, core), uses, equal_layers=equal)
+    made = Bottlenecks(ledger.run, shares, by_layer, whole, roofline(placed, core), uses, equal_layers=equal)
+    return replace(made, traffic=traffic_of(placed, core, network))
 
 
 def limit_words(limit: PortLimit | None) -> str:

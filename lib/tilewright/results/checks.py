@@ -41,20 +41,26 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
         level, memory = len(names) - 1, memories[names[-1]]
         direction = "fl" if operand == "O" else "tl"
         port = memory.port_of.get((record.memory_operand_links[operand], direction))
-        needed_bits = covered_elements(record, operand) * _least_bits(record, operand)
-        needed_bits = math.floor(needed_bits * _least_size(record, operand, memory))
-        if needed_bits == 0:
+        needed = needed_bits(record, operand, memory, covered_elements(record, operand))
+        if needed == 0:
             continue
         if port is None:
-            yield f"{operand} has {needed_bits} bits to move, but {memory.name} has no port for {direction}"
+            yield f"{operand} has {needed} bits to move, but {memory.name} has no port for {direction}"
             continue
         width_bits = memory.ports[port].bandwidth_max_bits
         words = record.word_accesses[operand][level][direction]
         # The reference model drops the fraction of the last word, and rounding can drop one full word (switch B41).
         dropped = 0 if profile_by_name(record.model).whole_tiles else 1
-        if (words + dropped) * width_bits < needed_bits:
+        if (words + dropped) * width_bits < needed:
             moved = f"{operand} moves {words} words at {memory.name}, and each word has {width_bits} bits"
-            yield f"{moved}, but the layer needs {needed_bits} bits of {operand} in total"
+            yield f"{moved}, but the layer needs {needed} bits of {operand} in total"
+
+
+def needed_bits(record: LayerRecord, operand: str, memory: Memory, elements: int) -> int:
+    """Lower bound of the bits of an operand that move between its outermost memory `memory` and the next inner level,
+    if at least `elements` elements move.
+    """
+    return math.floor(elements * _least_bits(record, operand) * _least_size(record, operand, memory))
 
 
 def _least_size(record: LayerRecord, operand: str, memory: Memory) -> float:

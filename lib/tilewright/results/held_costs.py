@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.base.measures import ENERGY_PJ
-from tilewright.cost.ledger import ACCESSES, ROUNDING, energy_terms, term_words
+from tilewright.cost.ledger import ACCESSES, ROUNDING, energy_terms, named_terms, term_words
 from tilewright.results.text_tables import share_text
 from tilewright.results.uncertainty import UncertainRun
 from tilewright.search.cost_ranges import CostPart
@@ -71,6 +71,6 @@ def _named_pj(summary: Mapping[str, Any]) -> tuple[dict[str, float], str]:
         return {term_words(term): pj for term, pj in terms.items() if term != ACCESSES}, REST
     energy = summary["energy"]
     found = {ARRAYS: float(energy["on_core_operational_pj"])}
-    for term, pj in (*energy.get("on_core_terms_pj", {}).items(), *energy.get("terms_pj", {}).items()):
+    for term, pj in named_terms(summary).items():
         found[term_words(term)] = found.get(term_words(term), 0.0) + pj
     return found, REST_OF_SYSTEM

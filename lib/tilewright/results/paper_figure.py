@@ -120,7 +120,7 @@ def _fit_diagram(figure: NotedFigure, width: float) -> str:
     if needed > width:
         message = f"the diagram “{figure.caption_title}” needs {needed:.1f} inches with text of {LEAST_POINTS:g} points"
         allowed = "page" if width < needed <= PAGE_INCHES else ""
-        raise InputError([Problem(message, path="--paper", value=f"{width:g} inches", allowed=allowed)])
+        raise InputError([Problem(message, path="paper", value=f"{width:g} inches", allowed=allowed)])
     figure.set_size_inches(width, top)
     return _lines([figure.caption_title, *figure.caption_lines])
 

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from tilewright.base.artifacts.codec import encode
-from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.base.errors import InputError, Label, MappingError, Problem, nearest_name
 from tilewright.base.harmless import ended_lines
 from tilewright.base.yamlfile import HarmlessDumper
 from tilewright.cost.record import UNEVEN, LayerRecord
@@ -43,7 +43,7 @@ def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[s
         for name in record.names:
             entry = _entry(name, record, array_dimensions)
             if entries.setdefault(name, entry) != entry:
-                problems.append(Problem("two layers of this name have different mappings", path=name))
+                problems.append(Problem("two layers of this name have different mappings", path=Label(name)))
     if problems:
         raise InputError(problems)
     if DEFAULT not in entries:
@@ -186,7 +186,7 @@ def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workl
             continue
         one = RecordedMapping(record, layer, mapping.constraints_for(layer))
         if reason := _difference(one, core):
-            problems.append(Problem(reason, path=name))
+            problems.append(Problem(reason, path=Label(name)))
         found.append(one)
     if problems:
         raise InputError(problems)

@@ -50,7 +50,7 @@ class RunPoint:
     """Static power in watts. If it is 0 or None, the hardware file gives none, and the energy excludes static energy.
     """
     static_parts: StaticParts = NO_PARTS
-    """Parts with and without a static power; empty if they are not known, as for a design of a space."""
+    """Parts with and without a static power; empty if they are not known, as for a row in the tables of a space."""
     objective_bound: float | None = None
     """Lower bound of the objective; None if the run's search gives no bound. A latency in the objective is in cycles.
     """
@@ -62,7 +62,7 @@ class RunPoint:
     '' if all operators have costs.
     """
     knows_free_work: bool = True
-    """False if it is not known which operators have costs, as for a design of a space."""
+    """False if it is not known which operators have costs, as for a row in the tables of a space."""
     structure_digest: str = ""
     """Digest of the network without the bits and the zeros of its operands; '' if the digest was not needed, or if the
     network was not found.

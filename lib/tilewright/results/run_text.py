@@ -11,7 +11,7 @@ from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.units import energy_text, number_text
 from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
-from tilewright.cost.ledger import energy_terms, term_words
+from tilewright.cost.ledger import named_terms, term_words
 from tilewright.hardware.system import lacks_unit
 from tilewright.results.held_costs import held_lines
 from tilewright.results.static_parts import parts_text, static_parts_of
@@ -113,9 +113,15 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def plug_in_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on energy and latency terms that installed plug-ins add to a run on one core."""
-    energies, cycles = energy_terms(summary), summary["latency_breakdown_cycles"]
-    found = [name for name in ENERGY_TERMS.names if name in energies]
+    """Lines on the energy terms that installed plug-ins add to a run, and on their latency terms in a run on one core.
+    On several cores, the energy of a term is the sum over all cores."""
+    energies, cycles = named_terms(summary), summary.get("latency_breakdown_cycles", {})
+    names = ENERGY_TERMS.names
+    if not cycles:  # a schedule
+        from tilewright.multicore.scheduling.energy_terms import SCHEDULE_TERMS  # a run on one core starts faster
+
+        names = (*names, *SCHEDULE_TERMS.names)
+    found = [name for name in dict.fromkeys(names) if name in energies]
     if found:
         total = summary[ENERGY_PJ]
         told = [
@@ -163,11 +169,14 @@ def _rate_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         f"at {summary['clock_frequency_mhz']:g} MHz: {summary['latency_s']:.4g} s, {summary['power_w']:.4g} W,"
         f" {', '.join(tops)} (a multiply-accumulate counts as two operations)"
     )
+    parts = static_parts_of(summary)
+    told = f" ({text})" if (text := parts_text(parts)) else ""
     if summary["static_power_w"]:
         static, power = summary["static_power_w"], summary["power_w"]
         share = f", {share_text(static / power)} of the energy" if power else ""
-        parts = f" ({text})" if (text := parts_text(static_parts_of(summary))) else ""
-        yield f"static power: {static:.4g} W{parts}, drawn all the time{share}"
+        yield f"static power: {static:.4g} W{told}, drawn all the time{share}"
+    elif parts.zero:
+        yield f"static power: 0 W{told}"
     else:
         yield "static power: not given in the hardware file, therefore left out"
 

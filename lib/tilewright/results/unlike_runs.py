@@ -116,9 +116,7 @@ def _static_power(runs: Sequence[RunPoint]) -> str:
         )
     missing = uneven_parts({run_label(run): run.static_parts for run in runs})
     listed = "; ".join(f"{', '.join(parts)} in {label}" for label, parts in missing)
-    return (
-        f"the static power of these parts is given in other runs, but is missing or 0 here: {listed}" if listed else ""
-    )
+    return f"these parts have a static power in other runs, but none here: {listed}" if listed else ""
 
 
 def _bits(runs: Sequence[RunPoint]) -> str:

@@ -90,8 +90,8 @@ def predicted_run(machine: str, device_class: str, layers: Iterable[Mapping[str,
 
 
 def predicted_of_ledger(ledger: RunLedger, device_class: str) -> PredictedRun:
-    """Predicted latency of a run from its ledger. A design of a space counts as a single layer, because its results do
-    not say what limits each layer.
+    """Predicted latency of a run from its ledger. A design without a full run counts as a single layer, because the
+    tables of its space do not say what limits each layer.
     """
     layers: dict[str, dict[str, float]] = {}
     for place, value in ledger.entries.items():

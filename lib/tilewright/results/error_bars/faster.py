@@ -24,7 +24,7 @@ def classes_of(text: str) -> tuple[str, str]:
     """
     names = [name.strip() for name in text.split(",")]
     if len(names) > 2:
-        raise InputError([Problem("needs one class, or one for each run", path="--error-bars", value=text)])
+        raise InputError([Problem("needs one class, or one for each run", path="error_bars", value=text)])
     problems = Problems()
     for name in dict.fromkeys(names):
         problems.attempt(check_class, name)

@@ -110,7 +110,7 @@ def has_waiting(layers: Iterable[Mapping[str, float]]) -> bool:
     return any(terms.get(name) for terms in layers for name in WAITING_TERMS)
 
 
-def check_class(name: str, path: str = "--error-bars") -> str:
+def check_class(name: str, path: str = "error_bars") -> str:
     """Name of a class of machines. Raises InputError if there is no such class."""
     if name not in MACHINES:
         nearest = nearest_name(name, list(MACHINES))

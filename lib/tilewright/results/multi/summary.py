@@ -12,6 +12,7 @@ from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY
 from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import gap_to
 from tilewright.base.units import size_text
+from tilewright.cost.ledger import TERMS_PJ, named_terms
 from tilewright.cost.rates import rates
 from tilewright.hardware.static_power import static_power_fields, system_clock_period_ns, system_power_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
@@ -168,9 +169,8 @@ def multi_summary(
             "on_core_pj": schedule.energy_terms_pj[ON_CORE],
             "on_core_operational_pj": sum(row.operational_energy_pj for row in cores),
             "on_core_memory_pj": _added([row.memory_energy_pj for row in cores]),
-            **_where_any("on_core_terms_pj", _added([row.term_energy_pj for row in cores])),
             "causes": _cause_rows(artifact),
-            **_where_any("terms_pj", further_terms(schedule.energy_terms_pj)),
+            **_term_fields(artifact, cores),
         },
         **_bound_fields(bounds, latency, energy),
         "cores": encode(cores),
@@ -390,6 +390,20 @@ def _sums(place: Integers, values: Integers, count: int) -> Integers:
     found = np.zeros(count, np.int64)
     np.add.at(found, place, values)
     return found
+
+
+def term_fields(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> Summary:
+    """Field `energy_terms_pj` of `fusion.json`: energies in pJ of the terms of plug-ins and of static power, by name.
+    {} if there are none. `costs` are the cost tables by core file."""
+    return _where_any(TERMS_PJ, named_terms({"energy": _term_fields(artifact, core_uses(artifact, costs))}))
+
+
+def _term_fields(artifact: ScheduleArtifact, cores: Sequence[CoreUse]) -> Summary:
+    """Energies in pJ of the further terms in the cores, and of the further terms of the schedule."""
+    return {
+        **_where_any("on_core_terms_pj", _added([row.term_energy_pj for row in cores])),
+        **_where_any("terms_pj", further_terms(artifact.schedule.energy_terms_pj)),
+    }
 
 
 def _where_any(key: str, table: dict[str, float]) -> dict[str, dict[str, float]]:

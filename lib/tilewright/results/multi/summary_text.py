@@ -12,7 +12,7 @@ from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_pj, term
 from tilewright.results.multi.summary import reload_lines
 from tilewright.results.multi.use_tables import core_use_rows
 from tilewright.results.run_tables import edp_text
-from tilewright.results.run_text import bits_lines, coverage_lines, power_lines, range_lines
+from tilewright.results.run_text import bits_lines, coverage_lines, plug_in_lines, power_lines, range_lines
 from tilewright.results.words import worse_words
 
 Summary = dict[str, Any]
@@ -35,6 +35,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
     ]
     lines += bits_lines(summary)
     lines += power_lines(summary)
+    lines += plug_in_lines(summary)
     lines += range_lines(summary)
     lines += coverage_lines(summary)
     if len(summary["baselines"]) > 1:
