@@ -23,6 +23,18 @@ KeyPath = tuple[str | int, ...]
 """Path of a value in a document: keys and list indices, starting at the root."""
 
 
+class Label(str):
+    """Path of a problem that is the name of a layer, a network or a design. The command line does not take the name for
+    the name of a parameter.
+    """
+
+
+class OptionPath(str):
+    """Path of a problem that begins with the name of a parameter, although the problem has a file. An example is a size
+    that the user gives for a dimension of an ONNX file.
+    """
+
+
 @dataclass(frozen=True)
 class Problem:
     """One problem in an input file.

@@ -125,7 +125,7 @@ def energy_notices(objective: str, energies_pj: Iterable[float], compared: str =
         return []
     why = (
         f"does not compare {compared}, because the hardware file gives no energies and all {compared} have the value 0;"
-        " use the objective latency to compare them"
+        " use `objective: latency` to compare them"
     )
     return [unused_option("objective", why, objective)]
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, TypedDict
 
-from tilewright.base.errors import InputError, Problem, Unused
+from tilewright.base.errors import InputError, Label, Problem, Unused
 
 UNUSED = "unused"
 """Key of a summary that lists unused inputs. The key is missing if there are none."""
@@ -74,7 +74,7 @@ def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[UnusedR
 
 def noted_rows(rows: Iterable[UnusedRow]) -> list[Unused]:
     """Notices made from rows that another step has written into a file."""
-    return [Unused(Problem(row["why"], row["file"], row["line"], row["key"])) for row in rows]
+    return [Unused(Problem(row["why"], row["file"], row["line"], Label(row["key"]))) for row in rows]
 
 
 def with_unused(summary: dict[str, Any], notices: Iterable[str], with_lines: bool = True) -> dict[str, Any]:
@@ -100,7 +100,9 @@ def in_file(notices: Iterable[str], file: str) -> list[str]:
 def refuse_unused(notices: Iterable[str], strict: bool = True) -> None:
     """Raise InputError if `strict` is true and there are notices of unused inputs. The error lists all these inputs."""
     if strict and (found := unused_in(notices)):
-        raise InputError(replace(one.problem, message=f"{one.problem.message}, which strict forbids") for one in found)
+        raise InputError(
+            replace(one.problem, message=f"{one.problem.message}, which the option strict forbids") for one in found
+        )
 
 
 def _reason(problem: Problem) -> str:

@@ -72,7 +72,7 @@ def _advised(
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
     given = {kind: None if file is None else Path(file) for kind, file in named.items()}
     if pairs and together:
-        raise InputError([Problem("has no effect, because --together names the changes to try", path="--pairs")])
+        raise InputError([Problem("has no effect, because `together` names the changes to try", path="pairs")])
     explained, changes, others = _explained_with(run, given, network_options, by, mapping_changes and not together)
     chosen = _named(changes, together)
     count = 1 if chosen else len(changes) + others
@@ -132,9 +132,9 @@ def advise(
     run: Annotated[FilePath, ARGUMENT],
     factor: Annotated[float | str, Help("Factor above 1 by which a number is multiplied or divided.", type=str)] = 2,
     search: Annotated[bool, Help("Also search new mappings for each change of the hardware.")] = True,
-    hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
-    workload: Annotated[FilePath | None, Help("Workload of the run, if the command does not find it.")] = None,
-    mapping: Annotated[FilePath | None, Help("Mapping of the run, if the command does not find it.")] = None,
+    hardware: Annotated[FilePath | None, Help("Hardware file of the run; only needed if it is not found.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of the run; only needed if it is not found.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping of the run; only needed if it is not found.")] = None,
     write: Annotated[
         tuple[int, FilePath] | None,
         Help(
@@ -258,7 +258,7 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
         message = f"changes several files: {files}; write the changes of each file with a separate command"
         raise InputError([Problem(message, path="write", value=str(number))])
     if not change.file:
-        message = "changes a mapping whose file was not found: name the file with --mapping"
+        message = "changes a mapping whose file was not found: name the file with the option mapping"
         raise InputError([Problem(message, path="write", value=str(number))])
     write_atomically(path, changed_text(hardware_text(Path(change.file)), change.settings))
 

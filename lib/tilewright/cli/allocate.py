@@ -228,7 +228,7 @@ def stages_of_search(
     of_run = {**search.as_dict(), **settings.as_dict()}
     stages = read_slice("allocate", InterCoreMapping, pipeline, search.part(CnSearchOptions), of_run)
     if stages.exports and exports is None:
-        raise InputError([Problem("is needed, because a stage of the pipeline writes files", path="-o")])
+        raise InputError([Problem("is needed, because a stage of the pipeline writes files", path="output")])
     return stages
 
 

@@ -11,7 +11,7 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.seals import sealed_document
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Label, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, OneOf
 from tilewright.base.steps import ATTENTION, ATTENTION_TABLE
@@ -207,7 +207,7 @@ def attention_problems(
         for one in language_model_attentions(described.model, step):
             found.append(AttentionCosts(one, core, problem.mapping, options))
     if not found:
-        raise InputError([Problem("no layer of the language model is an attention", path=described.name)])
+        raise InputError([Problem("no layer of the language model is an attention", path=Label(described.name))])
     return described.name, found
 
 

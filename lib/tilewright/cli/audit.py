@@ -211,10 +211,10 @@ def audit(
         Help("Share of the results to recompute, as a percentage (1%) or as a fraction (0.01).", metavar="SHARE"),
     ] = SHARE,
     seed: Annotated[int, Limits(least=0), Help("Seed of the random choice of results.")] = SEED,
-    hardware: Annotated[FilePath | None, Help("Hardware file of a run, if the command does not find it.")] = None,
-    workload: Annotated[FilePath | None, Help("Workload of a run, if the command does not find it.")] = None,
-    mapping: Annotated[FilePath | None, Help("Mapping file of a run, if the command does not find it.")] = None,
-    space: Annotated[FilePath | None, Help("File of a space of designs, if the command does not find it.")] = None,
+    hardware: Annotated[FilePath | None, Help("Hardware file of a run; only needed if it is not found.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of a run; only needed if it is not found.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping file of a run; only needed if it is not found.")] = None,
+    space: Annotated[FilePath | None, Help("File of a space of designs; only needed if it is not found.")] = None,
     network_options: NetworkOptions | None = None,
 ) -> dict[str, Any]:
     """Recompute a random share of the results in a folder, compare bit by bit, and return the outcome as JSON values.

@@ -14,16 +14,16 @@ from tilewright.workload.network_options import NetworkOptions
 
 
 def batched_networks(
-    places: tuple[str, str], cores: tuple[Core, Core], batches: Sequence[int]
+    places: tuple[str, str], files: tuple[Path | None, Path | None], cores: tuple[Core, Core], batches: Sequence[int]
 ) -> tuple[BatchedNetwork, BatchedNetwork]:
     """Pair of the network files of two runs, in a form in which the batch can be changed. `places` are the folders of
-    the runs, and `cores` the cores of the runs.
+    the runs, and `cores` the cores of the runs. `files` are the network files; a file that is None is searched for.
 
     Raises InputError if a file is not found, if its batch cannot be changed, or if the files have different batches.
     Also raises InputError if `batches` has only the present batch.
     """
     problems = Problems()
-    found = [problems.attempt(_network, place, core) for place, core in zip(places, cores, strict=True)]
+    found = [problems.attempt(_network, *of_run) for of_run in zip(places, files, cores, strict=True)]
     problems.finish()
     first, second = (network for network in found if network is not None)
     if first.batch != second.batch:
@@ -34,16 +34,16 @@ def batched_networks(
     return first, second
 
 
-def _network(place: str, core: Core) -> BatchedNetwork:
+def _network(place: str, file: Path | None, core: Core) -> BatchedNetwork:
     """Network file of the run in the folder `place`, in a form in which the batch can be changed. `place` can also be a
-    result file in this folder. Raises InputError if the folder has no readable results, or if the network file is not
-    found.
+    result file in this folder. If `file` is None, the network file is searched for. Raises InputError if the folder has
+    no readable results, or if the network file is not found.
     """
     folder = Path(place).parent if Path(place).name in (LAYERS, SUMMARY) else Path(place)
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     run = DescribedRun.of(folder, artifact.provenance, read_artifact(folder / SUMMARY).payload)
     options = _options_of_network(run, core)
-    path = run.network_file(core, options)
+    path = file or run.network_file(core, options)
     if path is None:
         message = (
             "the batch cannot be changed: the YAML or ONNX file of the network was not found in"

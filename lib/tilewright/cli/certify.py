@@ -110,5 +110,5 @@ def _space_of(folder: Path) -> Path:
     try:
         return Path(folder / (folder / SPACE_PATH).read_text(encoding="utf-8").strip())
     except OSError:
-        message = "does not name the file of the space: name the file with --space"
-        raise InputError([Problem(message, str(folder / SPACE_PATH), path="--space")]) from None
+        message = "does not name the file of the space: name the file with the option space"
+        raise InputError([Problem(message, str(folder / SPACE_PATH))]) from None

@@ -89,12 +89,12 @@ def _show(checks: "list[Check]", output: Path | None, verbose: bool, as_json: bo
 @network_keywords
 def check(
     run: Annotated[FilePath, ARGUMENT],
-    hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
+    hardware: Annotated[FilePath | None, Help("Hardware file of the run; only needed if it is not found.")] = None,
     workload: Annotated[
-        FilePath | None, Help("Workload of a run on several cores, if the command does not find it.")
+        FilePath | None, Help("Workload of a run on several cores; only needed if it is not found.")
     ] = None,
     mapping: Annotated[
-        FilePath | None, Help("Mapping of a run on several cores, if the command does not find it.")
+        FilePath | None, Help("Mapping of a run on several cores; only needed if it is not found.")
     ] = None,
     output: Annotated[FilePath | None, Help("File for the results of the checks (checks.json).")] = None,
     network_options: NetworkOptions | None = None,
@@ -124,7 +124,7 @@ def _check_single(run: Path, given: Mapping[str, Path | None], tell: Tell) -> "t
     named = given[HARDWARE]
     hardware = named or described.hardware()
     if hardware is None:
-        tell([f"{one}; accesses and energies are not checked" for one in described.not_found({HARDWARE: None})])
+        tell([f"{one.message}; accesses and energies are not checked" for one in described.not_found({HARDWARE: None})])
     core = None if hardware is None else _core(hardware)
     if named is not None and (said := described.contradiction(HARDWARE, hardware_digest(named))):
         tell([f"{named} {said}"])

@@ -83,7 +83,7 @@ def _descriptions(
         if missing:
             raise InputError([Problem(f"{INCOMPLETE}; {one.message}", path=one.path) for one in missing])
     elif missing:
-        tell([f"{one}; the inputs of the schedule are not checked" for one in missing])
+        tell([f"{one.message}; the inputs of the schedule are not checked" for one in missing])
         return None
     digest_of: dict[str, Callable[[Path], str]] = {
         HARDWARE: hardware_digest,

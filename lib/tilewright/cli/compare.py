@@ -10,12 +10,12 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import Problems, TilewrightError
 from tilewright.cli.batched_runs import batched_networks
+from tilewright.cli.compared_sides import Side, compared_sides
 from tilewright.cli.number_lists import BATCHES, batches_of
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
-from tilewright.cli.run_ledgers import ledgers_at
 from tilewright.cli.run_networks import network_difference
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import Argument, Help, Paper, verb
+from tilewright.cli.verb import Argument, Help, Paper, Tell, silent, verb
 from tilewright.results.sheet import PaperWidth
 from tilewright.search.options import MACHINES_TEXT
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tilewright.results.order_turn import UncertainNumber
     from tilewright.results.two_runs import RunComparison
 
+Sides = tuple[Side, Side]
 STEM = "comparison"
 """Name of the written files without their suffix."""
 
@@ -39,33 +40,38 @@ def _compared(
     sizes: bool = False,
     error_bars: str = "",
     jobs: int = 1,
+    tell: Tell = silent,
 ) -> "RunComparison":
     counts = () if batches == () else batches_of(batches)
     from tilewright.results.error_bars.faster import classes_of, faster_object
     from tilewright.results.two_runs import compare_two, needs_networks, with_own_names
 
     classes = classes_of(error_bars) if error_bars else None
+    given = str(a), str(b)
+    with compared_sides(given, network, tell) as sides:
+        ledgers = with_own_names(sides[0].ledger, sides[1].ledger, given)
+        difference = network_difference(_places(sides)) if needs_networks(*ledgers) else None
+        compared = compare_two(*ledgers, difference)
+        compared = replace(compared, notices=(*(one for side in sides for one in side.notices), *compared.notices))
+        if classes is not None:
+            compared = replace(compared, error_bars=faster_object(compared.a, compared.b, classes))
+        compared = replace(compared, bandwidths=_bandwidths(sides))
+        compared = _with_batches(compared, sides, counts, jobs) if counts else compared
+        compared = _with_sizes(compared, sides, search_again, jobs) if sizes else compared
+        return _searched_again(compared, sides, jobs) if search_again else compared
 
-    first, second = str(a), str(b)
-    ledgers = with_own_names(*ledgers_at((first, second), network), (first, second))
-    difference = network_difference((first, second)) if needs_networks(*ledgers) else None
-    compared = compare_two(*ledgers, difference)
-    if classes is not None:
-        compared = replace(compared, error_bars=faster_object(compared.a, compared.b, classes))
-    compared = replace(compared, bandwidths=_bandwidths(compared, (first, second)))
-    compared = _with_batches(compared, (first, second), counts, jobs) if counts else compared
-    compared = _with_sizes(compared, (first, second), search_again, jobs) if sizes else compared
-    return _searched_again(compared, (first, second), jobs) if search_again else compared
+
+def _places(sides: Sides) -> tuple[str, str]:
+    """Paths of the runs of both sides."""
+    return sides[0].place, sides[1].place
 
 
-def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[UncertainNumber, ...] | None":
+def _bandwidths(sides: Sides) -> "tuple[UncertainNumber, ...] | None":
     """Bandwidths of the off-chip memories, as numbers that the comparison varies; None if the mappings of a run cannot
     be evaluated again.
     """
-    from tilewright.cli.explained_run import run_with_inputs
-
     try:
-        first, second = (run_with_inputs(place, run) for place, run in zip(places, compared.runs, strict=True))
+        first, second = (side.with_inputs("search_again") for side in sides)
         from tilewright.designs.bandwidth_numbers import bandwidth_numbers
 
         return bandwidth_numbers((first, second))
@@ -73,7 +79,7 @@ def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[Un
         return None
 
 
-def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
+def _searched_again(compared: "RunComparison", sides: Sides, jobs: int) -> "RunComparison":
     """Comparison of two runs, extended by new searches of their mappings. For a hardware number, such as a bandwidth,
     the searches find the factor that reverses the order of the runs in energy, latency or EDP. For each tried factor,
     the mappings of both runs are searched again. Raises InputError if a run is not a search on one core, or if its
@@ -81,25 +87,24 @@ def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: in
     """
     from tilewright.designs.order_search import searched_turns
 
-    runs = _with_inputs(compared, places, "--search-again")
+    runs = _with_inputs(sides, "search_again")
     return replace(compared, searched=searched_turns(compared.turns, runs, jobs))
 
 
-def _with_batches(
-    compared: "RunComparison", places: tuple[str, str], batches: Sequence[int], jobs: int
-) -> "RunComparison":
+def _with_batches(compared: "RunComparison", sides: Sides, batches: Sequence[int], jobs: int) -> "RunComparison":
     """Comparison of two runs, extended by the order of the runs for each batch in `batches`. Mappings of both runs are
     searched for each batch. Raises InputError if a run is not a search on one core, if its inputs are not found, or if
     the batch of its network cannot be changed.
     """
     from tilewright.designs.batch_search import batch_turns
 
-    runs = _with_inputs(compared, places, BATCHES)
-    networks = batched_networks(places, (runs[0].core, runs[1].core), batches)
+    runs = _with_inputs(sides, BATCHES)
+    files = sides[0].network, sides[1].network
+    networks = batched_networks(_places(sides), files, (runs[0].core, runs[1].core), batches)
     return replace(compared, batched=batch_turns(compared.turns, runs, networks, batches, jobs))
 
 
-def _with_sizes(compared: "RunComparison", places: tuple[str, str], is_searched: bool, jobs: int) -> "RunComparison":
+def _with_sizes(compared: "RunComparison", sides: Sides, is_searched: bool, jobs: int) -> "RunComparison":
     """Comparison of two runs, extended by the order of the runs at other sizes of on-chip memories. The mappings stay
     the same. If `is_searched` is true, the order after new searches of mappings is also added. Raises InputError as
     `_searched_again` does.
@@ -107,26 +112,20 @@ def _with_sizes(compared: "RunComparison", places: tuple[str, str], is_searched:
     from tilewright.designs.size_search import size_orders, sized_memories
     from tilewright.results.size_turn import SizesOfRuns
 
-    runs = _with_inputs(compared, places, "--sizes")
+    runs = _with_inputs(sides, "sizes")
     memories = sized_memories(runs)
     held = size_orders(compared.turns, runs, memories, is_searched=False)
     searched = size_orders(compared.turns, runs, memories, is_searched=True, jobs=jobs) if is_searched else None
     return replace(compared, sized=SizesOfRuns(memories, held, searched))
 
 
-def _with_inputs(
-    compared: "RunComparison", places: tuple[str, str], option: str
-) -> "tuple[ExplainedRun, ExplainedRun]":
-    """Pair (first run, second run), both with their inputs, for new searches on one core. `option` is the command-line
-    option that needs the searches. Raises InputError if a run is not a search on one core, or if its inputs are not
+def _with_inputs(sides: Sides, option: str) -> "tuple[ExplainedRun, ExplainedRun]":
+    """Pair (first run, second run), both with their inputs, for new searches on one core. `option` is the option that
+    needs the searches. Raises InputError if a run is not a search on one core, or if its inputs are not
     found.
     """
-    from tilewright.cli.explained_run import run_with_inputs
-
     problems = Problems()
-    found = [
-        problems.attempt(run_with_inputs, place, run, option) for place, run in zip(places, compared.runs, strict=True)
-    ]
+    found = [problems.attempt(side.with_inputs, option) for side in sides]
     problems.finish()
     first, second = (one for one in found if one is not None)
     return first, second
@@ -149,7 +148,8 @@ def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None
     """Compare the run B with the run A: energy and latency by term, memory and layer, the largest differences first.
 
     A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN. The last form
-    names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
+    names a design of the space whose results are in FOLDER; its full run is made for the comparison, unless `tilewright
+    explore --show` has written the run. The differences add up to the difference of the totals. If
     options of the runs differ, the report names them. Runs with different bits of operands can be compared, but not
     runs of different networks.
 
@@ -202,15 +202,16 @@ def compare(
     """Table of the differences of run `b` from run `a`, with a row for each layer, term and memory. The row with the
     largest difference comes first.
 
-    Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a space has several networks,
-    `network` selects one; by default, it is the network of the other run. For each change that would reverse the order,
-    `search_again` searches new mappings of both runs, with `jobs` threads. `batches` searches new mappings with other
-    batch sizes. `sizes` tries other sizes of on-chip memories. The column `assumes` has the results of `search_again`,
-    `batches` and `sizes`, and the assumptions of the comparison. With `error_bars` (a class of machines, or two with a
-    comma between them), this column also has the probability that run `a` is faster. `output` is a folder for the table
-    as CSV and JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures
-    for a report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again,
-    ArtifactError for a run that is missing or damaged, and MappingError if a new search finds no mapping.
+    Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. The full run of a design is made
+    for the comparison, unless `explore` with `show` has written it. If a space has several networks, `network` selects
+    one; by default, it is the network of the other run. For each change that would reverse the order, `search_again`
+    searches new mappings of both runs, with `jobs` threads. `batches` searches new mappings with other batch sizes.
+    `sizes` tries other sizes of on-chip memories. The column `assumes` has the results of `search_again`, `batches` and
+    `sizes`, and the assumptions of the comparison. With `error_bars` (a class of machines, or two with a comma between
+    them), this column also has the probability that run `a` is faster. `output` is a folder for the table as CSV and
+    JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a
+    report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for
+    a run that is missing or damaged, and MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 

@@ -332,7 +332,7 @@ class _Reader:
 
     def _tell(self, path: tuple[str, ...], why: str, strict: bool = False) -> None:
         if strict:
-            self._note(f"{why}, which strict forbids", path)
+            self._note(f"{why}, which the option strict forbids", path)
             return
         file, line = self._place(path)
         notice = Unused(Problem(why, file, line, ".".join(path)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Label, Problem, nearest_name
 from tilewright.base.harmless import ended_lines, terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, OneOf
@@ -91,7 +91,7 @@ def _of_kind(kind: str) -> list[LibraryEntry]:
             [
                 Problem(
                     "there is no entry of this kind",
-                    path="--kind",
+                    path="kind",
                     value=repr(kind),
                     allowed=", ".join(kinds),
                     nearest=near,
@@ -125,9 +125,9 @@ def _named(name: str, size: str | int, width: int | None, node_nm: float | None,
 
 
 def _memory(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> MemoryCost:
-    needs: dict[str, object] = {"--width": width} if name in dram_types() else {"--size": size, "--width": width}
+    needs: dict[str, object] = {"width": width} if name in dram_types() else {"size": size, "width": width}
     if name in (SRAM, REGISTER_FILE):
-        needs["--node-nm"] = node_nm
+        needs["node_nm"] = node_nm
     if missing := [option for option, value in needs.items() if not value]:
         raise InputError([Problem(f"{name} needs this option", path=option) for option in missing])
     bits = width or 0
@@ -140,9 +140,9 @@ def _memory(name: str, size: str | int, width: int | None, node_nm: float | None
             return register_file_memory(shape, node_nm or 0.0)
         return zigzag_memory(size_bits, bits, SRAM) if name == ZIGZAG else dram_memory(shape, name)
     except FieldError as error:
-        raise InputError([Problem(error.message, path="--size", value=repr(size), allowed=error.allowed)]) from error
+        raise InputError([Problem(error.message, path="size", value=repr(size), allowed=error.allowed)]) from error
     except NoCostError as error:
-        raise InputError([Problem(error.message, path=name, allowed=error.allowed)]) from error
+        raise InputError([Problem(error.message, path=Label(name), allowed=error.allowed)]) from error
 
 
 def _of_hardware(hardware: FilePath) -> list[JsonObject]:

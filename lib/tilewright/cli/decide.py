@@ -18,7 +18,7 @@ from tilewright.base.parameters import OneOf
 from tilewright.base.steps import DECISION, DECISION_TABLE
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.options import echo_json, echo_notices, echo_paths
-from tilewright.cli.space_path import space_path_in
+from tilewright.cli.space_path import missing_space_text, space_path_in
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
 from tilewright.results.sheet import PaperWidth, drawn_for, sheet_inches
@@ -221,11 +221,10 @@ def _space_path(folder: Path, given: Path | None) -> Path:
         found = said_of_folder(folder) if not folder.is_dir() or kind_of_folder(folder) else "has no designs"
         raise InputError([Problem(f"has no exploration of a space: it {found}", str(folder), allowed=_FOLDERS)])
     path = given or space_path_in(folder)
-    if path is None or not path.is_file():
-        named = "the folder does not name the file of its space"
-        message = named if path is None else f"the file of the space is not at {path}"
-        remedy = "run `tilewright explore` again, or name the file"
-        raise InputError([Problem(f"{message}: {remedy}", str(folder), path="--space")])
+    message = missing_space_text(path)
+    if path is None or message:
+        remedy = "run `tilewright explore` again, or name the file with the option space"
+        raise InputError([Problem(f"{message}: {remedy}", str(folder))])
     return path
 
 
@@ -245,7 +244,7 @@ def _answer(space: "Space", path: Path, folder: Path, network: str | None) -> "A
     if network is not None and network not in names:
         nearest = nearest_name(network, names)
         message = "the space has no such network"
-        raise InputError([Problem(message, path="--network", value=network, allowed=", ".join(names), nearest=nearest)])
+        raise InputError([Problem(message, path="network", value=network, allowed=", ".join(names), nearest=nearest)])
     exploration, missing = gathered(space, folder)
     exploration = with_known_gaps(exploration, folder)
     if exploration.table.empty and not exploration.excluded:
@@ -280,7 +279,7 @@ def _with_bounds(
     assert decision.runner_up is not None
     if space.is_of_systems or not decision.depends_on_mappings:
         why = "designs have several cores" if space.is_of_systems else "the area does not depend on mappings"
-        raise InputError([Problem(f"has no effect, because {why}", path="--bounds")])
+        raise InputError([Problem(f"has no effect, because {why}", path="bounds")])
     names = decision.choice.name, decision.runner_up.design.name
     only = [one for one in space.networks if one.name in decision.answer.exploration.networks]
     runs = [_bounded_runs(space, only, folder, name, objective, jobs) for name in names]

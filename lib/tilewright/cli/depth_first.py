@@ -172,16 +172,16 @@ class _Asked:
         """Notices of input without effect."""
         if self.is_optimum or self.time_budget_s == TIME_BUDGET_S:
             return []
-        return [unused_option("time_budget_s", "has no effect without optimum", self.time_budget_s)]
+        return [unused_option("time_budget_s", "has no effect without `optimum`", self.time_budget_s)]
 
     def check(self) -> None:
         """Raise InputError for options that exclude each other."""
         problems = []
         if self.seconds is None:
-            missing = [name for name, given in zip(("--tile-x", "--tile-y"), self.points, strict=False) if not given]
-            problems += [Problem("is required if --optimum is not given", path=name) for name in missing]
+            missing = [name for name, given in zip(("tile_x", "tile_y"), self.points, strict=False) if not given]
+            problems += [Problem("is required if `optimum` is not given", path=name) for name in missing]
         elif self.cuts:
-            problems.append(Problem("cannot be combined with --optimum, which searches all cuts", path="--cut"))
+            problems.append(Problem("cannot be combined with `optimum`, which searches all cuts", path="cut"))
         if problems:
             raise InputError(problems)
 

@@ -164,7 +164,7 @@ class DescribedRun:
         if self.digests.get(kind) in (None, digest):
             return ""
         said = f"is not the {kind} of the run in {self.folder}: it is another file, or it was changed after the run"
-        return f"{said}, or it was read with other options, such as --bits" if kind == WORKLOAD else said
+        return f"{said}, or it was read with other options, such as the option bits" if kind == WORKLOAD else said
 
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
         """Problems, one for each input that was not found. `found` has the path of each kind of input, or None.
@@ -175,8 +175,8 @@ class DescribedRun:
         lacking = [kind for kind, path in found.items() if path is None]
         if HARDWARE in lacking and (self._named_networks() or paths_of(self.folder, WORKLOAD)):
             lacking = [kind for kind in lacking if kind != WORKLOAD]
-        message = f"the {{}} of this run was not found in {self.places}, and {{}} {{}}: name it with --{{}}"
-        return [Problem(message.format(kind, *self._lacking_file(kind), kind), path=f"--{kind}") for kind in lacking]
+        message = f"the {{}} of this run was not found in {self.places}, and {{}} {{}}: name it with the option {{}}"
+        return [Problem(message.format(kind, *self._lacking_file(kind), kind), path=kind) for kind in lacking]
 
     @property
     def places(self) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.base.errors import BrokenRuleError, InputError, MappingError, Problem, count_of, nearest_name
+from tilewright.base.errors import BrokenRuleError, InputError, Label, MappingError, Problem, count_of, nearest_name
 from tilewright.base.harmless import terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.units import LARGEST_WHOLE_NUMBER, energy_text
@@ -254,7 +254,7 @@ OPEN_ORDER = "temporal_ordering does not fix every loop; give every loop with it
     help="File of points, JSON lines: {layer, spatial_mapping, loop_order, ...}; see"
     " docs/mappings/mapping-file.md#keep-a-mapping.",
 )
-@click.option("--layer", "layer_name", default="", help="Name of the only layer to evaluate; default: all layers.")
+@click.option("--layer", default="", help="Name of the only layer to evaluate; default: all layers.")
 @parameter_option(EvaluateOptions, "temporal_mapping_type", default=None)
 @click.option("-o", "--output", type=FILE, help="File for the JSON lines that --json prints.")
 @network_options
@@ -266,7 +266,7 @@ def command(
     workload: Path,
     mapping: Path | None,
     points: Path | None,
-    layer_name: str,
+    layer: str,
     temporal_mapping_type: str | None,
     output: Path | None,
     network_options: NetworkOptions,
@@ -292,7 +292,7 @@ def command(
 
     asked = {"model": model} | ({"temporal_mapping_type": temporal_mapping_type} if temporal_mapping_type else {})
     given = Descriptions(hardware, workload, mapping, network_options)
-    which = (points, layer_name, Given(EvaluateOptions, asked), GIVEN, output)
+    which = (points, layer, Given(EvaluateOptions, asked), GIVEN, output)
     found = _evaluated(given, *which, strict, tell, echo_notices)
     refused = sum(one.record is None for one in found)
     if refused:
@@ -409,7 +409,7 @@ def _evaluated(
     options = _options(base, asked)
     notices: list[str] = [*repeated_options()]
     if (given.mapping is None) == (points is None):
-        raise InputError("give either --mapping or --points")
+        raise InputError("give either the option mapping or the option points")
     if points is None:
         problem = read_problem(given, options)
         accelerator, network = problem.accelerator, problem.workload
@@ -499,17 +499,16 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
         for node in network.layers_in_order
         if node.layer and layer_name in ("", node.layer.name)
     ]
-    layers_of: dict[str, list[str]] = {}
-    for layer, entry in points:
-        layers_of.setdefault(entry.name, []).append(layer.name)
     entries = {entry.name: entry for _, entry in points}
+    layers_of = {name: [layer.name for layer, entry in points if entry.name == name] for name in entries}
     problems = [
-        Problem(OPEN_ORDER + _for_layers(layers_of[name]), path=name)
+        Problem(OPEN_ORDER + _for_layers(layers_of[name]), path=Label(name))
         for name, entry in entries.items()
         if any(loop.dimension == WILDCARD or loop.size is None for loop in entry.temporal_ordering)
     ]
+    contradicts = f"the entry contradicts the option temporal_mapping_type {temporal_mapping_type}"
     problems += [
-        Problem(f"the entry contradicts --temporal-mapping-type {temporal_mapping_type}", path=name, value=own)
+        Problem(contradicts, path=Label(name), value=own)
         for name, entry in entries.items()
         if temporal_mapping_type and (own := entry.temporal_mapping_type or "") not in ("", temporal_mapping_type)
     ]

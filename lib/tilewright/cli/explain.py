@@ -15,6 +15,7 @@ from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.report_files import BOTTLENECKS, FIGURES, TABLES
 from tilewright.base.steps import CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
+from tilewright.cli.flags import text_in_flags
 from tilewright.cli.options import (
     Part,
     echo_json,
@@ -41,16 +42,31 @@ _Given = Mapping[str, Path | None]
 """Path that the user gave for each of HARDWARE, WORKLOAD and MAPPING; None if no path was given."""
 
 
-def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) -> None:
+def _show(
+    found: "Bottlenecks",
+    run: FilePath,
+    hardware: Path | None,
+    workload: Path | None,
+    mapping: Path | None,
+    network_options: NetworkOptions | None,
+    output: Path | None,
+    only: Part,
+    as_json: bool,
+) -> None:
     if as_json:
         from tilewright.results.bottlenecks import bottlenecks_object
 
         echo_json(bottlenecks_object(found))
         return
     if not (output and only):
+        from tilewright.cli.advise_command import advise_command
         from tilewright.results.bottlenecks_text import bottlenecks_text
+        from tilewright.results.next_changes import next_text
 
-        echo_text(bottlenecks_text(found))
+        given = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+        is_plain = network_options in (None, NetworkOptions()) and found.cores is None
+        told = next_text(found, advise_command(Path(run), given) if is_plain else "")
+        echo_text(text_in_flags(bottlenecks_text(found)) + (f"\n{told}" if told else ""))
     if output:
         echo_paths(written_files(output, only, has_cores=found.cores is not None), as_json)
 
@@ -77,14 +93,14 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) 
 def explain(
     run: Annotated[FilePath, ARGUMENT],
     layer: Annotated[str, Help("Name of one layer to report, with all ports that it uses.", metavar="NAME")] = "",
-    hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
-    workload: Annotated[FilePath | None, Help("Workload of the run, if the command does not find it.")] = None,
+    hardware: Annotated[FilePath | None, Help("Hardware file of the run; only needed if it is not found.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of the run; only needed if it is not found.")] = None,
     network_options: NetworkOptions | None = None,
     output: Annotated[
         FilePath | None, Help(f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS} or {CORE_CYCLES}.")
     ] = None,
     only: Part = "",
-    mapping: Annotated[FilePath | None, Help("Mapping of the run, if the command does not find it.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping of the run; only needed if it is not found.")] = None,
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Bottlenecks":
     """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.

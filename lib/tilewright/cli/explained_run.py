@@ -42,7 +42,7 @@ def explained_run(
 
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
-    options = _options(artifact.provenance.get("options", {}), folder)
+    options = search_options(artifact.provenance.get("options", {}), folder)
     run = DescribedRun.of(folder, artifact.provenance, summary)
     paths = paths_of_inputs(run, given, network_options)
     network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
@@ -54,18 +54,20 @@ def explained_run(
     return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
 
 
-def run_with_inputs(place: str, run: "RunPoint", option: str = "--search-again") -> "ExplainedRun":
+def run_with_inputs(
+    place: str, run: "RunPoint", option: str = "search_again", given: str | None = None
+) -> "ExplainedRun":
     """Run of `tilewright map` at `place`, with the inputs that are needed to evaluate and search its mappings on other
     hardware. `place` is the folder of the run, or the path of its records or its summary.
 
     Raises InputError if `place` does not belong to a run on one core, or if inputs are not found. The message names
-    `option`, the option that needs the run.
+    `option`, the option that needs the run, and `given`, the text with which the user names the run (default: `place`).
     """
     path = Path(place)
     folder = path.parent if path.name in (LAYERS, SUMMARY) else path
     if run.is_of_several_cores or not (folder / SUMMARY).is_file():
-        message = "cannot be searched again: it is not the folder of a run of `tilewright map` on one core"
-        raise InputError([Problem(message, place, path=option)])
+        why = "it is not the folder of a run of `tilewright map` on one core"
+        raise InputError([Problem(f"cannot be searched again, which the option {option} needs: {why}", given or place)])
     return explained_run(folder, {HARDWARE: None, WORKLOAD: None, MAPPING: None}, NetworkOptions())[0]
 
 
@@ -102,7 +104,7 @@ def not_searchable(what: str) -> str:
     return f"was made by {what} of the user, so tilewright cannot search its mappings again"
 
 
-def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
+def search_options(stated: JsonObject, folder: Path) -> "SearchOptions":
     """Search options of a run.
 
     Raises InputError if the run chose its mappings from a front. Also raises InputError if the run used a pipeline of

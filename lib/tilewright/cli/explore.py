@@ -6,15 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.artifacts.folder_lock import holding
-from tilewright.base.errors import InputError, Problem, count_of, nearest_name
+from tilewright.base.errors import InputError, Label, Problem, count_of, nearest_name
 from tilewright.base.harmless import ended_lines
 from tilewright.base.objectives import energy_notices
 from tilewright.base.parameters import Limits, OneOf
-from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
+from tilewright.base.steps import SHOWN_DESIGNS
 from tilewright.base.unused import refuse_unused, unused_in, unused_option
-from tilewright.base.yamlfile import yaml_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     echo_json,
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 PAGE, CSV = "explore.html", "space.csv"
 SpaceDescription = FilePath | dict[str, Any]
 """Path of the file of a space, or its content."""
-DESIGNS, HARDWARE = SHOWN_DESIGNS, HARDWARE_OF_DESIGN
-"""DESIGNS: folder for the runs that --show makes. HARDWARE: name of the hardware file in the subfolder of each design.
-"""
 
 
 class Explored(NamedTuple):
@@ -192,11 +188,13 @@ def _unused(
 
     if show is not None:
         given = {"jobs": jobs != 1, "shard": shard is not None, "gather": gather, "error_bars": bool(error_bars)}
-        return [unused_option(name, "has no effect with show") for name, is_given in given.items() if is_given]
+        return [unused_option(name, "has no effect with `show`") for name, is_given in given.items() if is_given]
     if shard is not None:
-        return [unused_option("error_bars", "has no effect with shard", error_bars)] if error_bars else []
+        return [unused_option("error_bars", "has no effect with `shard`", error_bars)] if error_bars else []
     with_jobs = gather and jobs != 1
-    options = [unused_option("jobs", "has no effect with gather, which evaluates no shard", jobs)] if with_jobs else []
+    options = (
+        [unused_option("jobs", "has no effect with `gather`, which evaluates no shard", jobs)] if with_jobs else []
+    )
     return [*options, *unused_of_networks(space)]
 
 
@@ -299,7 +297,7 @@ def _kept_text(space: "Space", output: Path, shown: bool) -> str:
         echo_text(ended_lines([f"best of {count_of(done, 'design')} so far:", *best], "  "), nl=False)
     return (
         f"the results of {done:,} of {count_of(len(space), 'design')} are kept in {output / SHARDS};"
-        " the same command continues with the other designs; with `--gather`, it writes the answer for the"
+        " the same command continues with the other designs; with the option gather, it writes the answer for the"
         " finished designs"
     )
 
@@ -310,12 +308,12 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
 
     problems = []
     if (shard is not None or gather) and output is None:
-        problems.append(Problem("is needed to make or gather shards", path="-o"))
+        problems.append(Problem("is needed with `shard` and `gather`", path="output"))
     if shard is not None and gather:
-        problems.append(Problem("these options cannot be combined", path="--shard, --gather"))
+        problems.append(Problem("cannot be combined with `gather`", path="shard"))
     count = len(shards_of(space))
     if shard is not None and shard >= count:
-        problems.append(Problem("no such shard", path="--shard", value=str(shard), allowed=f"0 to {count - 1}"))
+        problems.append(Problem("no such shard", path="shard", value=str(shard), allowed=f"0 to {count - 1}"))
     if problems:
         raise InputError(problems)
 
@@ -326,30 +324,28 @@ def shown_design(space: "Space", output: Path | None, name: str, networks: Seque
     these names are run.
     """
 
-    from tilewright.cli.shown_design import run_design
+    from tilewright.cli.shown_design import index_of_design, run_design, write_hardware
 
     if output is None:
-        raise InputError([Problem("is needed to make the run of a design", path="-o")])
-    names = {space.design_name(index): index for index in range(len(space))}
-    if name not in names:
-        raise InputError(
-            [Problem("no such design", path="--show", value=name, nearest=nearest_name(name, list(names)))]
-        )
-    design = space.design(names[name])
+        raise InputError([Problem("is needed with `show`, to make the run of a design", path="output")])
+    index = index_of_design(space, name)
+    if index is None:
+        nearest = nearest_name(name, [space.design_name(index) for index in range(len(space))])
+        raise InputError([Problem("no such design", path="show", value=name, nearest=nearest)])
+    design = space.design(index)
     if design.excluded_by and space.block_size > 1:
-        raise InputError([Problem(f"does not meet {design.excluded_by}, so no plan is searched for it", path=name)])
+        raise InputError(
+            [Problem(f"does not meet {design.excluded_by}, so no plan is searched for it", path=Label(name))]
+        )
     if design.problem:
-        raise InputError([Problem(design.problem, path=name)])
-    folder = output / DESIGNS / name
-    made = [folder / HARDWARE]
-    make_folder(folder)
-    head = ended_lines([f"{name}: {', '.join(f'{key} {value}' for key, value in design.values.items())}"], "# ")
-    write_atomically(made[0], head + yaml_text(space.named_hardware(design.index), allow_unicode=True))
+        raise InputError([Problem(design.problem, path=Label(name))])
+    folder = output / SHOWN_DESIGNS / name
+    made = [write_hardware(space, index, folder)]
     for network in space.networks:
         if networks is not None and network.name not in networks:
             continue
         run = folder / network.name
-        run_design(space, design.index, network, made[0], run)
+        run_design(space, index, network, made[0], run)
         made.append(run)
     return made
 

@@ -125,7 +125,7 @@ def _descriptions(
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
     missing = [
-        Problem(f"is needed, because the format {form} also contains the {name}", path=f"--{name}")
+        Problem(f"is needed, because the format {form} also contains the {name}", path=name)
         for name, given in (("hardware", hardware), ("workload", workload))
         if given is None
     ]
@@ -154,6 +154,6 @@ def _complete(
     if form != PICKLE:
         return values
     if output is None:
-        raise InputError([Problem("is needed, because a pickle is binary and is not printed", path="-o")])
+        raise InputError([Problem("is needed, because a pickle is binary and is not printed", path="output")])
     write_pickle(output, values)
     return [output]

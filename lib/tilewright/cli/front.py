@@ -141,9 +141,9 @@ def _found(
     parts = parts_of(space)
     problems = []
     if part is not None and gather:
-        problems.append(Problem("these options cannot be combined", path="--part, --gather"))
+        problems.append(Problem("cannot be combined with `gather`", path="part"))
     if part is not None and part >= len(parts):
-        problems.append(Problem("no such part", path="--part", value=str(part), allowed=f"0 to {len(parts) - 1}"))
+        problems.append(Problem("no such part", path="part", value=str(part), allowed=f"0 to {len(parts) - 1}"))
     if problems:
         raise InputError(problems)
     try:

@@ -95,7 +95,7 @@ def _fused(
     unused += options.unused()
     for name, is_given in (("run", run), ("page", page)):
         if not (is_given or output):
-            unused.append(unused_option(name, "has no effect without an output, because nothing is written", False))
+            unused.append(unused_option(name, "has no effect without `output`, because nothing is written", False))
     if problem is not None:
         problem = replace(problem, notices=(*problem.notices, *unused, *parts_left_out(problem)))
         if strict:
@@ -112,6 +112,8 @@ def _fused(
     with _progress(problem, chosen, show_progress) as progress:
         call = FusionCall(problem, chosen, stacks or None, progress, start_s=start_s, start=task, meter=meter)
         found = _searched(call, given, folder, part, run, page)
+    if part in (None, ANSWER):
+        tell(found.unused)  # known only after the search, so `strict` cannot refuse them before it
     return found, time.monotonic() - start_s, meter.spent_s
 
 
@@ -314,13 +316,14 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
     from tilewright.results.multi.search_end import search_end
     from tilewright.results.multi.summary import reload_lines
     from tilewright.results.run_tables import edp_text
-    from tilewright.results.run_text import power_lines, range_lines
+    from tilewright.results.run_text import plug_in_lines, power_lines, range_lines
 
     search, bound = document["search"], document["lower_bound"]
     lines = [
         f"{document['workload']} on {document['hardware']}: {document[LATENCY_CYCLES]:,} cycles,"
         f" {energy_text(document[ENERGY_PJ])}, EDP {edp_text(document['edp'])} J cycles",
         *power_lines(document),
+        *plug_in_lines(document),
         *range_lines(document),
         f"lower bounds for these tiles: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
         f" gaps: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"

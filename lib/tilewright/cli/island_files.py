@@ -36,7 +36,7 @@ def part_problems(part: str | None, options: FusionOptions, has_output: bool) ->
     if options.islands == 1:
         return [
             Problem(
-                "a search with one island cannot be made in parts", path="part", value=part, allowed="islands above 1"
+                "a search with one island cannot be made in parts", path="part", value=part, allowed="`islands` above 1"
             )
         ]
     problems = []
@@ -47,11 +47,13 @@ def part_problems(part: str | None, options: FusionOptions, has_output: bool) ->
             Problem("no such part", path="part", value=part, allowed=allowed, nearest=nearest_name(part, names))
         )
     if not has_output:
-        problems.append(Problem("is needed with --part, because its folder keeps the states of the parts", path="-o"))
+        problems.append(
+            Problem("is needed with `part`, because its folder keeps the states of the parts", path="output")
+        )
     for name in ("fusion_time_budget_s", "fusion_cpu_budget_s"):
         if getattr(options, name) is not None:
             message = (
-                "cannot limit a search with --part, because such a search takes several calls; use nb_plans or"
+                "cannot limit a search with `part`, because such a search takes several calls; use nb_plans or"
                 " nb_schedules"
             )
             problems.append(Problem(message, path=name, value=f"{getattr(options, name):g}", allowed="none"))

@@ -10,10 +10,9 @@ import importlib.util
 import io
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
 UNMET_LIMIT = 1
 """Exit code if the input is correct but no result meets a limit, such as a deadline."""
-FLAGGED = ("paper",)
-"""Parameters that messages name as options if the value comes from the command line."""
 DUE = "--due"
 """First argument of a job of the pipeline.
 
@@ -146,6 +143,15 @@ class InterruptedRunError(Exception):
     """Error for an interruption by Ctrl-C. The message is one line on the results that are kept."""
 
 
+class _Call(NamedTuple):
+    """Call of a verb."""
+
+    cpu_start_s: float | None
+    """CPU time at which the call began, as in `main`."""
+    is_job: bool
+    """True if the call is a job of the pipeline. The options of the verb then come from a configuration."""
+
+
 class _LazyGroup(click.Group):
     """Command group that imports the module of a verb only when a user calls the verb. The list of verbs needs no
     import.
@@ -192,9 +198,29 @@ class _LazyGroup(click.Group):
             near = nearest_name(args[0], list(VERBS))
             ctx.fail(f"No such verb '{args[0]}'." + (f" Did you mean '{near}'?" if near else ""))
         name, command, others = super().resolve_command(ctx, args)
-        if command is not None and not isinstance(command, click.Group) and not ctx.resilient_parsing:
-            _note_repeated(command, others)
+        if command is not None and not ctx.resilient_parsing:
+            _keep_flags(ctx, command, others)
+            if not isinstance(command, click.Group):
+                _note_repeated(command, others)
         return name, command, others
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from tilewright.cli.flags import error_in_flags, kept_flags
+
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise error_in_flags(error, kept_flags()).with_traceback(error.__traceback__) from error.__cause__
+
+
+def _keep_flags(context: click.Context, command: click.Command, words: list[str]) -> None:
+    """Store the flags of a verb, so that messages name them. A job of the pipeline stores none: its user wrote keys of
+    a configuration.
+    """
+    from tilewright.cli.flags import flags_of, keep_flags
+
+    if not (context.obj and context.obj.is_job):
+        keep_flags(context, flags_of(command, words))
 
 
 def _note_repeated(command: click.Command, args: list[str]) -> None:
@@ -272,11 +298,12 @@ def _make(due: Path, given: list[str]) -> int:
     from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
 
+    dispatch = partial(_dispatch, is_job=True)
     try:
         order = read_order(due)
         if given or order.job.words:
-            return make_unit(order, given or order.job.words, _dispatch)
-        return make_together(due, _dispatch, INTERRUPTED)
+            return make_unit(order, given or order.job.words, dispatch)
+        return make_together(due, dispatch, INTERRUPTED)
     except TilewrightError as error:
         _say_user_error(error, verbose=False)
         return USER_ERROR
@@ -287,14 +314,16 @@ def begin_cpu_s() -> float | None:
     not known, such as in a function that is called from Python.
     """
     context = click.get_current_context(silent=True)
-    return None if context is None else context.obj
+    return None if context is None or context.obj is None else context.obj.cpu_start_s
 
 
-def _dispatch(given: list[str], cpu_start_s: float | None = None) -> int:
-    """Find and run a verb. Returns the exit code. `cpu_start_s` is as in `main`."""
+def _dispatch(given: list[str], cpu_start_s: float | None = None, is_job: bool = False) -> int:
+    """Find and run a verb. Returns the exit code. `cpu_start_s` is as in `main`. `is_job` is true if the call is a job
+    of the pipeline.
+    """
     verbose = "-v" in given or "--verbose" in given
     try:
-        result = cli.main(given, prog_name=PROGRAM, standalone_mode=False, obj=cpu_start_s)
+        result = cli.main(given, prog_name=PROGRAM, standalone_mode=False, obj=_Call(cpu_start_s, is_job))
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code
@@ -305,7 +334,7 @@ def _dispatch(given: list[str], cpu_start_s: float | None = None) -> int:
         _say_user_error(error, verbose)
         return UNMET_LIMIT
     except TilewrightError as error:
-        _say_user_error(_in_options(error, given), verbose)
+        _say_user_error(error, verbose)
         return USER_ERROR
     except InterruptedRunError as error:
         interruption.tell(terminal(f"interrupted: {error}"))
@@ -327,23 +356,6 @@ def _say_usage_error(error: click.ClickException) -> None:
     said = io.StringIO()
     error.show(said)
     echo_text(said.getvalue(), err=True)
-
-
-def _in_options(error: TilewrightError, given: Sequence[str]) -> TilewrightError:
-    """Error in which problems of the parameters FLAGGED name the option, such as `--paper` instead of `paper`, if the
-    option is on the command line `given`. Other problems stay unchanged.
-    """
-    if type(error) is not InputError:
-        return error
-    flags = {word.partition("=")[0] for word in given}
-    return InputError(
-        [
-            replace(problem, path=f"--{problem.path}")
-            if not problem.file and problem.path in FLAGGED and f"--{problem.path}" in flags
-            else problem
-            for problem in error.problems
-        ]
-    )
 
 
 def _say_user_error(error: TilewrightError, verbose: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.artifacts.envelope import provenance
-from tilewright.base.artifacts.files import FilePath, make_folder
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, Problems, count_of
 from tilewright.base.json_values import JsonObject
@@ -18,6 +18,7 @@ from tilewright.base.objectives import energy_notices
 from tilewright.base.steps import EXPORTS, FRONT_FILE, FRONT_TABLE, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
+from tilewright.cli.csv_text import csv_text
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 FOLDED = (
-    "exploit_data_locality is off, because a layer of this network stands for several equal blocks. With `written_out:"
-    " true` in the workload file, each block has separate layers, and data can stay on chip between layers"
+    "the option exploit_data_locality is off, because a layer of this network stands for several equal blocks."
+    " With `written_out: true` in the workload file, each block has separate layers, and data can stay on chip between"
+    " layers"
 )
 """Notice for a network in which one layer stands for several equal blocks: `exploit_data_locality` is off by default.
 """
@@ -214,7 +216,7 @@ def _mapped(
     chosen = (replace(options, values={"preset": ZIGZAG, **options.values}) if is_given(pipeline) else options)()
     stages = pipeline_of(pipeline, chosen, given.workload)
     if stages.exports and exports is None:
-        raise InputError([Problem("is needed, because a stage of the pipeline writes files", path="-o")])
+        raise InputError([Problem("is needed, because a stage of the pipeline writes files", path="output")])
     files, repeated = written_files(written)
     given = replace(given, written=files)
     problem: NetworkProblem = next(stages.parsers().run(given))
@@ -266,9 +268,7 @@ def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: b
 
     if has_pipeline:
         path = next(iter(chosen.choice))
-        raise InputError(
-            [Problem("has no effect with a pipeline of stages: remove the option or the pipeline", path=path)]
-        )
+        raise InputError([Problem("has no effect with `pipeline`: remove one of the two options", path=path)])
     check_clock(chosen, problem.core)
 
 
@@ -343,15 +343,14 @@ def write_run(directory: Path, mapped: "MappedWorkload", made_by: JsonObject) ->
 
     write_rows(directory / LAYERS, "tilewright/layers", map(record_row, mapped.records), made_by)
     write_document(directory / SUMMARY, "tilewright/single-summary", mapped.summary, made_by)
-    from tilewright.results.front_text import front_document, front_table
-    from tilewright.results.text_tables import write_csv
+    from tilewright.results.front_text import front_document, front_rows
 
-    table = front_table(mapped.summary)
-    if table is None:
+    rows = front_rows(mapped.summary)
+    if not rows:
         for name in (FRONT_TABLE, FRONT_FILE):  # of an earlier run with a front
             (directory / name).unlink(missing_ok=True)
         return
-    write_csv(table, directory / FRONT_TABLE)
+    write_atomically(directory / FRONT_TABLE, csv_text(rows))
     write_document(directory / FRONT_FILE, "tilewright/front", front_document(mapped.summary, mapped.records), made_by)
 
 

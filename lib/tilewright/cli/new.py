@@ -143,13 +143,13 @@ def _unknown_networks(networks: Sequence[str]) -> list[Problem]:
     found = []
     for name in networks:
         if message := ambiguity(WORKLOAD, name):
-            found.append(Problem(message, path="--network", value=repr(name)))
+            found.append(Problem(message, path="networks", value=repr(name)))
         elif not find_file(WORKLOAD, name).is_file():
             place, known = known_files(WORKLOAD, name)
             message = f"no such workload file in {place}"
             allowed = "the path of an ONNX or YAML file" + (", or a name of a file there" if known else "")
             near = nearest_known(WORKLOAD, name, known)
-            found.append(Problem(message, path="--network", value=repr(name), allowed=allowed, nearest=near))
+            found.append(Problem(message, path="networks", value=repr(name), allowed=allowed, nearest=near))
     return found
 
 

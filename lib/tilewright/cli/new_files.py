@@ -111,34 +111,34 @@ class NewAccelerator:
         sides = self.array.lower().split("x")
         if len(sides) != 2 or not all(side.strip().isdigit() and 0 < int(side) <= 65536 for side in sides):
             found.append(
-                Problem("is not a valid size of an array", path="--array", value=self.array, allowed="such as 16x16")
+                Problem("is not a valid size of an array", path="array", value=self.array, allowed="such as 16x16")
             )
-        for flag, value, parse, allowed in (
-            ("--sram", self.sram, parse_size_bits, "a size with a unit, such as 256 KiB"),
+        for name, value, parse, allowed in (
+            ("sram", self.sram, parse_size_bits, "a size with a unit, such as 256 KiB"),
             (
-                "--dram-bandwidth",
+                "dram_bandwidth",
                 self.dram_bandwidth,
                 _parsed_bandwidth,
                 "with a unit, such as 12.8 GB/s or 64 b/cycle",
             ),
-            ("--clock", self.clock, parse_frequency_mhz, "a frequency with a unit, such as 800 MHz"),
+            ("clock", self.clock, parse_frequency_mhz, "a frequency with a unit, such as 800 MHz"),
         ):
             try:
                 parse(value)
             except FieldError as error:
                 found.append(
-                    Problem(error.message, path=flag, value=value, allowed=error.allowed, nearest=error.nearest)
+                    Problem(error.message, path=name, value=value, allowed=error.allowed, nearest=error.nearest)
                 )
             else:
                 if not value.strip()[-1:].isalpha():
-                    found.append(Problem("must have a unit", path=flag, value=value, allowed=allowed))
+                    found.append(Problem("must have a unit", path=name, value=value, allowed=allowed))
         least, most = known_nodes()
         if not least <= self.node_nm <= most:
             allowed = f"{least:g} to {most:g} nm"
             found.append(
                 Problem(
                     "no scaling law covers this technology node",
-                    path="--node-nm",
+                    path="node_nm",
                     value=f"{self.node_nm:g}",
                     allowed=allowed,
                 )
@@ -150,11 +150,11 @@ class NewAccelerator:
         other numbers are returned unchanged.
         """
         if problem.path.startswith("memories.sram."):
-            words = f"a larger SRAM; its words have {self.sram_width} bits, which follows from --array"
+            words = f"a larger SRAM; its words have {self.sram_width} bits, which follows from `array`"
             allowed = words if "words" in problem.allowed else problem.allowed
-            return Problem(problem.message, path="--sram", value=self.sram, allowed=allowed)
+            return Problem(problem.message, path="sram", value=self.sram, allowed=allowed)
         if problem.path.startswith("memories.dram.ports."):
-            return replace(problem, file="", line=0, path="--dram-bandwidth", value=self.dram_bandwidth)
+            return replace(problem, file="", line=0, path="dram_bandwidth", value=self.dram_bandwidth)
         return problem
 
     @property

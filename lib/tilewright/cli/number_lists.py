@@ -7,7 +7,7 @@ from tilewright.base.errors import InputError, Problem, Problems
 
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})([kM]?)")
 _SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
-BATCHES, CONTEXTS = "--batches", "--contexts"
+BATCHES, CONTEXTS = "batches", "contexts"
 MOST_SAMPLES, MOST_POINTS = 1024 * 1024, 10_000
 """Limits on input: the largest allowed batch size, and the largest allowed number of contexts in a range
 `first:last:how-many`.

@@ -21,6 +21,7 @@ from tilewright.base.remarks import folded
 from tilewright.base.report_files import FIGURES, TABLES
 from tilewright.base.units import LARGEST_WHOLE_NUMBER
 from tilewright.base.unused import notice_lines, refuse_unused, unused_in, unused_option
+from tilewright.cli.flags import kept_flags, notice_in_flags
 from tilewright.cli.terminal import echo, echo_json_text, echo_text
 from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions
 
@@ -175,7 +176,7 @@ def jobs_option(function: Function) -> Function:
 def overruled_store(store: Path, no_store: bool) -> list[Unused]:
     """Notice that --store has no effect, if --no-store is also given; otherwise []."""
     is_overruled = no_store and store != DEFAULT_STORE
-    return [unused_option("store", "has no effect with --no-store", str(store))] if is_overruled else []
+    return [unused_option("store", "has no effect with `no_store`", str(store))] if is_overruled else []
 
 
 def pipeline_option(function: Function) -> Function:
@@ -246,9 +247,9 @@ def parse_network_options(
 ) -> NetworkOptions:
     """Network options from NAME=VALUE texts. Raises InputError with a problem for each wrong text."""
     problems: list[Problem] = []
-    sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 0 to 2^53", problems)
-    shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
-    chosen = _pairs("branch", branches, str, "NODE=then or NODE=else", problems)
+    sizes = _pairs("dims", dims, _size, "NAME=SIZE with a SIZE from 0 to 2^53", problems)
+    shapes = _pairs("input_shapes", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
+    chosen = _pairs("branches", branches, str, "NODE=then or NODE=else", problems)
     parts = tuple(part for text in bits for part in text.split(","))
     widths = _pairs("bits", parts, _size, _BITS, problems)
     parts = tuple(part for text in zeros for part in text.split(","))
@@ -271,7 +272,7 @@ def _pairs(
         name, _, right = text.rpartition("=")
         value = read(right) if name and right else None
         if value is None:
-            problems.append(Problem(f"wrong {option}", path=option, value=repr(text[:60]), allowed=allowed))
+            problems.append(Problem("wrong value", path=option, value=repr(text[:60]), allowed=allowed))
         elif name in values:
             problems.append(Problem("this name is given twice", path=option, value=repr(name)))
         else:
@@ -325,7 +326,7 @@ def refuse_paper(paper: str | None, *needed: tuple[str, object]) -> None:
     missing = [option for option, value in needed if not value]
     if paper is not None and missing:
         message = f"has no effect without {' and '.join(missing)}, because nothing is written"
-        raise InputError([Problem(message, path="--paper", value=str(paper))])
+        raise InputError([Problem(message, path="paper", value=str(paper))])
 
 
 only_option = click.option(
@@ -347,6 +348,8 @@ def echo_notices(notices: Sequence[str], with_remarks: bool = False) -> None:
     true.
     """
     notices = sorted(notices if with_remarks else folded(notices), key=lambda one: isinstance(one, Caution))
+    flags = kept_flags()
+    notices = [notice_in_flags(notice, flags) for notice in notices]
     context = click.get_current_context(silent=True)
     if context is None:
         _echo_lines(notice_lines(notices))

@@ -60,7 +60,9 @@ def page(
     file = Path(output)
     if file.suffix not in SUFFIXES:
         allowed = f"a file whose name ends in {SUFFIXES[0]}, such as {file / RESULTS_PAGE}"
-        raise InputError([Problem("is not the name of an HTML file", path="-o", value=str(output), allowed=allowed)])
+        raise InputError(
+            [Problem("is not the name of an HTML file", path="output", value=str(output), allowed=allowed)]
+        )
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
         raise InputError("give folders of runs")

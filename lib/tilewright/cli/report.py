@@ -73,11 +73,11 @@ def _written(
 
         if loop_nests:
             message = "loop nests are not drawn for runs on several cores"
-            raise InputError([Problem(message, path="--loop-nest", value=", ".join(loop_nests))])
+            raise InputError([Problem(message, path="loop_nests", value=", ".join(loop_nests))])
         return write_multi_report(run, directory, options, only)
     if loop_nests and only == TABLES:
-        message = "loop nests are figures, so --loop-nest cannot be combined with --only tables"
-        raise InputError([Problem(message, path="--loop-nest")])
+        message = "loop nests are figures, so they cannot be combined with `only: tables`"
+        raise InputError([Problem(message, path="loop_nests")])
     from tilewright.results.report_writing import write_report
     from tilewright.results.reported_mapping import ReportedMapping
 

@@ -56,7 +56,7 @@ def ledger_at(given: str, network: str = "") -> "RunLedger":
     is no such ledger.
     """
     path = Path(given)
-    if design := _design_at(given):
+    if design := design_at(given):
         from tilewright.designs.design_ledger import ledger_of_design
 
         return ledger_of_design(*design, network)
@@ -76,7 +76,7 @@ def ledgers_at(places: "tuple[str, str]", network: str = "") -> "tuple[RunLedger
     """
     from tilewright.designs.design_ledger import ledger_of_design
 
-    designs = [_design_at(place) for place in places]
+    designs = [design_at(place) for place in places]
     if network and not any(designs):
         raise InputError([_not_of_run(network)])
     runs = [None if design else ledger_at(place) for place, design in zip(places, designs, strict=True)]
@@ -92,10 +92,10 @@ def ledgers_at(places: "tuple[str, str]", network: str = "") -> "tuple[RunLedger
 
 
 def _not_of_run(network: str) -> Problem:
-    return Problem("applies only to designs of a space", path="--network", value=network)
+    return Problem("applies only to designs of a space", path="network", value=network)
 
 
-def _design_at(given: str) -> tuple[Path, str] | None:
+def design_at(given: str) -> tuple[Path, str] | None:
     """Pair (folder of the space, name of the design) for the text `FOLDER:DESIGN`; None for the path of a run."""
     folder, _, design = given.rpartition(":")
     return (Path(folder), design) if folder and not Path(given).exists() else None

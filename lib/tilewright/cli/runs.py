@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.artifacts.envelope import Artifact, read_artifact
 from tilewright.base.artifacts.files import existing_file
 from tilewright.base.artifacts.seals import REMEDY, read_sealed
-from tilewright.base.errors import ArtifactError, InputError, Problem, nearest_name, some_of
+from tilewright.base.errors import ArtifactError, InputError, Label, Problem, nearest_name, some_of
 from tilewright.base.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 from tilewright.cli.folder_kinds import RUN, other_folder, said_of_folder
 
@@ -43,7 +43,7 @@ def existing_run(folder: Path) -> Path:
     nearest = str(made[0]) if made else str(folder.parent / alike) if alike else ""
     there = [str(folder.parent / name) for name in siblings if (folder.parent / name / SUMMARY).is_file()]
     message = "no such run" + (f"; existing runs are {some_of(there)}" if there and not nearest else "")
-    raise InputError([Problem(message, path=str(folder), nearest=nearest)])
+    raise InputError([Problem(message, path=Label(folder), nearest=nearest)])
 
 
 def read_records(directory: Path) -> "tuple[LayerRecord, ...]":

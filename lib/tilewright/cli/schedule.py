@@ -272,7 +272,7 @@ def scheduled(
         told.finish()
     other_settings = _other_settings(known.settings, chosen)
     unused = [*unused_options(stages, goal, settings), *chosen.unused_properties(inputs.descriptions.accelerator)]
-    notices = [*inputs.descriptions.notices, *other_settings, *unused]
+    notices = [*inputs.descriptions.notices, *other_settings, *inputs.unused, *unused]
     refuse_unused(notices, strict)
     tell(notices)
     if output:
@@ -378,4 +378,5 @@ def _other_settings(chosen_for: Document | None, settings: ScheduleSettings) -> 
     """Notice that the allocation was searched with other schedule settings. [] if the settings are equal."""
     stated = settings.stated()
     names = [name for name, value in stated.items() if (chosen_for or stated).get(name) != value]
-    return [f"the allocation was found for a schedule with other values of {', '.join(names)}"] if names else []
+    told = " and ".join(f"the option {name}" for name in names)
+    return [f"the allocation was found for a schedule with other values of {told}"] if names else []

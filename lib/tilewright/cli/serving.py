@@ -78,7 +78,7 @@ def serving(
         str,
         OneOf(tuple(RELEASES)),
         Help(
-            "Format of the profile: the simulator, and its first release that reads the format.",
+            "Simulator that reads the profile, with its first release that reads this format.",
             "--format",
             is_required=True,
         ),

@@ -5,21 +5,51 @@ The run writes the same files as the verbs, is checked, and gets a report."""
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.base.artifacts.files import make_folder, write_atomically
+from tilewright.base.harmless import ended_lines
 from tilewright.base.parameters import Parameters, parameters_of
-from tilewright.base.steps import CHECKS, COSTS
+from tilewright.base.steps import CHECKS, COSTS, HARDWARE_OF_DESIGN
+from tilewright.base.yamlfile import yaml_text
 
 if TYPE_CHECKING:
     from tilewright.designs.space import Network, Space, SystemOptions
 
 
+def index_of_design(space: "Space", name: str) -> int | None:
+    """Index of the design with this name; None if the space has no such design."""
+    return next((index for index in range(len(space)) if space.design_name(index) == name), None)
+
+
+def write_hardware(space: "Space", index: int, folder: Path) -> Path:
+    """Write the hardware file of a design into a folder. Returns its path."""
+    design, path = space.design(index), folder / HARDWARE_OF_DESIGN
+    values = ", ".join(f"{key} {value}" for key, value in design.values.items())
+    make_folder(folder)
+    head = ended_lines([f"{space.design_name(index)}: {values}"], "# ")
+    write_atomically(path, head + yaml_text(space.named_hardware(index), allow_unicode=True))
+    return path
+
+
 def run_design(space: "Space", index: int, network: "Network", hardware: Path, run: Path) -> None:
-    """Run a network on a design, and write the run with its checks and its report into the folder `run`. `hardware` is
-    the hardware file of the design, and `index` is its index in the space.
+    """Run a network on a design, and write the run with its checks and its report into the folder `run`. The arguments
+    are those of `run_network`.
 
     Raises InputError or MappingError if the network cannot run on the design.
     """
     from tilewright.cli.check import check
     from tilewright.cli.report import report
+
+    run_network(space, index, network, hardware, run)
+    check(run, output=run / CHECKS)
+    report(run)
+
+
+def run_network(space: "Space", index: int, network: "Network", hardware: Path, run: Path) -> None:
+    """Run a network on a design, and write the run into the folder `run`, without checks and without a report.
+    `hardware` is the hardware file of the design, and `index` is its index in the space.
+
+    Raises InputError or MappingError if the network cannot run on the design.
+    """
     from tilewright.designs.design_cost import NO_MAPPING
     from tilewright.designs.space import FusedSystemOptions, SystemOptions
 
@@ -32,8 +62,6 @@ def run_design(space: "Space", index: int, network: "Network", hardware: Path, r
         from tilewright.cli.map import map_workload
 
         map_workload(network.file, hardware, mapping, space.options, output=run, network_options=network.options)
-    check(run, output=run / CHECKS)
-    report(run)
 
 
 def _run_system(options: "SystemOptions", network: "Network", hardware: Path, mapping: Any, run: Path) -> None:
@@ -61,7 +89,6 @@ def _run_plan(space: "Space", index: int, network: "Network", hardware: Path, ma
     """Write the plan of a design with its schedule, in the files of `tilewright fuse`. Plans of the designs in one
     block of a space depend on each other, so all designs in the block are searched again.
     """
-    from tilewright.base.artifacts.files import make_folder
     from tilewright.cli.fuse import write_fusion
     from tilewright.designs.shard import ShardMaker
     from tilewright.pipeline.stages.descriptions import Descriptions

@@ -24,3 +24,12 @@ def space_path_in(folder: Path) -> Path | None:
     path = folder / file.read_text("utf-8").strip()
     short = Path(os.path.normpath(path))
     return short if short.exists() and path.exists() and short.samefile(path) else path  # `folder` can be a link
+
+
+def missing_space_text(path: Path | None) -> str:
+    """Reason why the file of a space cannot be read; '' if it can be read. `path` is the result of `space_path_in`, or
+    the path that the user gives.
+    """
+    if path is None:
+        return "the folder does not name the file of its space"
+    return "" if path.is_file() else f"the file of the space is not at {path}"

@@ -32,7 +32,7 @@ def _read(
     """Triple (summaries of runs by flow and name, rows of runs without a result, folders of the runs)."""
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not config and not runs and not rows:
-        raise InputError("give folders of runs, or --config")
+        raise InputError("give folders of runs, or the option config")
     left_out = [row["run"] for row in rows]
     given = tuple(map(Path, runs))
     directories = _configured(Path(config), left_out) if config else run_directories(given) if given else []

@@ -169,7 +169,7 @@ def _found(
         *_notices_of(constraints, file_of(mapping), network, accelerator, hardware),
     ]
     if not cuts[2] and cuts[1] != DEFAULT_BLOCK:
-        notices.append(unused_option("chunk", "has no effect without prompts", cuts[1]))
+        notices.append(unused_option("chunk", "has no effect without `prompts`", cuts[1]))
     refuse_unused(notices, strict)
     found = token_costs(curves, points[1], points[0], with_prompts=cuts[2])
     without_energy = energy_notices(chosen.objective, [row["energy_per_token_pj"] for row in found.rows])
@@ -213,7 +213,7 @@ def _on_one(
     chosen = options()
     if parallel != BEST:
         message = f"needs several cores, but {accelerator.name} has one"
-        raise InputError([Problem(message, path="--parallel", value=parallel, allowed=BEST)])
+        raise InputError([Problem(message, path="parallel", value=parallel, allowed=BEST)])
     figures = LayerFigures(accelerator, constraints, chosen, control)
     return TokenCurves(model, figures, cuts[0], cuts[1]), chosen
 
@@ -302,7 +302,7 @@ def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
     if document.data.get("key_block") is not None:
         problems.unused(
             ("key_block",),
-            "has no effect: the option --key-block sets the size of key blocks",
+            "has no effect: the option key_block sets the size of key blocks",
             document.data["key_block"],
         )
     notices += problems.notices

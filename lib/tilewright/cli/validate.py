@@ -202,7 +202,11 @@ def kind_of(file: Path) -> str:
     if kind in KINDS:
         return kind
     raise InputError(
-        [Problem("is neither hardware, workload, mapping, configuration nor design space; use --kind", str(path))]
+        [
+            Problem(
+                "is neither hardware, workload, mapping, configuration nor design space; use the option kind", str(path)
+            )
+        ]
     )
 
 

@@ -235,8 +235,8 @@ def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterato
         yield
         return
     given = [told.get(name) for name in marks[0].needed]
-    flags = " or ".join("-o" if name == "output" else f"--{name.replace('_', '-')}" for name in marks[0].needed)
-    refuse_paper(told.get("paper"), (flags, any(given) or not given))
+    names = " or ".join(f"`{name}`" for name in marks[0].needed)
+    refuse_paper(told.get("paper"), (names, any(given) or not given))
     with drawn_for(told.get("paper")), noting_removed() as removed, noting() as noted:
         yield
     echo_notices([*filter(None, [removed_notice(removed)]), *noted])

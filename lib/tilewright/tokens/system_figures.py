@@ -211,7 +211,7 @@ class SystemFigures:
         share."""
         if self.strategies == (DATA,) and min(batches) == 1:
             message = "data parallel cores cannot share a batch of one request"
-            raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
+            raise InputError([Problem(message, path="batches", value="1", allowed="batches of 2 or more")])
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
         """Runs of a step, one for each strategy that a step with `requests` requests allows. `sums` has the figures of

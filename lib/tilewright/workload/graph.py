@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from tilewright.base.artifacts.codec import LEFT_OUT
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Label, Problem
 from tilewright.base.operator_groups import bare_type
 from tilewright.workload.access import IndexMap
 from tilewright.workload.layer import Layer
@@ -183,4 +183,4 @@ def refuse_folded(workload: Workload, why: str) -> None:
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)
         told = f"{why}, but one layer here represents several layers: set `written_out: true` in the workload file"
-        raise InputError([Problem(told, path=workload.name, value=f"{folded.repeats} x {folded.name}")])
+        raise InputError([Problem(told, path=Label(workload.name), value=f"{folded.repeats} x {folded.name}")])

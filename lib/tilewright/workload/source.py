@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from tilewright.base.artifacts.envelope import is_artifact, read_object
 from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath, existing_file, file_of
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, OptionPath, Problem
 from tilewright.base.profile import profile_by_name
 from tilewright.base.unused import in_file, unused_in, unused_option
 from tilewright.workload.graph import Workload
@@ -49,18 +49,10 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
     if kind_of_source(source) == NETWORK:
         return
     default = NetworkOptions()
-    names = {
-        "dim": "dims",
-        "input-shape": "input_shapes",
-        "branch": "branches",
-        "precision": "precision",
-        "bits": "bits",
-        "zeros": "zeros",
-    }
     message = "applies only to ONNX files, and this workload is not an ONNX file"
     problems = [
-        Problem(message, file=file_of(source), path=option)
-        for option, name in names.items()
+        Problem(message, file=file_of(source), path=OptionPath(name))
+        for name in NetworkOptions._fields
         if getattr(options, name) != getattr(default, name)
     ]
     if problems:

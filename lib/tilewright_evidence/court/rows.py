@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import words
 
 MOST_PROBLEMS = 20
 
@@ -136,5 +137,5 @@ def _problem(file: Path, line: int, key: str, value: Any, kinds: type | tuple[ty
         good = True
     if good:
         return None
-    allowed = " or ".join("null" if kind is type(None) else kind.__name__ for kind in every)
+    allowed = " or ".join(map(words, every))
     return Problem("wrong or missing", str(file), line, path=key, value=repr(value), allowed=allowed)

@@ -176,7 +176,7 @@ def _folder(data: Path | None) -> Path | None:
     if data is None:
         return DEFAULT_DATA if DEFAULT_DATA.is_dir() else None
     if not data.is_dir():
-        raise InputError([Problem("no such folder", str(data), path="--data")])
+        raise InputError([Problem("no such folder", str(data), path="data")])
     return data
 
 

@@ -16,6 +16,9 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union
 
+from tilewright.base.errors import shown
+from tilewright.base.parameters import words
+
 T = TypeVar("T")
 LEFT_OUT = {"left_out": True}
 """Metadata of a field that is written only if its value differs from the default."""
@@ -54,7 +57,8 @@ def decode(kind: type[T], data: Any) -> T:
     try:
         return typing.cast(T, _reader(typing.cast(Any, kind))(data))
     except _MisfitError as misfit:
-        raise ValueError(f"{kind.__name__}{misfit.place}: {misfit.message}") from None
+        name = kind.__name__ if _is_record(kind) else "value"
+        raise ValueError(f"{name}{misfit.place}: {misfit.message}") from None
 
 
 class _MisfitError(ValueError):
@@ -70,17 +74,30 @@ class _MisfitError(ValueError):
         return _MisfitError(self.message, place + self.place)
 
 
+def _other_kind(hint: Any, data: Any) -> _MisfitError:
+    """Error of data that has another type than `hint`."""
+    return _MisfitError(f"expected {_words(hint)}, got {shown(data)}")
+
+
+def _words(hint: Any) -> str:
+    """Text that describes a type, in the words of JSON: an object is a dataclass, a named tuple or a dict."""
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(_words, typing.get_args(hint)))
+    return "an object" if _is_record(hint) or dict in (hint, origin) else words(hint)
+
+
 Reader = Callable[[Any], Any]
 
 
 @cache
 def _reader(hint: Any) -> Reader:
     """Function that reads data of a type. The function raises _MisfitError if the data does not fit the type."""
-    if isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint)):
+    if _is_record(hint):
         return partial(_read_record, hint)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
-        return partial(_read_union, tuple(map(_reader, arguments)))
+        return partial(_read_union, hint, tuple(map(_reader, arguments)))
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         return partial(_read_items, _reader(arguments[0]))
     if origin is tuple:
@@ -131,7 +148,7 @@ def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str
         own = {key: item for key, item in data.items() if key in names()}
         misfit = next((key for key, item in own.items() if not _is_scalar(float, item)), None)
         if misfit is not None:
-            raise _MisfitError(f"expected {float}, got {own[misfit]!r}", f".{misfit}")
+            raise _other_kind(float, own[misfit]).within(f".{misfit}")
         gathered[name] = tuple(sorted(own.items()))
         data = {key: item for key, item in data.items() if key not in own}
     return data, gathered
@@ -151,7 +168,7 @@ def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
 
 def _read_dict(read: Reader, data: Any) -> Any:
     if not isinstance(data, dict):
-        raise _MisfitError(f"expected an object, got {data!r}")
+        raise _other_kind(dict, data)
     values = {}
     for key, item in data.items():
         try:
@@ -184,13 +201,13 @@ def _says_nothing(field: Field[Any], value: Any) -> bool:
     return bool(value == default)
 
 
-def _read_union(readers: tuple[Reader, ...], data: Any) -> Any:
+def _read_union(hint: Any, readers: tuple[Reader, ...], data: Any) -> Any:
     for read in readers:
         try:
             return read(data)
         except ValueError:
             continue
-    raise _MisfitError(f"{data!r} fits none of the allowed types")
+    raise _other_kind(hint, data)
 
 
 def _read_items(read: Reader, data: Any) -> Any:
@@ -199,7 +216,7 @@ def _read_items(read: Reader, data: Any) -> Any:
 
 def _read_tuple(readers: tuple[Reader, ...], data: Any) -> Any:
     if not isinstance(data, list):
-        raise _MisfitError(f"expected a list, got {data!r}")
+        raise _other_kind(list, data)
     if len(readers) != len(data):
         raise _MisfitError(f"expected {len(readers)} items, got {len(data)}")
     values = []
@@ -214,7 +231,7 @@ def _read_tuple(readers: tuple[Reader, ...], data: Any) -> Any:
 def _read_scalar(hint: Any, data: Any) -> Any:
     if hint is Any or _is_scalar(hint, data) or (typing.get_origin(hint) is Literal and data in typing.get_args(hint)):
         return data
-    raise _MisfitError(f"expected {hint}, got {data!r}")
+    raise _other_kind(hint, data)
 
 
 def _is_scalar(hint: Any, data: Any) -> bool:
@@ -225,6 +242,10 @@ def _is_scalar(hint: Any, data: Any) -> bool:
     if hint is int:
         return isinstance(data, int) and not isinstance(data, bool)
     return hint in (str, bool) and isinstance(data, hint)
+
+
+def _is_record(hint: Any) -> bool:
+    return isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint))
 
 
 def _is_named_tuple(kind: type) -> bool:

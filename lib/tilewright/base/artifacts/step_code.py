@@ -185,6 +185,7 @@ DISPATCH = (
     "tilewright.base.bytecode",
     "tilewright.pipeline.stages",
     "tilewright.cli.main",
+    "tilewright.cli.flags",
     "tilewright.cli.options",
     "tilewright.cli.parameter_options",
     "tilewright.cli.verb",
@@ -220,6 +221,8 @@ _MULTI_REPORT = "tilewright.cli.report_multi"
 _READ_NETWORKS = "tilewright.workload.onnx.*"
 """Readers of ONNX files. They are not part of the code of steps that need only the hardware of a run: such steps do not
 read the network."""
+_PRINTED = "tilewright.cli.advise_command"
+"""Module whose text `explain` only prints: it changes no file."""
 CODE_OF: dict[str, StepCode] = {
     **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
@@ -247,18 +250,18 @@ CODE_OF: dict[str, StepCode] = {
     ),
     "report_multi": StepCode(("tilewright.cli.report", *makers_of(of_part(SEVERAL_CORES_FILES, TABLES)))),
     "figures_multi": StepCode(("tilewright.cli.report", *makers_of(of_part(SEVERAL_CORES_FILES, FIGURES)))),
-    "explain": StepCode(("tilewright.cli.explain",), without=(_READ_NETWORKS,)),
+    "explain": StepCode(("tilewright.cli.explain",), without=(_READ_NETWORKS, _PRINTED)),
     "figures": StepCode(
         ("tilewright.cli.report", "tilewright.cli.explain", *makers_of(of_part(ONE_CORE_FILES, FIGURES))),
         without=(_MULTI_REPORT, _READ_NETWORKS),
     ),
     "paper": StepCode(
         ("tilewright.cli.report", "tilewright.cli.explain", *_FOR_PAPER, *makers_of(ONE_CORE_FILES)),
-        without=(_MULTI_REPORT, _READ_NETWORKS),
+        without=(_MULTI_REPORT, _READ_NETWORKS, _PRINTED),
     ),
     "paper_multi": StepCode(
         ("tilewright.cli.report", "tilewright.cli.explain", *_FOR_PAPER, *makers_of(SEVERAL_CORES_FILES)),
-        without=(_READ_NETWORKS,),
+        without=(_READ_NETWORKS, _PRINTED),
     ),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", *_ONE_CORE_CHECKS)),
     "check_multi": StepCode(("tilewright.cli.check",), without=_ONE_CORE_CHECKS),

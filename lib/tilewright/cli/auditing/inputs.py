@@ -77,10 +77,10 @@ def first_of(
 def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | None:
     """Error that names the missing inputs; None if `found` has a path for each kind."""
     lacking = run.not_found({kind: found[kind] for kind in KINDS})
-    kinds = [problem.path.removeprefix("--") for problem in lacking]
+    kinds = [problem.path for problem in lacking]
     if not kinds:
         return None
-    names, options = ", ".join(kinds), ", ".join(f"--{kind}" for kind in kinds)
+    names, options = ", ".join(kinds), " and ".join(f"the option {kind}" for kind in kinds)
     were, them = ("was", "it") if len(kinds) == 1 else ("were", "them")
     places = f"{WRITTEN}, {run.folder.parent}, the working folder, or the results folder that contains the run"
     message = (

@@ -136,7 +136,7 @@ def read_share(given: str | float | Fraction) -> Fraction:
     if not 0 < share <= 1:
         allowed = "a share above 0 % and up to 100 %, such as 1% or 0.01"
         raise InputError(
-            [Problem("not a valid share of the results", path="--share", value=shown(text), allowed=allowed)]
+            [Problem("not a valid share of the results", path="share", value=shown(text), allowed=allowed)]
         )
     return share
 

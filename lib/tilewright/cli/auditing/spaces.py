@@ -155,7 +155,7 @@ class _DesignFolder(Findings, ABC):
                 return space
         message = (
             f"the file of the space was not found: no unchanged file is in {WRITTEN}, beside the folder or in the"
-            " working folder; name it with --space"
+            " working folder; name it with the option space"
         )
         raise InputError([Problem(message)])
 

@@ -40,7 +40,7 @@ class AttentionPoints:
         names = [memory.name for memory in core.memories]
         if self.memory and self.memory not in names:
             text = "the core has no such memory"
-            problem = Problem(text, path="--memory-sizes", value=self.memory, nearest=nearest_name(self.memory, names))
+            problem = Problem(text, path="memory_sizes", value=self.memory, nearest=nearest_name(self.memory, names))
             raise InputError([problem])
         return [_resized(core, self.memory, bits) for bits in self.sizes_bits] or [core]
 
@@ -64,9 +64,9 @@ def read_sizes(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, sizes = text.partition("=")
     allowed = "a memory and sizes, such as sram=64 KiB,1 MiB"
     if not equals or not name.strip():
-        raise InputError([Problem("does not name a memory", path="--memory-sizes", value=text, allowed=allowed)])
+        raise InputError([Problem("does not name a memory", path="memory_sizes", value=text, allowed=allowed)])
     try:
         found = {parse_size_bits(int(size) if size.strip().isdigit() else size) for size in sizes.split(",")}
     except FieldError as error:
-        raise InputError([Problem(str(error), path="--memory-sizes", value=sizes, allowed=allowed)]) from error
+        raise InputError([Problem(str(error), path="memory_sizes", value=sizes, allowed=allowed)]) from error
     return name.strip(), tuple(sorted(found))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tilewright.base.errors import InputError, Problem, count_of, some_of
+from tilewright.base.errors import InputError, Label, Problem, count_of, some_of
 from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -118,11 +118,11 @@ def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelP
             faults.setdefault(text, []).append(node.layer.name)
         before = node
     problems = [
-        Problem(f"cannot be run depth-first: {text}", path=workload.name, value=some_of(names))
+        Problem(f"cannot be run depth-first: {text}", path=Label(workload.name), value=some_of(names))
         for text, names in faults.items()
     ]
     if not workload.layers_in_order:
-        problems.append(Problem("no layer to run", path=workload.name))
+        problems.append(Problem("no layer to run", path=Label(workload.name)))
     if not problems:
         problems += list(_link_faults(workload, core, layers))
     if problems:
@@ -262,7 +262,7 @@ def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> It
     for role, operands in roles.items():
         if len(operands) > 1:
             text = f"{role} of layers have different memory operands, but all layers of a chain need the same one"
-            yield Problem(text, path=workload.name, value=", ".join(sorted(operands)))
+            yield Problem(text, path=Label(workload.name), value=", ".join(sorted(operands)))
     if all(len(operands) == 1 for operands in (roles["inputs"], roles["outputs"])):
         hierarchy = memory_hierarchy(core)
         (activation,), (output,) = roles["inputs"], roles["outputs"]

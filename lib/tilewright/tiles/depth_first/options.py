@@ -75,5 +75,5 @@ class TileOptions(LayerOptions):
         """
         found = super().without_effect()
         if READINGS[self.reading].own_tile_costs:
-            found |= dict.fromkeys(("model", "objective"), f"has no effect with reading {self.reading}")
+            found |= dict.fromkeys(("model", "objective"), f"has no effect with `reading: {self.reading}`")
         return found

@@ -353,7 +353,7 @@ def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> lis
     problems += [
         Problem(
             "no such mode",
-            path="mode",
+            path="overlap_mode",
             value=repr(mode),
             allowed=", ".join(MODES),
             nearest=nearest_name(mode, list(MODES)),

@@ -8,7 +8,7 @@ all operators.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.base.errors import Problem, nearest_name, some_of
+from tilewright.base.errors import OptionPath, Problem, nearest_name, some_of
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.network_options import ACTIVATIONS, PARTIAL, WEIGHTS
@@ -17,7 +17,7 @@ from tilewright.workload.onnx.node import SELECTING, GivenBits, OnnxNode
 from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 _ALL = ""
-_OPTION = "bits"
+_OPTION = OptionPath("bits")
 _QUANTISERS = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
 
 

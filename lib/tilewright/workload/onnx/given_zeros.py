@@ -7,13 +7,13 @@ and `conv1.weights` selects one operator. The narrower selection takes precedenc
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, OptionPath, Problem, nearest_name
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, Layer, activation_operand
 from tilewright.workload.network_options import ACTIVATIONS, OUTPUTS, WEIGHTS
 
 _ALL = ""
-_OPTION = "zeros"
+_OPTION = OptionPath("zeros")
 
 
 def with_zeros(workload: Workload, pairs: tuple[tuple[str, float], ...]) -> Workload:

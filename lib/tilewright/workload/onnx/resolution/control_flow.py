@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, OptionPath, Problem, nearest_name
 from tilewright.workload.onnx.node import OnnxNode
 from tilewright.workload.onnx.resolution.functions import (
     RANDOM_OPERATORS,
@@ -70,7 +70,7 @@ def check_branches(branches: Mapping[str, str], if_names: list[str]) -> list[Pro
     """Problems of the chosen branches: the `If` is not in the network, or the branch is neither `then` nor `else`."""
     problems = []
     for key, chosen in branches.items():
-        path = f"branches.{key}"
+        path = OptionPath(f"branches.{key}")
         if chosen not in (THEN, ELSE):
             problems.append(Problem("unknown branch", path=path, value=repr(chosen), allowed=f"{THEN}, {ELSE}"))
         if key != EVERY_BRANCH and key not in if_names:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Label, Problem
 from tilewright.workload.onnx.node import STANDARD_DOMAINS
 
 RANDOM_OPERATORS = frozenset(
@@ -111,7 +111,7 @@ def _cycle_problem(needs: list[set[int]], waiting: list[int], names: list[str]) 
         path.append(index)
         index = min(maker for maker in needs[index] if waiting[maker] > 0)
     cycle = [*path[path.index(index) :], index]
-    return Problem(f"the graph has a cycle: {' <- '.join(names[node] for node in cycle)}", path=names[index])
+    return Problem(f"the graph has a cycle: {' <- '.join(names[node] for node in cycle)}", path=Label(names[index]))
 
 
 FunctionKey = tuple[str, str, str]
@@ -290,7 +290,7 @@ class Expander:
         problems += [
             Problem(
                 f"tensor '{tensor}' is produced twice: it is also an input or constant of the network",
-                path=names[index],
+                path=Label(names[index]),
             )
             for tensor, index in makers.items()
             if tensor in given

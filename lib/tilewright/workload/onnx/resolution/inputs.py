@@ -7,7 +7,7 @@ from functools import cached_property
 
 import onnx
 
-from tilewright.base.errors import Problem, nearest_name
+from tilewright.base.errors import OptionPath, Problem, nearest_name
 from tilewright.workload.onnx.node import Shape
 
 SIZES_ALLOWED = "integers >= 0"
@@ -63,7 +63,9 @@ class GivenSizes:
     def value_problems(self) -> list[Problem]:
         """Problems of values in `dims` that are not sizes."""
         return [
-            Problem("wrong size of a dimension", path=f"dims.{key}", value=repr(size), allowed=SIZES_ALLOWED)
+            Problem(
+                "wrong size of a dimension", path=OptionPath(f"dims.{key}"), value=repr(size), allowed=SIZES_ALLOWED
+            )
             for key, size in self.dims.items()
             if not is_size(size)
         ]
@@ -97,7 +99,7 @@ class GivenSizes:
         known = sorted({*self.sought, *names})
         allowed = ", ".join(known[:_MOST_NAMES_ALLOWED]) or "none: all dimensions are fixed"
         nearest = "" if key in known else nearest_name(key, known)
-        return Problem(message, path=f"dims.{key}", allowed=allowed, nearest=nearest)
+        return Problem(message, path=OptionPath(f"dims.{key}"), allowed=allowed, nearest=nearest)
 
 
 def _letters(pattern: str) -> int:
@@ -115,8 +117,11 @@ def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
     problems are merged into one problem that lists all names."""
     if len(missing) <= _MOST_TOLD_ONE_BY_ONE:
         return list(missing.values())
-    message = f"the sizes of {len(missing)} dimensions are decided at run time: {', '.join(missing)}"
-    return [Problem(message, allowed='--dim "NAME=SIZE" for each; "*" stands for any text: --dim "*[0]=100"')]
+    message = (
+        f"the sizes of {len(missing)} dimensions are decided at run time: {', '.join(missing)}; give the size of each"
+        " NAME, or a pattern such as *[0], in which * stands for any text"
+    )
+    return [Problem(message, allowed="dims: NAME: SIZE")]
 
 
 ANONYMOUS_SYMBOLS = frozenset({"", "?", "None", "-1"})
@@ -256,7 +261,7 @@ class _Resolver:
         self.symbols[symbol] = size
 
     def _problem(self, message: str, name: str, value: str, allowed: str, nearest: str = "") -> None:
-        path = f"input_shapes.{name}"
+        path = OptionPath(f"input_shapes.{name}")
         self.problems.append(Problem(message, path=path, value=value, allowed=allowed, nearest=nearest))
 
     def shape(self, value: onnx.ValueInfoProto) -> Shape:
@@ -297,7 +302,7 @@ class _Resolver:
                 self.problems.append(
                     Problem(
                         "no such dynamic dimension in the network inputs",
-                        path=f"dims.{key}",
+                        path=OptionPath(f"dims.{key}"),
                         allowed=", ".join(sorted(self.names)) or "none: all dimensions are fixed",
                         nearest=nearest_name(key, sorted(self.names)),
                     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import onnx
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, OptionPath, Problem, nearest_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution.checks import check_consistency
 from tilewright.workload.onnx.resolution.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values
@@ -191,7 +191,7 @@ class OutputResolver:
         inferred = known_shape(value_type)
         if inferred is None:
             if name in self.input_shapes:
-                return _checked(f"input_shapes.{name}", tuple(self.input_shapes[name]))
+                return _checked(OptionPath(f"input_shapes.{name}"), tuple(self.input_shapes[name]))
             return self._stored_shape(item, name)
         sizes = self._with_given_sizes(item, name, inferred)
         complete = _complete(sizes)
@@ -201,7 +201,7 @@ class OutputResolver:
         """Inferred sizes, with sizes from the user where onnx infers none. Raises InputError for impossible sizes, and
         for sizes that contradict inferred sizes."""
         if name in self.input_shapes:
-            shape, path = tuple(self.input_shapes[name]), f"input_shapes.{name}"
+            shape, path = tuple(self.input_shapes[name]), OptionPath(f"input_shapes.{name}")
             if len(shape) != len(inferred):
                 allowed = f"{len(inferred)} sizes"
                 raise InputError(
@@ -257,7 +257,7 @@ class OutputResolver:
                 place = f"{name}[{axis}]"
                 message = f"the size of {place}, a result of {item.proto.op_type}, is decided at run time"
                 key = next(iter(symbols[axis]), place)
-                missing[key] = Problem(message, path=item.name, allowed=f'--dim "{key}=SIZE"')
+                missing[key] = Problem(message, path=item.name, allowed=f"dims: {key}: SIZE")
         return _NotKnownError(
             list(missing.values()), is_undecided=self._reads_tensors_only(item), sizes=sizes, missing=missing
         )
@@ -361,10 +361,10 @@ def unused_places(
         tensor = tensor_of(key)
         if tensor and tensor not in inner.inputs and (WILDCARD not in tensor or tensor in known.defined):
             axis = int(key.removesuffix("]").rpartition("[")[2])
-            problems += _unused_place(known, names, tensor, f"dims.{key}", axis, size)
+            problems += _unused_place(known, names, tensor, OptionPath(f"dims.{key}"), axis, size)
     for tensor, shape in input_shapes.items():
         if tensor in inner:
-            problems += _unused_place(known, names, tensor, f"input_shapes.{tensor}", None, tuple(shape))
+            problems += _unused_place(known, names, tensor, OptionPath(f"input_shapes.{tensor}"), None, tuple(shape))
     return problems
 
 
