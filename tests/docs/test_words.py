@@ -11,6 +11,7 @@ from docs.plain_words import nameless, pages, unclear_messages, worn_phrases
 
 GLOSSARY = DOCS / "glossary.md"
 PACKAGE = DOCS.parent / "lib" / "tilewright"
+TESTS = DOCS.parent / "tests"
 FIELDS = ["Papers", "Here", "Files", "More"]
 
 
@@ -111,6 +112,14 @@ def test_the_first_word_of_a_docstring_names_the_thing(room):
     """The first words of docstrings name the thing, as in `Energy of the schedule.`, not `Of the schedule.`."""
     place = PACKAGE / room
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place] if place.suffix == ".py" else []
+    found = [f"{file.name}:{text}" for file in files for text in nameless(file.read_text("utf-8"))]
+    assert found == []
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in TESTS.iterdir() if any(path.rglob("*.py"))))
+def test_the_first_word_of_a_docstring_of_a_test_names_the_thing(folder):
+    """The first words of docstrings of tests name the thing: `Clocks that differ ...`, not `If clocks differ, ...`."""
+    files = sorted((TESTS / folder).rglob("*.py"))
     found = [f"{file.name}:{text}" for file in files for text in nameless(file.read_text("utf-8"))]
     assert found == []
 

@@ -338,9 +338,8 @@ def with_memory(core: Core, index: int, **changes: Any) -> Core:
 
 
 def tightened(rng: random.Random, problem: Problem, plain: PlainModel, order: Loops, boundaries: Boundaries) -> Problem:
-    """The problem with smaller memories: a mapping just fits, or second tiles of some operands just fit or just do not.
-
-    Some memories are left as they are.
+    """Copy of a mapping problem in which some memories are smaller. A given mapping just fits, or second tiles of some
+    operands just fit or just do not fit.
     """
     cost = plain.cost(order, boundaries)
     used = {

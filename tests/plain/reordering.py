@@ -10,7 +10,7 @@ from tests.plain.problems import Problem
 
 
 def shuffled(rng: random.Random, entries: Any) -> tuple[Any, ...]:
-    """The same entries in another order."""
+    """Entries in another order."""
     result = list(entries)
     rng.shuffle(result)
     return tuple(result)

@@ -56,7 +56,7 @@ LINKS = {"O": "O", "W": "I2", "I": "I1"}
 REFUSED = ("does not fit", "no schedule", "cannot run", "more tiles than")
 """Messages of verbs for random settings that a random network cannot have."""
 ADVISED = 4
-"""Only one seed in this many gets advice, because checking each piece of advice takes a run."""
+"""Number of seeds for each seed that gets advice; checking each piece of advice takes a run."""
 
 
 def try_system_verdicts(seed: int) -> Tally:

@@ -176,7 +176,7 @@ def test_tables_of_runs(run: Path, schedule: Path, tmp_path: Path) -> None:
 
 
 def test_check_of_several_cores(schedule: Path) -> None:
-    """Without given files, `check` reads the descriptions in the run; its checks equal those with given files."""
+    """`check` without given files reads the descriptions in the run; its checks equal those with given files."""
     found = tilewright.check(schedule)
     assert found[-1].name == "problem"
     assert all(one.passed for one in found)

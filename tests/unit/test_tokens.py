@@ -243,7 +243,7 @@ def test_contexts_are_spread_over_whole_blocks() -> None:
         (["--batches", "0", "--contexts", "x"], "--batches: is not a batch, got '0'"),
         (["--batches", "0", "--contexts", "x"], "--contexts: is not a context, got 'x'"),
         (["--chunk", "1000"], "multiple of 1024"),
-        (["--exploit-data-locality"], "exploit_data_locality"),
+        (["--exploit-data-locality"], "--exploit-data-locality: "),
         (["--workload", "config/workload/fsrcnn.yaml"], "is not a language model"),
     ],
 )

@@ -134,5 +134,5 @@ def test_wrong_keys_are_told(explored: Project, monkeypatch: pytest.MonkeyPatch)
     assert "decide: has no effect without spaces" in str(notice)
     (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\ndecide: EDP\nstrict: true\n")
     document = load_yaml("config/config.yaml")
-    with pytest.raises(InputError, match="has no effect without spaces, which strict forbids"):
+    with pytest.raises(InputError, match="has no effect without spaces, which the option strict forbids"):
         plan_of(document.data, [document])

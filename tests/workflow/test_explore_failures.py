@@ -30,7 +30,7 @@ def failing(project: Project, log: str) -> Path:
 
 
 def test_a_failed_shard_leaves_the_others(explored: Project) -> None:  # noqa: F811
-    """If a shard fails, the answer covers the evaluated designs of the present space.
+    """The answer covers the evaluated designs of the present space if a shard fails.
 
     Page, tables and terminal say that others are missing, and no result from before the change is shown. After a
     further run, all designs are there.

@@ -27,7 +27,7 @@ def with_islands(root: Path, edit: Callable[[Path, str, str], None]) -> Project:
 
 
 def test_a_killed_island_comes_back(tmp_path: Path, edit: Callable[[Path, str, str], None]) -> None:
-    """After a kill, only the islands run again: the finished opening of the search is kept.
+    """The islands alone run again after a kill: the finished opening of the search is kept.
 
     The results have the same bytes from one job at a time, and from one `fuse` process without jobs. If the file of one
     island is lost, only this file is made again, with the same bytes.

@@ -46,7 +46,7 @@ def test_a_core_runs_what_it_says(project: Project, edit: Callable[[Path, str, s
         project.run(CHECKS)
     said = (project.root / "logs" / "single" / "whole" / "map.log").read_text()
     for left in ("1 Relu (64 operations)", "1 GlobalAveragePool (64 operations)", "1 Softmax"):
-        assert f"small on narrow has operators without costs, which strict forbids: {left}" in said
+        assert f"small on narrow has operators without costs, which the option strict forbids: {left}" in said
     edit(project.root / "config" / "hardware" / "narrow.yaml", "name: narrow", "name: narrow\noperator_types: [all]")
     project.run(CHECKS)
     summary = json.loads((project.root / "results" / "single" / "whole" / "summary.json").read_text())["payload"]

@@ -117,10 +117,10 @@ def test_added_run_leaves_the_others(project: Project, edit: Edit) -> None:
 
 @pytest.mark.slow
 def test_orders_of_a_backup_are_not_taken_for_those_that_were_done(project: Project, edit: Edit) -> None:
-    """After results and orders from before an edit are restored from a backup, the jobs of the edit run again.
+    """The jobs of an edit run again after results and orders from before the edit are restored from a backup.
 
-    Snakemake's notes belong to the later run. Snakemake would therefore skip an order whose bytes equal those of
-    that run.
+    Snakemake's notes belong to the later run. Snakemake would therefore skip an order whose bytes equal those of that
+    run.
     """
     results, backup = project.root / "results", project.root / "backup"
     shutil.copytree(results, backup)

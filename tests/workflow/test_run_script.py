@@ -94,7 +94,7 @@ def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Ed
 
 
 def test_a_run_with_nothing_to_do_says_so(project: Project) -> None:
-    """If nothing has to be made, one line after the table says so, without Snakemake's own words."""
+    """One line after the table says that nothing has to be made, without Snakemake's own words."""
     done = run_script(project)
     assert done.returncode == 0
     assert done.stdout.splitlines()[-2] == "nothing had to be made: all results in results/ were up to date"
@@ -103,7 +103,7 @@ def test_a_run_with_nothing_to_do_says_so(project: Project) -> None:
 
 @pytest.mark.slow
 def test_no_run_is_finished(project: Project, edit: Edit) -> None:
-    """If no run is finished, tables have only names, and nothing of an earlier configuration stays."""
+    """Tables have only names if no run is finished, and nothing of an earlier configuration stays."""
     for name in ("narrow", "wide"):
         edit(project.root / "config" / "hardware" / f"{name}.yaml", "size: 1 MiB", "size: 8")
     done = run_script(project)

@@ -77,7 +77,7 @@ def test_an_edited_core_makes_its_run_alone(together: Project) -> None:
 
 
 def test_one_of_many_fails_and_reruns_alone(together: Project) -> None:
-    """If one of many runs fails, the others are in the tables, and the failed run is named with the message in its log.
+    """A failed run among many is named with the message in its log, and the others are in the tables.
 
     The next run makes only this one, and the results equal a new run.
     """

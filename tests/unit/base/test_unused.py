@@ -62,8 +62,8 @@ def test_strict_refuses_all_of_it_and_nothing_else():
     with pytest.raises(InputError) as error:
         refuse_unused(noted(("a",), ("b",)))
     assert [str(problem) for problem in error.value.problems] == [
-        "folder/file.yaml:1 a: has no effect, which strict forbids",
-        "folder/file.yaml:2 b: has no effect, which strict forbids",
+        "folder/file.yaml:1 a: has no effect, which the option strict forbids",
+        "folder/file.yaml:2 b: has no effect, which the option strict forbids",
     ]
 
 

@@ -176,7 +176,7 @@ def test_numbers_follow_the_order_in_which_changes_are_told(run: Path) -> None:
 
 
 def test_what_is_taken_away_loses_nothing(run: Path) -> None:
-    """Without a new search, reducing a spare resource costs no latency, and gains are in falling order."""
+    """Reducing a spare resource without a new search costs no latency, and gains are in falling order."""
     found = tilewright.advise(run, hardware=HARDWARE, workload=WORKLOAD, mapping=MAPPING, search=False, factor="3/2")
     assert not found.searched
     for _, one in found.spare:

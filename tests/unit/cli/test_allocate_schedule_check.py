@@ -232,20 +232,20 @@ def test_an_allocation_chosen_for_other_schedules_is_told(
     arguments = ["--core-allocation", str(run / "allocation.json"), "--share-divisor", "1", "-o", str(tmp_path)]
     capsys.readouterr()
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
-    told = "the allocation was found for a schedule with other values of share_divisor"
-    assert f"note: {told}" in capsys.readouterr().err
+    told = "the allocation was found for a schedule with other values of the option share_divisor"
+    assert f"note: {told.replace('share_divisor', '--share-divisor')}" in capsys.readouterr().err
     assert told in payload(tmp_path / "summary.json")["notices"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--operands-to-prefetch", '["X"]'], "operands_to_prefetch[0]: no layer reads an operand of this name"),
+        (["--operands-to-prefetch", '["X"]'], "--operands-to-prefetch[0]: no layer reads an operand of this name"),
         (["--operands-to-prefetch", "[W"], "is not JSON"),
         (["--operands-to-prefetch", '"W"'], "wrong kind of value, got 'W' (allowed: a list of layer operands"),
-        (["--share-divisor", "0"], "share_divisor: not a count, got 0 (allowed: integers from 1)"),
-        (["--ga-time-budget-s", "-1"], "ga_time_budget_s: not a positive number"),
-        (["--nb-ga-individuals", "1"], "nb_ga_individuals: not a count"),
+        (["--share-divisor", "0"], "--share-divisor: not a count, got 0 (allowed: integers from 1)"),
+        (["--ga-time-budget-s", "-1"], "--ga-time-budget-s: not a positive number"),
+        (["--nb-ga-individuals", "1"], "--nb-ga-individuals: not a count"),
     ],
 )
 def test_wrong_options_are_told(

@@ -362,14 +362,16 @@ def test_named_inputs_are_used_if_they_are_those(place: Path, capsys: pytest.Cap
     forget_descriptions(place / "one")
     names = {"hardware": "wide.yaml", "workload": "two_layers.yaml", "mapping": "free.yaml"}
     files = {kind: elsewhere / name for kind, name in names.items()}
-    with pytest.raises(tilewright.InputError, match="name them with --hardware, --workload, --mapping"):
+    with pytest.raises(
+        tilewright.InputError, match="name them with the option hardware and the option workload and the option mapping"
+    ):
         tilewright.audit(place / "one")
     assert not tilewright.audit(place / "one", "100%", **files)["differences"]
     with pytest.raises(
         tilewright.InputError, match="its hardware has changed since the result was made, or is another file"
     ):
         tilewright.audit(place / "one", **{**files, "hardware": ONE_CORE / "hardware" / "narrow.yaml"})
-    with pytest.raises(tilewright.InputError, match="name it with --space"):
+    with pytest.raises(tilewright.InputError, match="name it with the option space"):
         tilewright.audit(place / "designs")
     assert not tilewright.audit(place / "designs", "100%", space=elsewhere / "space.yaml")["differences"]
 
@@ -415,7 +417,7 @@ def test_classes_that_a_time_budget_ended(
 
 
 def test_an_allocation_that_a_time_budget_ended(place: Path) -> None:
-    """If a time budget ended the search of an allocation, the allocation is left out; its schedule is made again."""
+    """An allocation whose search was ended by a time budget is left out; its schedule is made again."""
     network = place / "net.onnx"
     run = place / "two"
     budget = ["--ga-time-budget-s", "0.000000001", "--jobs", "1", "-o", str(run)]

@@ -113,11 +113,11 @@ def test_everything_that_is_wrong_comes_at_once(
     ("options", "told"),
     [
         (["--hint-loops", "[["], "is not JSON"),
-        (["--cn-define-mode", "8", "--split-w-percentage", "3"], "split_W_percentage"),
-        (["--hint-loops", '[["OY", 2]]'], "needs a cn_define_mode"),
-        (["--layer-stacks", "7"], "layer_stacks"),
-        (["--cn-define-mode", "1", "--hint-loops", '[["OZ", 2]]'], "hint_loops[0]"),
-        (["--stack-cutoffs", '["a"]'], "stack_cutoffs"),
+        (["--cn-define-mode", "8", "--split-w-percentage", "3"], "--split-w-percentage: wrong"),
+        (["--hint-loops", '[["OY", 2]]'], "needs a --cn-define-mode"),
+        (["--layer-stacks", "7"], "--layer-stacks: "),
+        (["--cn-define-mode", "1", "--hint-loops", '[["OZ", 2]]'], "--hint-loops[0]: "),
+        (["--stack-cutoffs", '["a"]'], "--stack-cutoffs: "),
     ],
 )
 def test_wrong_options(given: list[str], options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,7 +100,7 @@ def test_everything_that_is_wrong_is_told_at_once(
     ("changes", "told"),
     [
         ({"core_name": "smal"}, "did you mean 'small'"),
-        ({"lpf-limit": "none at all"}, "lpf_limit"),
+        ({"lpf-limit": "none at all"}, "--lpf-limit"),
         ({"workload": str(ROOT / "config" / "workload" / "resnet18.onnx")}, "another network"),
     ],
 )

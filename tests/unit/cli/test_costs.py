@@ -52,7 +52,7 @@ def test_a_memory_is_explained_step_by_step(capsys: pytest.CaptureFixture[str]) 
     ("arguments", "words"),
     [
         ({"names": ["srm"]}, "did you mean 'sram'?"),
-        ({"names": ["sram"]}, "--size: sram needs this option"),
+        ({"names": ["sram"]}, "size: sram needs this option"),
         ({"kind": "drm"}, "did you mean 'dram'?"),
         ({"names": ["sram"], "size": "4 KB", "width": 64, "node_nm": 22}, "KiB"),
         ({"names": ["sram"], "size": "64 B", "width": 64, "node_nm": 22}, "8 words of 64 bits"),

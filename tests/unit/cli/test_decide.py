@@ -77,26 +77,30 @@ def expected_in(statement: Statement, command: str) -> set[str]:
 @pytest.mark.parametrize(
     ("axes", "array_nw", "told"),
     [
-        ({}, 0, "No energy includes static power, because the hardware files of the named designs give none, or 0."),
-        ({}, 3, "The energies of all named designs include static power of array; none, or 0, is given for "),
+        ({}, None, "No energy includes static power, because the hardware files of the named designs give none."),
+        ({}, 0, "The energies of all named designs include no static power (given as 0 for array; not given for "),
+        ({}, 3, "The energies of all named designs include static power (of array; not given for "),
         (
             {"nw": {"path": "operational_array.unit_leakage", "values": [0, "3 nW"]}},
             0,
-            "no static power, because none, or 0, is given",
+            ": no static power (given as 0 for array; not given for memory",
         ),
         (
             {"mw": {"path": "memories.memory.leakage", "values": [0, "3 nW"]}},
             3,
-            "Some designs give no static power, or 0, for parts that have static power in other designs: memory in ",
+            "Some parts have a static power in other designs only: memory (given as 0) in ",
         ),
     ],
 )
-def test_parts_without_static_power_are_named(tmp_path: Path, axes: dict[str, Any], array_nw: int, told: str) -> None:
+def test_parts_without_static_power_are_named(
+    tmp_path: Path, axes: dict[str, Any], array_nw: int | None, told: str
+) -> None:
     """The decision says in which designs and parts static power is missing, unless it is a decision by latency."""
     path = written(tmp_path, axes={"kib": {"values": [16, 32]}, **axes})
     file = tmp_path / "hardware/wide.yaml"
     data = yaml.safe_load(file.read_text()) | {"clock_frequency": "1 GHz"}
-    data["operational_array"]["unit_leakage"] = f"{array_nw} nW"
+    if array_nw is not None:
+        data["operational_array"]["unit_leakage"] = f"{array_nw} nW"
     file.write_text(yaml.safe_dump(data))
     assert main(["explore", str(path), "-o", str(tmp_path / "out")]) == 0
     found = tilewright.decide(tmp_path / "out", advice=False)
@@ -160,7 +164,7 @@ def test_bounds_need_two_designs(tmp_path: Path) -> None:
 
 
 def test_lost_statements_are_told(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If the earlier page had statements from an option that the new call lacks, a note names the option."""
+    """A note names an option that gave statements of the earlier page and that the new call lacks."""
     told = []
     for options in (["--bounds"], ["--no-advice"], ["--no-advice"], ["--objective", "latency", "--no-advice"]):
         capsys.readouterr()

@@ -75,7 +75,7 @@ def test_another_network_can_be_the_same_file_read_otherwise() -> None:
     """The message about another network mentions options of reading; those about hardware and mapping do not."""
     run = DescribedRun(Path("run"), dict.fromkeys((HARDWARE, MAPPING, WORKLOAD), "1"), "core", "net", "corrected")
     assert run.contradiction(WORKLOAD, "2").endswith(
-        "changed after the run, or it was read with other options, such as --bits"
+        "changed after the run, or it was read with other options, such as the option bits"
     )
     for kind in (HARDWARE, MAPPING):
         assert run.contradiction(kind, "2").endswith("or it was changed after the run")

@@ -74,5 +74,6 @@ def test_what_is_proven_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -
     wrong = ["--schedule-model", "stream-2023"]
     assert main(["allocate", *inputs(network, run), *EXACT, *wrong]) == 2
     assert (
-        "allocation_engine: the exact engine does not support the schedule model stream-2023" in capsys.readouterr().err
+        "--allocation-engine: the exact engine does not support the schedule model stream-2023"
+        in capsys.readouterr().err
     )

@@ -57,7 +57,7 @@ def test_alone_a_run_has_causes_and_no_limits(
     told = capsys.readouterr().out
     assert "Cycles by cause" in told
     assert "not known: the hardware of this run was not found in config, in " in told
-    assert "name it with --hardware; the workload of this run" in told
+    assert "name it with the option --hardware; the workload of this run" in told
 
 
 def test_descriptions_are_found_in_config(
@@ -107,7 +107,7 @@ def test_a_hardware_file_beside_the_run_is_found(
     mine.unlink()
     Path("results/second/accelerator.json").unlink()
     assert main(["explain", "results/second"]) == 0
-    assert "name it with --hardware.\n" in capsys.readouterr().out
+    assert "name it with the option --hardware.\n" in capsys.readouterr().out
     assert main(["advise", "results/second"]) == 2
     problems = capsys.readouterr().err.splitlines()
     assert len(problems) == 1

@@ -239,7 +239,7 @@ def test_a_design_is_shown_by_its_name(space: Path, tmp_path: Path, capsys: pyte
     [
         (["--shard", "0"], "-o: is needed"),
         (["-o", "out", "--shard", "2"], "no such shard, got 2 (allowed: 0 to 1)"),
-        (["-o", "out", "--shard", "0", "--gather"], "these options cannot be combined"),
+        (["-o", "out", "--shard", "0", "--gather"], "--shard: cannot be combined with --gather"),
         (["--show", "lanes-1"], "-o: is needed"),
         (["-o", "out", "--show", "lane-1"], "no such design, got lane-1 (did you mean 'lanes-1'?)"),
         (["--jobs", "0"], "--jobs"),

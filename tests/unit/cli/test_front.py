@@ -52,7 +52,7 @@ def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(["--part", "7"], "no such part"), (["--part", "0", "--gather"], "these options cannot be combined")],
+    [(["--part", "7"], "no such part"), (["--part", "0", "--gather"], "--part: cannot be combined with --gather")],
 )
 def test_what_is_refused(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str

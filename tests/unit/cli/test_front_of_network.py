@@ -124,7 +124,7 @@ def test_a_deadline_uses_the_clock() -> None:
     [
         ({"deadline_ms": 1.0, "latency_slack": "2%"}, "each choose a point"),
         ({"energy_budget": "1 uJ", "preset": "zigzag"}, "only `temporal_mapping_search_engine: best`"),
-        ({"latency_slack": "1 %", "front": False}, "front must be true"),
+        ({"latency_slack": "1 %", "front": False}, "`front` must be true"),
         ({"latency_slack": "-1%"}, "latency_slack: must be a percentage"),
         ({"latency_slack": "2"}, "latency_slack: must be a percentage"),
         ({"energy_budget": "3"}, "energy_budget: must have a unit"),

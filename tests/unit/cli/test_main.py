@@ -147,7 +147,7 @@ def test_broken_options_are_user_errors(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--objective", "speed"]) == 2
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--model", "zigzag-3.9.0"]) == 2
     said = capsys.readouterr().err
-    assert "lpf_limit: not a count, got 0 (allowed: integers from 1)" in said
+    assert "--lpf-limit: not a count, got 0 (allowed: integers from 1)" in said
     assert f"objective: unknown value, got 'speed' (allowed: {', '.join(BUILT_IN)})" in said
     assert "did you mean 'zigzag-3.9.1'?" in said
 

@@ -143,7 +143,7 @@ def test_wrong_choices_are_told_at_once(tmp_path: Path) -> None:
     """Wrong choices are reported together by the names of their options, and nothing is written."""
     with pytest.raises(InputError) as raised:
         tilewright.new(tmp_path / "mine", array="16", sram="much", node_nm=3.0, clock="fast")
-    assert [problem.path for problem in raised.value.problems] == ["--array", "--sram", "--clock", "--node-nm"]
+    assert [problem.path for problem in raised.value.problems] == ["array", "sram", "clock", "node_nm"]
     with pytest.raises(InputError, match="bandwidth"):
         tilewright.new(tmp_path / "mine", dram_bandwidth="wide")
     with pytest.raises(InputError, match="words"):

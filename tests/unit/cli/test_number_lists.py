@@ -20,7 +20,7 @@ def values_of(error: InputError) -> list[str]:
 
 def test_all_wrong_values_are_told() -> None:
     """Wrong values are reported as they were written, with the allowed values."""
-    with pytest.raises(InputError, match=r"--batches: is not a batch, got '0' \(allowed: whole numbers") as caught:
+    with pytest.raises(InputError, match=r"^batches: is not a batch, got '0' \(allowed: whole numbers") as caught:
         batches_of("0,2,many,1.5,-4,2M,")
     assert values_of(caught.value) == ["'0'", "'many'", "'1.5'", "'-4'", "'2M'", "''"]
     with pytest.raises(InputError) as caught:

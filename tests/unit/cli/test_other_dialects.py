@@ -165,7 +165,7 @@ def test_a_mapping_of_stream_2_is_checked_against_the_network(folder: Path, caps
         said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
         assert len(said) == 1
         assert f"{sample}:5 layers.first.inter_core_tiling[0][0].split" in said[0]
-        assert "allowed: 1, 2, 3, 6" in said[0]
+        assert "allowed: 1, 2, 3; nearest 3" in said[0]
 
 
 def _two_cores(folder: Path) -> Path:

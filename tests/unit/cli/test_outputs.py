@@ -109,8 +109,8 @@ def test_unfinished_runs_are_not_replaced_by_others(
 def test_options_of_onnx_files_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
     """Options of ONNX files are refused for a workload of layers."""
     said = refused(["parse", "workload", NETWORK, "--dim", "b=4", "--precision", "file"], capsys)
-    assert "two_layers.yaml dim: applies only to ONNX files, and this workload is not an ONNX file" in said
-    assert "precision: " in said
+    assert "two_layers.yaml --dim: applies only to ONNX files, and this workload is not an ONNX file" in said
+    assert "--precision: " in said
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ WITHOUT_FIGURES = (
 )
 ROOT = Path(__file__).resolve().parents[3]
 TINY = ROOT / "tests/workflow/tiny"
-NO_PAPER = {"figure_files.py": 1, "map.py": 1, "paper_tables.py": 1}
+NO_PAPER = {"figure_files.py": 1, "paper_tables.py": 1}
 """Modules that write CSV files without a form for a paper, with the number of calls.
 
 These are numbers of a figure, the front of a network, and the CSV file beside a table for a paper.
@@ -74,7 +74,7 @@ def test_tables_of_runs(run: Path, tmp_path: Path) -> None:
 
 
 def test_tables_say_their_order_and_what_would_turn_it(run: Path, tmp_path: Path) -> None:
-    """Below tables of runs are their assumptions, and the sentences on the order of the best two runs."""
+    """Tables of runs are followed by their assumptions, and by the sentences on the order of the best two runs."""
     wide = tmp_path / "wide"
     given = {"hardware": TINY / "hardware/wide.yaml", "mapping": TINY / "mapping/free.yaml"}
     tilewright.map(**given, workload=TINY / "workload/two_layers.yaml", lpf_limit=3, output=wide)
@@ -159,7 +159,7 @@ def test_every_table_has_a_form_for_a_paper() -> None:
 
 def test_python_writes_and_refuses_what_the_command_does(run: Path, tmp_path: Path) -> None:
     """Python writes and refuses the same as the command: a width without a file, and an unknown width."""
-    with pytest.raises(InputError, match="--paper: has no effect without --csv"):
+    with pytest.raises(InputError, match="paper: has no effect without `csv`"):
         tilewright.summarize([run], paper="column")
     table = tilewright.pareto([run], csv=tmp_path / "pareto.csv", paper="page")
     assert len(table) == len(tilewright.summarize([run], csv=tmp_path / "summary.csv", paper="page")) == 1

@@ -87,7 +87,7 @@ def test_nothing_to_split(given: list[str], tmp_path: Path, capsys: pytest.Captu
         (["--workload", "{folder}/workload.json"], "only layers of ONNX files can be split"),
         (["--workload", "{folder}/none.onnx"], "no such"),
         (["--hardware", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")], "several cores need"),
-        (["--split-w-percentage", "0"], "split_W_percentage"),
+        (["--split-w-percentage", "0"], "--split-w-percentage"),
         (["--split-w-percentage", "1e-6"], "one output channel"),
     ],
 )

@@ -107,7 +107,7 @@ def test_the_reference_profile_does_not_know_all_work(arguments: list[str], caps
 def test_strict_fails_where_work_is_not_costed(
     core: str, model: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before any search, `--strict` fails with a message on each operator type without costs."""
+    """`--strict` fails before any search, with a message on each operator type without costs."""
     assert main([*arguments, *hardware(core), "--model", model, "--strict"]) == 2
     said = capsys.readouterr().err
     assert "strict forbids: 1 Relu" in said
@@ -181,7 +181,7 @@ def test_validate_holds_a_mapping_against_the_files_beside_it(
     )
     assert "head_of_another.name: selects no layer of bert_tiny" in told
     assert main(["validate", "--strict", *files]) == 2
-    assert capsys.readouterr().err.count("which strict forbids") == 2 + told.count("temporal_ordering[0]")
+    assert capsys.readouterr().err.count("which the option --strict forbids") == 2 + told.count("temporal_ordering[0]")
     assert len(tilewright.validate(files, strict=True)) >= 2
     assert main(["validate", "--strict", *files[:-1]]) == 0, "files without the network have no unused parts"
 

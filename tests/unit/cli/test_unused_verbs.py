@@ -47,7 +47,7 @@ def test_told_once_and_refused_by_strict(case: Case, folder: Path, capsys: pytes
     assert refused.code == 2
     (error,) = [one for one in refused.told if "given twice" in one]
     assert error.startswith(f"error: /{name}:{line} name: ")
-    assert error.endswith("which strict forbids")
+    assert error.endswith("which the option --strict forbids")
 
 
 def _unused(result: Any) -> list[dict[str, Any]]:
@@ -102,25 +102,25 @@ def test_strict_in_python(verb: str, folder: Path) -> None:
         given = given | {"mapping": None, "workload": folder / "layers.yaml", "points": folder / "points.jsonl"}
     if verb in ("explore", "front"):
         given = {"space": folder / "space.yaml", "output": folder / "out"}
-    with pytest.raises(InputError, match=r"given twice.*, which strict forbids"):
+    with pytest.raises(InputError, match=r"given twice.*, which the option strict forbids"):
         getattr(tilewright, verb)(**given, strict=True)
 
 
 @pytest.mark.parametrize(
     ("verb", "options", "told"),
     [
-        ("map", "--written none.yaml", "written: has no effect: there is no such file"),
-        ("map", "--lpf-limit 3", "lpf_limit: is given more than once; only the last value counts"),
-        ("evaluate", "--hardware narrow.yaml", "hardware: is given more than once; only the last value counts"),
-        ("map", "--store elsewhere", "store: has no effect with --no-store"),
-        ("cns", "--split-w-percentage 0.5", "split_W_percentage: has no effect without cn_define_mode 4"),
-        ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline sets another value"),
-        ("fuse", "--no-run", "run: has no effect without an output"),
-        ("fuse", "--stack-cutoffs []", "stack_cutoffs: has no effect, because it names no layer"),
-        ("tokens", "--chunk 16", "chunk: has no effect without prompts"),
-        ("explore", "--store elsewhere", "store: has no effect with --no-store"),
-        ("depth-first", "--time-budget-s 3", "time_budget_s: has no effect without optimum"),
-        ("depth-first", "--reading defines --objective energy", "objective: has no effect with reading defines"),
+        ("map", "--written none.yaml", "--written: has no effect: there is no such file"),
+        ("map", "--lpf-limit 3", "--lpf-limit: is given more than once; only the last value counts"),
+        ("evaluate", "--hardware narrow.yaml", "--hardware: is given more than once; only the last value counts"),
+        ("map", "--store elsewhere", "--store: has no effect with --no-store"),
+        ("cns", "--split-w-percentage 0.5", "--split-w-percentage: has no effect without --cn-define-mode 4"),
+        ("cns", f"--mode lbl --pipeline {FUSED}", "--mode: has no effect: the pipeline sets another value"),
+        ("fuse", "--no-run", "--no-run: has no effect without -o"),
+        ("fuse", "--stack-cutoffs []", "--stack-cutoffs: has no effect, because it names no layer"),
+        ("tokens", "--chunk 16", "--chunk: has no effect without --prompts"),
+        ("explore", "--store elsewhere", "--store: has no effect with --no-store"),
+        ("depth-first", "--time-budget-s 3", "--time-budget-s: has no effect without --optimum"),
+        ("depth-first", "--reading defines --objective energy", "--objective: has no effect with `--reading defines`"),
     ],
 )
 def test_options_without_effect(verb: str, options: str, told: str, tmp_path: Path) -> None:

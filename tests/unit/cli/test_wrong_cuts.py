@@ -143,7 +143,7 @@ def test_wrong_links_are_refused(case: str, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_sums_that_no_core_adds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If no core can run the additions and the activation function, both are refused."""
+    """Additions and the activation function are both refused if no core can run them."""
     lines = refusal(tmp_path, capsys, {**CUT, "reduction": {}, "cores add": False}, {})
     assert [line for line in lines if "map.yaml:5 y.reduction: no core can add the partial sums of y" in line]
     assert [line for line in lines if "no core can run Relu z" in line]

@@ -128,41 +128,41 @@ MAPPINGS: dict[str, Slip] = {
     ),
 }
 OPTIONS: dict[str, Slip] = {
-    "loops that are no JSON": Slip([], ["hint_loops: is not JSON, got '[[OY, 2]' …"], [*LOOPS, "[[OY, 2]"]),
+    "loops that are no JSON": Slip([], ["--hint-loops: is not JSON, got '[[OY, 2]' …"], [*LOOPS, "[[OY, 2]"]),
     "loop that no layer has": Slip(
         [],
-        ["hint_loops[0]: no layer of the network has this loop dimension, got KK … (did you mean 'K'?)"],
+        ["--hint-loops[0]: no layer of the network has this loop dimension, got KK … (did you mean 'K'?)"],
         [*LOOPS, '[["KK", 2]]'],
     ),
     "loop larger than all layers": Slip(
         [],
         [
-            "hint_loops[0]: more tiles than OY has indices, in each of the 3 layers, got OY, 99 (allowed: 1"
+            "--hint-loops[0]: more tiles than OY has indices, in each of the 3 layers, got OY, 99 (allowed: 1"
             " to 8, or all)"
         ],
         [*LOOPS, '[["OY", 99]]'],
     ),
-    "loop of size 0": Slip([], ["hint_loops[0]: the size of a loop must be …, got 0"], [*LOOPS, '[["OY", 0]]']),
+    "loop of size 0": Slip([], ["--hint-loops[0]: the size of a loop must be …, got 0"], [*LOOPS, '[["OY", 0]]']),
     "cn_define_mode": Slip(
         [],
-        ["cn_define_mode: no mode for cutting layers into CNs has this number, got 7 (allowed: 1, 2, 3, 4)"],
+        ["--cn-define-mode: no mode for cutting layers into CNs has this number, got 7 (allowed: 1, 2, 3, 4)"],
         ["--cn-define-mode", "7"],
     ),
     "stack cutoff behind the network": Slip(
         [],
-        ["stack_cutoffs[1]: no layer has this id, got 77 (allowed: 0 to 2, the last layer of net)"],
+        ["--stack-cutoffs[1]: no layer has this id, got 77 (allowed: 0 to 2, the last layer of net)"],
         ["--stack-cutoffs", "[1, 77]"],
     ),
-    "stack cutoffs that fall": Slip([], ["stack_cutoffs: must rise, got [2, 1]"], ["--stack-cutoffs", "[2, 1]"]),
+    "stack cutoffs that fall": Slip([], ["--stack-cutoffs: must rise, got [2, 1]"], ["--stack-cutoffs", "[2, 1]"]),
     "layer cutoff behind the network": Slip(
         [],
-        ["layer_cutoffs[0]: no layer has this id, got 50 (allowed: 0 to 2, the last layer of net)"],
+        ["--layer-cutoffs[0]: no layer has this id, got 50 (allowed: 0 to 2, the last layer of net)"],
         [*BY_LAYER, "[50]"],
     ),
     "too many layer cutoffs": Slip(
         [],
         [
-            "layer_cutoffs: the number of cutoffs must be one less than the number of lists of hint_loops, got 2"
+            "--layer-cutoffs: the number of cutoffs must be one less than the number of lists of --hint-loops, got 2"
             " (allowed: 1)"
         ],
         [*BY_LAYER, "[1, 2]"],
@@ -170,17 +170,17 @@ OPTIONS: dict[str, Slip] = {
     "stacks of unknown layers": Slip(
         [],
         [
-            "layer_stacks[1]: this layer is in another stack too, got 1",
-            "layer_stacks[1]: no layer has this id, got 9",
+            "--layer-stacks[1]: this layer is in another stack too, got 1",
+            "--layer-stacks[1]: no layer has this id, got 9",
         ],
         ["--layer-stacks", "[[0, 1], [1, 9]]"],
     ),
     "stacks that are no lists": Slip(
         [],
-        ["layer_stacks[0]: must be a list of node ids, got 0 (allowed: whole numbers from 0)"],
+        ["--layer-stacks[0]: must be a list of node ids, got 0 (allowed: whole numbers from 0)"],
         ["--layer-stacks", "[0]"],
     ),
-    "share": Slip([], ["split_W_percentage: wrong share, got 2.0 (allowed: …"], ["--split-w-percentage", "2"]),
+    "share": Slip([], ["--split-w-percentage: wrong share, got 2.0 (allowed: …"], ["--split-w-percentage", "2"]),
 }
 TOGETHER: dict[str, Slip] = {
     "accelerator, core file, mapping and options": Slip(
@@ -190,7 +190,7 @@ TOGETHER: dict[str, Slip] = {
             ("cores/pool.yaml", "size: 4 KiB", "size: 0"),
         ],
         [
-            "stack_cutoffs: must rise, got [2, 1]",
+            "--stack-cutoffs: must rise, got [2, 1]",
             "trio.yaml:8 core_connectivity[0]: no core has this id, got 11 (allowed: 0, 1, 2, 3)",
             "cores/pool.yaml:8 memories.memory.size: must be greater than 0, got 0",
             "mapping.yaml:2 first.core_allocation[1]: must not be less than 0, got -1",
@@ -216,7 +216,7 @@ TOGETHER: dict[str, Slip] = {
     "wrong options hide nothing of the mapping": Slip(
         [(MAPPING, "OY, 4", "OY, 400")],
         [
-            "stack_cutoffs: must be a list of node ids, got ['a'] …",
+            "--stack-cutoffs: must be a list of node ids, got ['a'] …",
             "mapping.yaml:3 first.intra_core_tiling[0]: more tiles than OY has indices, got 'OY, 400' …",
         ],
         ["--stack-cutoffs", '["a"]'],
@@ -235,7 +235,7 @@ TOGETHER: dict[str, Slip] = {
         [
             "nothing.yaml: no such hardware file …",
             "none.yaml: no such mapping file …",
-            "hint_loops[0]: no layer of the network has this loop dimension, got ZZ …",
+            "--hint-loops[0]: no layer of the network has this loop dimension, got ZZ …",
         ],
         ["--mapping", "{folder}/none.yaml", "--hardware", "{folder}/nothing.yaml", *LOOPS, '[["ZZ", 2]]'],
     ),
@@ -305,7 +305,7 @@ def test_names_of_no_layer_are_told(folder: Path, capsys: pytest.CaptureFixture[
     assert cut(folder, SYSTEM, "--layer-stacks", "[[0, 2], [1]]") == 0
     said = capsys.readouterr().err
     assert "mapping.yaml:1 frist.name: selects no layer of net (did you mean 'first'?)" in said
-    assert "layer_stacks: [0, 2] and [1] cannot run one after another" in said
+    assert "with the option --layer-stacks, [0, 2] and [1] cannot run one after another" in said
 
 
 def test_remarks_are_told_beside_problems(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,9 +342,9 @@ VERBS: dict[str, tuple[list[str], list[str]]] = {
     "allocate": (
         ["--costs", "{folder}", "--nb-ga-individuals", "-4", "--seed", "-1", "--schedule-model", "casual"],
         [
-            "seed: not a count, got -1 (allowed: integers from 0)",
-            "nb_ga_individuals: not a count, got -4 (allowed: integers from 2)",
-            "schedule_model: …'causal'?)",
+            "--seed: not a count, got -1 (allowed: integers from 0)",
+            "--nb-ga-individuals: not a count, got -4 (allowed: integers from 2)",
+            "--schedule-model: …'causal'?)",
         ],
     ),
     "schedule": (
@@ -353,13 +353,13 @@ VERBS: dict[str, tuple[list[str], list[str]]] = {
             *("--operands-to-prefetch", "[1]", "--share-divisor", "0"),
         ],
         [
-            "share_divisor: not a count, got 0 (allowed: integers from 1)",
-            "operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, such as [W])",
+            "--share-divisor: not a count, got 0 (allowed: integers from 1)",
+            "--operands-to-prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, such as [W])",
         ],
     ),
     "cost": (
         ["--core", "left", "--lpf-limit", "few"],
-        ["lpf_limit: wrong kind of value, got 'few' (allowed: a whole number or null)"],
+        ["--lpf-limit: wrong kind of value, got 'few' (allowed: a whole number or null)"],
     ),
 }
 """Maps a verb to wrong options and the messages about them."""
@@ -388,7 +388,7 @@ def test_names_of_operands_and_cores_are_told_beside_results(folder: Path, capsy
     """Wrong names of operands and cores are reported beside missing results, with the known names."""
     assert main(["allocate", *words(folder), "--costs", str(folder), "--operands-to-prefetch", '["w"]']) == 2
     said = capsys.readouterr().err
-    assert "operands_to_prefetch[0]: no layer reads an operand of this name, got w (allowed: I, W)" in said
+    assert "--operands-to-prefetch[0]: no layer reads an operand of this name, got w (allowed: I, W)" in said
     assert "did you mean 'W'?" in said
     assert said.count(".jsonl") == 3
     assert main(["cost", *words(folder), "--core", "rigth"]) == 2
@@ -403,7 +403,7 @@ def test_splitting_tells_wrong_cores_too(folder: Path, capsys: pytest.CaptureFix
     given = words(folder)[:-2]
     assert main(["split", *given, "--split-w-percentage", "0"]) == 2
     said = capsys.readouterr().err
-    assert "split_W_percentage: wrong share, got 0.0" in said
+    assert "--split-w-percentage: wrong share, got 0.0" in said
     assert "first.core_allocation[1]: no core has this id, got 9" in said
 
 

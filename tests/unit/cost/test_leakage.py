@@ -187,8 +187,9 @@ def test_several_cores(tmp_path: Path) -> None:
     (line,) = (line for line in power_lines(summary) if line.startswith("static power"))
     share = f"drawn all the time, {leaked / summary['energy_pj']:.1%} of the energy"
     parts = summary["static_power_parts"]
-    counted, zero = (", ".join(parts[kind]) for kind in ("counted", "zero"))
-    assert line == f"static power: 0.001 W (of {counted}; none, or 0, is given for {zero}), {share}"
+    counted, missing = (", ".join(parts[kind]) for kind in ("counted", "not_given"))
+    assert line == f"static power: 0.001 W (of {counted}; not given for {missing}), {share}"
+    assert parts["zero"] == []
     tables = [(tmp_path / one / "cost" / "left.jsonl").read_text().splitlines()[1:-1] for one in ("plain", "leaky")]
     assert tables[0] == tables[1]
     assert "leakage" not in plain["energy"].get("terms_pj", {})

@@ -153,7 +153,7 @@ def test_other_cells_are_a_change(tmp_path: Path, written: str, after: str) -> N
 
 
 def test_cells_that_leak_less_are_tried(tmp_path: Path) -> None:
-    """If leakage takes much of the energy, SRAM cells that leak less are the best advice.
+    """SRAM cells that leak less are the best advice if leakage takes much of the energy.
 
     The gain equals a run of the exported mappings, and a note says that an access takes longer than a cycle.
     """

@@ -381,9 +381,9 @@ def test_no_design_can_be_chosen() -> None:
 
 
 def test_the_nearest_design_to_a_constraint_that_none_meets() -> None:
-    """If no design meets a constraint, explore and decide name the nearest design, its value and its distance.
+    """The nearest design, its value and its distance are named by explore and decide if no design meets a constraint.
 
-    If no design meets all constraints together, they name the design that is nearest to all of them.
+    The design that is nearest to all constraints is named if no design meets all of them together.
     """
     area, energy = "area_mm2 <= 2", "energy_pj<=4.0"
     rows = [costs(1.0, 1.0, 9.0) | {"unmet": area}, costs(5.0, 1.0, 2.5) | {"unmet": f"{area}; {energy}"}]
@@ -401,8 +401,11 @@ def test_the_nearest_design_to_a_constraint_that_none_meets() -> None:
     )
     latency = answer_of(exploration([costs(1.0, 3.0, 1.0) | {"unmet": "latency_cycles > 4"}]))
     assert "latency_cycles 3, 25.00% below the limit" in latency.nearest_notes[0]
-    odd = answer_of(exploration([costs(1.0, 3.0, 1.0) | {"unmet": "area_mm2 * rows <= 1"}]))
-    assert odd.nearest_notes == ()
+    for text in ("3 / 2 >= latency_cycles", "latency_cycles <= +1.5"):
+        (note,) = answer_of(exploration([costs(1.0, 3.0, 1.0) | {"unmet": text}])).nearest_notes
+        assert note == f"No design meets `{text}`. The nearest is design-0: latency_cycles 3, 100.00% above the limit."
+    for text in ("area_mm2 * rows <= 1", "area_mm2 <= 1: area_mm2 is not known"):
+        assert answer_of(exploration([costs(1.0, 3.0, 1.0) | {"unmet": text}])).nearest_notes == ()
     assert answer_of(exploration([rows[0], costs(1.0, 1.0, 1.0)])).nearest_notes == ()
 
 

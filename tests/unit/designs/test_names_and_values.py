@@ -152,8 +152,8 @@ def test_values_of_any_kind_are_used_or_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1, "1"], "k.values[1]: has the same text in tables as another value of the list, got '1'"),
-        ([True, "true"], "has the same text in tables as another value"),
+        ([1, "1"], "k.values[1]: looks like another value of the list in tables, got '1'"),
+        ([True, "true"], "looks like another value of the list in tables"),
         ([2**63, 1], "is an integer that is too large"),
         ([float("inf")], "must be a finite number"),
         ([None, 1], "k.values[0]"),

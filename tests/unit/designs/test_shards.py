@@ -211,10 +211,10 @@ def test_what_a_change_makes_again(tmp_path: Path, changes: dict[str, Any], made
     assert complete(data | changes, tmp_path / "out") == list(made)
 
 
-def test_a_design_more_is_one_shard_more(tmp_path: Path) -> None:
-    """A further value of the slowest axis leaves the full shards as they are."""
+def test_a_further_value_of_the_slowest_axis_keeps_full_shards(tmp_path: Path) -> None:
+    """A further value of the slowest axis adds one shard and makes the last shard again, which was not full."""
     data = space_data(tmp_path)
-    complete(data, tmp_path / "out")
+    assert complete(data, tmp_path / "out") == [0, 1, 2, 3, 4]
     axes = data["axes"] | {"lanes": {"path": "operational_array.sizes.0", "values": [2, 4, 8, 16, 32]}}
     assert complete(data | {"axes": axes}, tmp_path / "out") == [4, 5]
 

@@ -1,5 +1,6 @@
 """Clocks and static power in hardware files: their meaning, their sharing, and their faults."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.errors import InputError
 from tilewright.base.units import FieldError, parse_frequency_mhz, parse_power_mw
+from tilewright.hardware.core import Core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import (
     clock_period_ns,
@@ -30,6 +33,11 @@ def leaky(name: str = "small", leakage: object = "3 uW", **further: Any) -> dict
     return data | further
 
 
+def of_parts(counted: list[str], zero: list[str], not_given: list[str]) -> dict[str, dict[str, list[str]]]:
+    """Return the field of a summary with these parts."""
+    return {"static_power_parts": {"counted": counted, "zero": zero, "not_given": not_given}}
+
+
 def test_a_core_leaks_through_all_units_and_all_instances() -> None:
     """A core leaks through its memory and all its units; energy per cycle is power times the clock period."""
     (found,) = parse_accelerator(leaky(clock_frequency="200 MHz")).cores
@@ -49,16 +57,25 @@ def test_a_core_without_these_keys_is_as_it_was() -> None:
 
 
 def test_parts_without_static_power_are_named() -> None:
-    """The summary names the parts that give static power and the parts that count as 0.
-    A core without any static power has no such entry.
-    """
+    """The summary names the parts with a static power, the parts with a given power of 0, and all other parts."""
     data = leaky(clock_frequency="200 MHz")
     del data["operational_array"]["unit_leakage"]
     cores = parse_accelerator(data).cores
-    assert static_power_fields(cores) == {"static_power_parts": {"counted": ["sram"], "zero": ["array"]}}
+    assert static_power_fields(cores) == of_parts(["sram"], [], ["array"])
     twice = static_power_fields([*cores, replace(cores[0], name="other")])
-    assert twice["static_power_parts"]["zero"] == ["small array", "other array"]
-    assert static_power_fields(parse_accelerator(core("small", sram=memory())).cores) == {}
+    assert twice["static_power_parts"]["not_given"] == ["small array", "other array"]
+    data["operational_array"]["unit_leakage"] = 0
+    zero = parse_accelerator(data).cores
+    assert static_power_fields(zero) == of_parts(["sram"], ["array"], [])
+    assert zero == cores
+    assert hash(zero[0]) == hash(cores[0])
+    again = decode(Core, json.loads(json.dumps(encode(zero[0]))))
+    assert static_power_fields([again]) == of_parts(["sram"], ["array"], [])
+    data["memories"]["sram"]["leakage"] = "0 mW"
+    assert static_power_fields(parse_accelerator(data).cores) == of_parts([], ["array", "sram"], [])
+
+    data = core("small", sram=memory())
+    assert static_power_fields(parse_accelerator(data).cores) == of_parts([], [], ["array", "sram"])
 
 
 def test_static_power_without_a_clock_is_refused() -> None:

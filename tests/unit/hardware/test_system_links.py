@@ -63,7 +63,7 @@ def test_bus(tmp_path: Path) -> None:
 
 
 def test_chain_with_private_links_to_the_memory(tmp_path: Path) -> None:
-    """In a chain of directed links, no path leads back; a notice names the pairs that only off-chip memory connects."""
+    """A chain of directed links has no path back; a notice names the pairs that only off-chip memory connects."""
     chain = [{"type": "link", "cores": [core, core + 1], "directed": True} for core in range(2)]
     private = [{"type": "link", "cores": [3, core], "duplex": "half"} for core in range(3)]
     notices: list[str] = []

@@ -167,7 +167,7 @@ def test_one_that_yields_nothing_and_one_that_returns_nothing() -> None:
 
 @pytest.mark.parametrize("place", ["above", "below", "lowest"])
 def test_figures_that_a_stage_sets_count(place: str, tmp_path: Path) -> None:
-    """If a stage changes figures, the stages above it reduce, add up and save the changed figures."""
+    """Figures that a stage changes are reduced, added up and saved by the stages above it."""
     stages: list[Any] = [WorkloadStage, *BELOW]
     stages.insert({"above": 0, "below": 1, "lowest": len(stages) - 2}[place], own.Penalty)
     pairs = run(*stages)

@@ -80,7 +80,11 @@ def test_scripts_that_do_not_get_there(text: str, said: str, capsys: pytest.Capt
 
 
 def test_wrong_stages_and_keywords_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong keywords of a script and a missing script are user errors."""
+    """A wrong stage of a script, a wrong keyword of a script and a missing script are user errors."""
+    assert main(["translate", str(write(f"SumStages, {DEFAULT}"))]) == 2
+    said = capsys.readouterr().err
+    assert "script.py:9" in said
+    assert "SumStages" in said
     script = write(f"SumStage, {DEFAULT}", "loma_lpf_limits=5")
     assert main(["translate", str(script)]) == 2
     assert "did you mean 'loma_lpf_limit'" in capsys.readouterr().err

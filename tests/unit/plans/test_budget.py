@@ -151,7 +151,7 @@ def test_the_end_of_a_call_is_measured_again_for_a_larger_plan() -> None:
 
 
 def test_a_large_plan_is_not_measured_if_this_takes_long() -> None:
-    """If it takes long to measure the end of the call, the reserve is estimated, at most 6 % of the limit.
+    """The reserve is estimated if it takes long to measure the end of the call; it is at most 6 % of the limit.
 
     For a short limit, the reserve is at most 0.7 s and at most 13 % of the limit. A call that writes files reserves
     three times as much.

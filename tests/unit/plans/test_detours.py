@@ -71,7 +71,7 @@ def test_the_answer_is_no_worse_than_groups_that_run_one_after_another(tmp_path:
 
 
 def test_wide_links_need_few_more_plans(tmp_path: Path) -> None:
-    """If the first plans through the off-chip memory are no better, the others are left out.
+    """Further plans through the off-chip memory are left out if the first ones are no better.
 
     If the run fixes the detours, none is tried.
     """

@@ -17,7 +17,10 @@ import tilewright
 import yaml
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.errors import InputError
+from tilewright.base.registry import enter, withdraw
+from tilewright.base.units import energy_text
 from tilewright.cli.main import main
+from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
 from tilewright.plans.call import fused as fused_plan
 from tilewright.plans.evaluate import PlanOutcome
 
@@ -141,6 +144,39 @@ def test_clocks_and_ranges_are_told(
     assert sum(shares) == pytest.approx(100, abs=0.3)
 
 
+class _Setup:
+    """Energy term of a plug-in: 1000 pJ for each computation node."""
+
+    concerns = staticmethod(lambda core: True)
+    cost = staticmethod(lambda layer, core, unrolling: TermCost(fixed_pj=1000.0))
+    waiting_pj_a_cycle = staticmethod(lambda core: 0.0)
+
+
+SETUP = _Setup()
+
+
+def test_energy_terms_of_plug_ins_are_told(network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The energy of a plug-in, summed over all cores, is in the answer and on the terminal, as for `schedule`."""
+    entry = {ENERGY_TERMS.owner: {"setup": f"{__name__}:SETUP"}}
+    few = ["--hardware", HARDWARE, "--workload", str(network), *WORDS[2:], "--nb-plans", "2", "-o", str(tmp_path)]
+    enter(entry)
+    try:
+        assert main(["fuse", *few]) == 0
+    finally:
+        withdraw(entry)
+    told, summary = capsys.readouterr().out, read_artifact(tmp_path / "summary.json").payload
+    setup_pj = 1000.0 * sum(core["cn_count"] for core in summary["cores"])
+    assert payload(tmp_path)["energy_terms_pj"] == summary["energy"]["on_core_terms_pj"] == {"setup": setup_pj}
+    share = f"{setup_pj / summary['energy_pj']:.1%}"
+    line = f"the energy includes the terms of plug-ins: setup {energy_text(setup_pj)} ({share})"
+    assert line in told.splitlines()
+
+
+def test_no_energy_terms_without_plug_ins(answer: Path) -> None:
+    """Answers without plug-ins and without static power have no further terms of the energy."""
+    assert "energy_terms_pj" not in payload(answer)
+
+
 def test_the_page_says_what_the_answer_says(answer: Path) -> None:
     """The page has figures, bound and gap, kinds of plans, steps to the best, cuts and layers, and one drawing."""
     found, page = payload(answer), (answer / "fusion.html").read_text()
@@ -239,13 +275,13 @@ def test_stack_cutoffs_are_stacks(network: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--nb-plans", "0"], "nb_plans: not a count, got 0"),
+        (["--nb-plans", "0"], "--nb-plans: not a count, got 0"),
         (["--objective", "speed"], "objective: "),
-        (["--layer-stacks", "[[0, 9]]"], "layer_stacks[0]: no layer has this id, got 9"),
-        (["--operands-to-prefetch", '["Z"]'], "operands_to_prefetch[0]: no layer reads an operand of this name"),
-        (["--layers-by-off-chip", "[1, 9]"], "layers_by_off_chip[1]: no layer has this id, got 9 (allowed: 0, 1, 2)"),
-        (["--fusion-time-budget-s", "-1"], "fusion_time_budget_s: "),
-        (["--layer-stacks", "[[0]]", "--stack-cutoffs", "[1]"], "stack_cutoffs: has no effect"),
+        (["--layer-stacks", "[[0, 9]]"], "--layer-stacks[0]: no layer has this id, got 9"),
+        (["--operands-to-prefetch", '["Z"]'], "--operands-to-prefetch[0]: no layer reads an operand of this name"),
+        (["--layers-by-off-chip", "[1, 9]"], "--layers-by-off-chip[1]: no layer has this id, got 9 (allowed: 0, 1, 2)"),
+        (["--fusion-time-budget-s", "-1"], "--fusion-time-budget-s: "),
+        (["--layer-stacks", "[[0]]", "--stack-cutoffs", "[1]"], "--stack-cutoffs: has no effect"),
         (["--mapping", "nowhere.yaml"], "nowhere.yaml"),
     ],
 )
@@ -314,7 +350,7 @@ def test_the_time_budget_counts_from_the_start_of_the_call(network: Path) -> Non
 def test_a_call_that_takes_longer_than_its_budget_says_why(
     network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the budget is too small for one plan, the first plan is the answer, and the terminal says why."""
+    """The first plan is the answer if the budget is too small for one plan, and the terminal says why."""
     monkeypatch.setattr("tilewright.cli.fuse.TOLERATED_S", 0.0)
     few = ["--nb-plans", "4", "--fusion-time-budget-s", "0.001", "--jobs", "1", "--lpf-limit", "4"]
     assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *few]) == 0

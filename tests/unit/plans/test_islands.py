@@ -135,13 +135,16 @@ def test_parts_of_a_budget_are_the_budget() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--part", "3.1"], "part: no such part, got 3.1 (allowed: opening, answer, or ROUND.ISLAND from 1.1 to 2.3)"),
-        (["--part", "opening", "--islands", "1"], "part: a search with one island cannot be made in parts"),
+        (
+            ["--part", "3.1"],
+            "--part: no such part, got 3.1 (allowed: opening, answer, or ROUND.ISLAND from 1.1 to 2.3)",
+        ),
+        (["--part", "opening", "--islands", "1"], "--part: a search with one island cannot be made in parts"),
         (
             ["--part", "1.1", "--fusion-cpu-budget-s", "9"],
-            "fusion_cpu_budget_s: cannot limit a search with --part, because such a search takes several calls; use",
+            "--fusion-cpu-budget-s: cannot limit a search with --part, because such a search takes several calls; use",
         ),
-        (["--islands", "0"], "islands: not a count, got 0"),
+        (["--islands", "0"], "--islands: not a count, got 0"),
         (["--part", "2.2"], "islands/1.1.json"),
     ],
 )

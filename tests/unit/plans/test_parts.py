@@ -128,7 +128,7 @@ def test_cores_keep_their_shares_of_a_layer() -> None:
 
 
 def test_which_layers_are_cut_anew() -> None:
-    """Only layers with a changed number of parts are cut again."""
+    """Layers are cut again only if their number of parts changes."""
     known: LayerCores = ((0, 1, 2), (0, 0, 2, 2))
     assert recut_parts(space_of([3, 2]), known) == (3, 4)
     assert recut_parts(space_of([3, 4]), known) == ()

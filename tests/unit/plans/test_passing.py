@@ -99,7 +99,7 @@ def test_pieces_are_as_large_as_the_room_allows(seed: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("seed", range(members(12, 2)))
 def test_the_answer_is_no_worse_than_passing_weights(seed: int, tmp_path: Path) -> None:
-    """If weights do not fit on the chip, passing weights are tried, and the best of all plans is the answer."""
+    """Passing weights is tried if weights do not fit on the chip, and the best of all plans is the answer."""
     draw = random.Random(seed)
     network = two_products(tmp_path, draw.randint(8, 40), draw.randint(100, 200), draw.randint(100, 200))
     hardware = on_a_bus(tmp_path, draw.randint(2, 4), 2)
@@ -119,7 +119,7 @@ def test_the_answer_is_no_worse_than_passing_weights(seed: int, tmp_path: Path) 
 
 
 def test_weights_that_fit_do_not_pass(tmp_path: Path) -> None:
-    """If each layer's weights fit in all of its cores together, no plan that passes weights on is tried."""
+    """No plan that passes weights on is tried if each layer's weights fit in all of its cores together."""
     network, hardware = two_products(tmp_path, 16, 32, 32), on_a_bus(tmp_path, 3, 8)
     problem = system_problem(network, hardware)
     assert list(passing_tasks(problem, plan_space(problem, Fixed()))) == []

@@ -199,7 +199,7 @@ def test_a_bias_goes_to_the_core_that_adds(tmp_path: Path) -> None:
 
 
 def test_a_part_does_not_wait_for_a_bias(tmp_path: Path) -> None:
-    """Only the last addition reads an input that is not an operand of the product."""
+    """The last addition is the only one with an input that is not an operand of the product."""
     nodes = [
         make_node("MatMul", ["x", "w"], ["q"], name="q"),
         make_node("Gemm", ["x", "v", "q"], ["y"], name="y"),

@@ -117,7 +117,7 @@ def one_port_core(width: int) -> Core:
 
 
 def test_where_transfers_take_turns() -> None:
-    """If all transfers of a port take one cycle, the text says how long the array waits and that no width helps.
+    """The text says how long the array waits and that no width helps if all transfers of a port take one cycle.
 
     If a wider port helps, the text does not say so.
     """

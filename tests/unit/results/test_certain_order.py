@@ -25,8 +25,8 @@ def test_a_certain_order() -> None:
 
 
 def test_an_order_that_mappings_could_turn() -> None:
-    """If the bound of the larger run is below the smaller value, the sentence says how far mappings could reverse the
-    order.
+    """The sentence says how far mappings could reverse the order if the bound of the larger run is below the smaller
+    value.
     """
     assert order_notice(A, replace(B, objective_bound=900.0)) == (
         "EDP: A is 16.7% below B; mappings of B that the search did not find could reverse this order: among the"

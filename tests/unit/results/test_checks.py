@@ -131,7 +131,7 @@ def test_missing_port_is_found(record, core):
 
 
 def test_double_buffer_needs_twice_the_tile(record, core):
-    """With double buffering, the size of a tile that is replaced counts two times; that of a tile that stays, once."""
+    """The size of a tile that is replaced counts two times with double buffering; that of a tile that stays, once."""
     buffered = copy.deepcopy(core)
     object.__setattr__(buffered.memories[0], "force_double_buffering", True)
     share = record["memory_utilization_individual"]["W"]
@@ -173,8 +173,8 @@ def test_dimensions_of_an_operand_are_read_from_the_equation():
 
 
 def test_a_mapping_that_does_not_fit_the_corrected_model_is_no_fault(make_rows):
-    """If a mapping does not fit the corrected model, its figures and the totals are unknown; a known total is
-    an error.
+    """The figures of a mapping that does not fit the corrected model are unknown, and so are the totals; a known total
+    is an error.
     """
     records, summary = make_rows(3)
     records[1]["corrected"] = {"energy_pj": None, "latency_cycles": None}

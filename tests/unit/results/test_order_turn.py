@@ -231,7 +231,7 @@ def test_the_named_change_is_the_smallest(runs: list[Ran]) -> None:
 
 
 def test_ends_of_ranges_that_do_not_turn_the_order(runs: list[Ran]) -> None:
-    """If no range reverses the order, the order is the same at both ends of every range.
+    """The order is the same at both ends of every range if no range reverses it.
 
     The printed difference is the least difference at all these ends.
     """
@@ -256,7 +256,9 @@ def test_ends_of_ranges_that_do_not_turn_the_order(runs: list[Ran]) -> None:
 
 
 def test_without_clocks_the_ratio_of_clocks_is_named_for_the_latency_alone(runs: list[Ran]) -> None:
-    """Without clocks, a ratio of clocks is named for latency alone, because a clock could bring leakage energy."""
+    """A ratio of clocks is named for latency alone if there are no clocks, because a clock could bring
+    leakage energy.
+    """
     for a, b in combinations(runs[16:], 2):
         for one in order_turns(a.ledger, b.ledger):
             if one.turn is not None and "clock" in one.turn.number.name:
@@ -341,7 +343,7 @@ def test_runs_that_are_equal_have_no_order(runs: list[Ran]) -> None:
 
 
 def test_without_known_costs_only_ranges_and_clocks_are_considered(runs: list[Ran]) -> None:
-    """Only ranges and clocks are considered if costs are unknown, and the sentence says so."""
+    """Ranges and clocks are the only changes considered if costs are unknown, and the sentence says so."""
     pair = [replace(ran.ledger, run=replace(ran.ledger.run, costs=None)) for ran in chosen(runs)[3]]
     for one in order_turns(pair[0], pair[1]):
         if one.turn is not None:

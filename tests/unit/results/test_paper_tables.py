@@ -105,7 +105,7 @@ def test_one_unit_for_all_energies() -> None:
 
 
 def test_small_numbers_stay_readable() -> None:
-    """If possible, a column gets a unit in which the least number is at least 0.01 and the largest is below 10^5.
+    """A column gets, if possible, a unit in which the least number is at least 0.01 and the largest is below 10^5.
 
     Then no number is written as `< limit`. The largest number is at least 1. The unit of the terminal is preferred.
     """

@@ -57,7 +57,7 @@ def test_ties_stay_and_area_decides() -> None:
 
 
 def test_without_an_area_only_energy_and_latency_are_compared() -> None:
-    """If an area is missing, a note says so, and only energy and latency are compared."""
+    """A missing area is named in a note, and only energy and latency are compared."""
     runs = [run("a", 1, 1, 5), run("small", 2, 2, 1), run("unknown", 3, 0.5, None, area_note="none")]
     runs.append(run("part", 4, 4, None, area_note="some"))
     (group,) = compare(runs)
@@ -93,7 +93,7 @@ def test_static_power_of_some_runs_alone_is_told() -> None:
 
 
 def test_where_clocks_differ_time_is_compared_and_told() -> None:
-    """If clocks differ, time in seconds is compared. If a clock is missing, cycles are compared."""
+    """Runs whose clocks differ are compared by time in seconds. If a clock is missing, cycles are compared."""
     slow = replace(run("s", 1, 50, 1), clock_frequency_mhz=100)
     fast = replace(run("f", 1, 90, 1), clock_frequency_mhz=200)
     (group,) = compare([slow, fast])

@@ -69,7 +69,7 @@ def test_names_cover_nothing(seed: int) -> None:
 
 
 def test_of_equal_points_one_is_named() -> None:
-    """Only one of several equal points is named, because a reader could not see whose name is whose."""
+    """One of several equal points is named, because a reader could not see whose name is whose."""
     panel = plot()
     assert place_names(panel, [(50.0, 50.0)] * 3, [20.0] * 3, ["a", "b", "c"], 12, "black") == ["a"]
     assert place_names(plot(), [], [], [], 12, "black") == []

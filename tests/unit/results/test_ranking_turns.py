@@ -74,7 +74,7 @@ def test_sentences_name_options_that_compare_has() -> None:
 
 
 def test_ranking_by_time_if_clocks_differ() -> None:
-    """If clocks differ, runs are ranked by time, so the run with more cycles can be first."""
+    """Runs whose clocks differ are ranked by time, so the run with more cycles can be first."""
     group = told(point("slow", 100.0, 100.0, 100.0), point("fast", 100.5, 150.0, 400.0))
     assert best_two(group, "latency")[0].run == "fast"
     latency = next(line for line in group.order_lines if "latency" in line)
@@ -82,7 +82,7 @@ def test_ranking_by_time_if_clocks_differ() -> None:
 
 
 def test_clocks_of_some_runs_make_no_false_order() -> None:
-    """If some runs have no clock, all runs are ranked by cycles.
+    """Runs are all ranked by cycles if some have no clock.
 
     The best two by cycles get no sentence on their order if their order by time is the other one.
     """
@@ -102,6 +102,6 @@ def test_fewer_than_two_runs_have_no_order(count: int) -> None:
 
 
 def test_records_that_cannot_be_read() -> None:
-    """If records cannot be read, the sentence of each measure says so."""
+    """The sentence of each measure says so if records cannot be read."""
     (group,) = with_order_lines(compare([point("a", 1.0, 1.0), point("b", 2.0, 2.0)]), lambda _: None)
     assert sum("the records cannot be read" in line for line in group.order_lines) == 3

@@ -76,7 +76,7 @@ def test_the_factor_turns_the_order_and_nine_tenths_of_the_change_do_not(seed: i
 
 
 def test_an_order_that_no_factor_turns() -> None:
-    """If no factor of the range reverses the order, the sentence gives the difference at the end of the range."""
+    """The sentence gives the difference at the end of the range if no factor of the range reverses the order."""
     start = Turn(number(0.8, 1.25, has_range=True), 0.9)
     found = searched_turn(order(start), start, Counted(lambda factor: 0.1 + factor / 10))
     assert (found.factor, found.is_turned, found.not_turned) == (0.8, False, 0.8)
@@ -100,7 +100,7 @@ def test_a_difference_without_end_is_given_up() -> None:
 
 
 def test_an_order_that_new_searches_turn_without_a_change() -> None:
-    """If new searches reverse the order without a change, the sentence says so and names no factor."""
+    """The sentence names no factor if new searches reverse the order without a change, and says so."""
     start = Turn(number(), 1.5)
     found = searched_turn(order(start), start, lambda _: -0.05)
     assert "without any change, B is already 5.0% below A" in searched_lines((found,))[0]

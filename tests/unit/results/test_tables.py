@@ -112,7 +112,7 @@ def test_terminal_text_shows_names_with_brackets(make_network):
 
 
 def test_unknown_corrected_figures(make_network):
-    """If a mapping does not fit the corrected model, tables say so and raise no error."""
+    """Tables say that a mapping does not fit the corrected model, and raise no error."""
     records, summary = make_network(2)
     records[0] = replace(records[0], corrected=Figures())
     summary["corrected"] = {"energy_pj": None, "latency_cycles": None}

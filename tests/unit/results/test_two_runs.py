@@ -202,7 +202,7 @@ def test_the_product_of_the_totals_has_a_row() -> None:
 
 
 def test_a_clock_that_changes_an_energy_has_its_reason() -> None:
-    """If a clock reverses the order of energies, the line names static energy and the direction; latency needs no
+    """The line names static energy and the direction if a clock reverses the order of energies; latency needs no
     reason.
     """
     still, static = LedgerPlace(ENERGY, "one", "mac"), LedgerPlace(ENERGY, "one", "leakage")
@@ -229,7 +229,7 @@ def test_designs_of_one_space_share_one_line_of_assumptions() -> None:
 
 
 def test_a_ranged_number_beside_a_fixed_one_gives_no_probability() -> None:
-    """If only one of two memories has a range, no probability is given, and a note names both numbers."""
+    """No probability is given if only one of two memories has a range, and a note names both numbers."""
     dram = MemoryPart("dram", 2**33, 512.0, 512.0, 64, 64, 1, "dram lpddr4", 1.0, 1.75, is_on_chip=False)
     part = CostPart("dram", "dram lpddr4", 50.0, 0.0, 1.0, 1.75)
     place = LedgerPlace(ENERGY, "one", "memory", "dram")
@@ -299,7 +299,7 @@ def test_more_memory_that_takes_more_cycles_is_told() -> None:
 
 
 def test_where_clocks_differ_time_stands_beside_cycles() -> None:
-    """If clocks differ, time stands beside cycles, as a faster clock may win; with one clock there are no seconds."""
+    """Time stands beside cycles if clocks differ, as a faster clock may win; with one clock there are no seconds."""
     entries = {LedgerPlace(LATENCY, "one", "ideal"): 100}
     slow, fast = (run_of(entries, name, clock_frequency_mhz=mhz) for name, mhz in (("a", 50.0), ("b", 200.0)))
     text = comparison_text(compare_two(slow, fast))

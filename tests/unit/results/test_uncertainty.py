@@ -120,7 +120,7 @@ def test_the_comparison_of_runs_tells_ranges_only_where_there_are_some() -> None
 
 
 def test_a_front_by_time_is_sampled_by_time() -> None:
-    """If clocks differ, samples are compared by time: half the cycles at a quarter of the clock take longer."""
+    """Samples are compared by time if clocks differ: half the cycles at a quarter of the clock take longer."""
     part = CostPart("m", "x", 40e6, 0.0, 0.5, 2.0)
     slow = candidate("slow", 40e6, 50, cost_parts=(part,), clock_frequency_mhz=100.0)
     (group,) = compare([slow, candidate("fast", 40e6, 100, cost_parts=(part,), clock_frequency_mhz=400.0)])

@@ -59,9 +59,9 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
 def test_static_power_of_some_parts_alone_is_told() -> None:
     """A part whose static power only one run counts is reported for each run; equal parts are not."""
     both = {"static_power_w": 0.02}
-    a = replace(A, **both, static_parts=StaticParts(("sram",), ("array", "dram")))
-    b = replace(B, **both, static_parts=StaticParts(("array", "sram"), ("dram",)))
-    told = "the static power of these parts is given in other runs, but is missing or 0 here: array in a"
+    a = replace(A, **both, static_parts=StaticParts(("sram",), ("array",), ("dram", "rf")))
+    b = replace(B, **both, static_parts=StaticParts(("array", "rf", "sram"), (), ("dram",)))
+    told = "these parts have a static power in other runs, but none here: array (given as 0), rf (not given) in a"
     assert [(cause.kind, cause.text) for cause in unlike_causes((a, b))] == [(STATIC_POWER, told)]
     assert unlike_causes((a, replace(b, static_parts=a.static_parts))) == ()
 
@@ -183,7 +183,7 @@ def test_ranges_of_some_runs_only_are_named() -> None:
 
 
 def test_no_probability_is_made_from_ranges_of_some_runs() -> None:
-    """If only some runs have ranges, energies keep their ranges, but the front has no probabilities, and a text says
+    """Energies keep their ranges if only some runs have ranges, but the front has no probabilities, and a text says
     why.
     """
     part = CostPart("dram", "dram lpddr4", 50.0, 0.0, 1.0, 1.75)
@@ -201,7 +201,7 @@ def test_no_probability_is_made_from_ranges_of_some_runs() -> None:
 
 
 def test_clocks_that_differ_change_the_measure() -> None:
-    """If clocks differ, the cause says to compare by time, in seconds."""
+    """The cause says to compare by time, in seconds, if clocks differ."""
     runs = (replace(A, clock_frequency_mhz=1000.0), replace(B, clock_frequency_mhz=250.0))
     text = "clocks differ: compare by time, not by cycles: a 1e-08 s, b 4e-08 s"
     assert unlike_causes(runs) == ((CLOCKS, text),)

@@ -28,7 +28,7 @@ def test_what_cannot_be_told_apart_is_said_together(second: float, text: str) ->
 
 
 def test_nothing_wins_where_nothing_is_above_0() -> None:
-    """If no value is above 0, there is no winner and no text."""
+    """No winner and no text are given if no value is above 0."""
     found = Verdict.of("cycles", "cycles", 100, {"a": 0, "b": -3})
     assert (found.winner, found.alike, found.next, found.text) == (None, (), None, "")
 

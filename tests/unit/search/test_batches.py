@@ -113,7 +113,7 @@ def test_empty_batch_says_that_nothing_matches() -> None:
 
 
 def test_no_loops_is_one_empty_order() -> None:
-    """If nothing is left to iterate, there is one order without loops, and it has a cost."""
+    """One order without loops exists if nothing is left to iterate, and it has a cost."""
     prepared = problem(gemm(C=1, D=1, K=1), register_core(), (("D1", ()),))
     (batch,) = loma_batches(prepared, (), 6)
     assert batch.orders.shape == (1, 0)
@@ -161,7 +161,7 @@ def test_batch_costs_equal_single_evaluations(case: Case) -> None:
 
 
 def test_closest_failure_missed_by_least() -> None:
-    """If no order fits, the reported order is the one with the smallest ratio of need to room.
+    """The reported order is the one with the smallest ratio of need to room if no order fits.
 
     In this order, I, W and the final outputs have 16 elements of 8 bits each: 384 bits. Other orders keep partial sums
     of 16 bits in the top memory.

@@ -34,7 +34,7 @@ def with_factor(core: Core, name: str, factor: float, source: CostSource | None 
 
 
 def test_the_ends_are_what_costs_at_their_ends_give() -> None:
-    """If one memory's costs have a range, the ends of the total equal the totals with the memory's costs at each end.
+    """The ends of the total equal the totals with one memory's costs at each end if only these costs have a range.
 
     Each memory has the range in turn. The mapping stays the same.
     """

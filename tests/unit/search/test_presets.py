@@ -32,7 +32,7 @@ OTHER_VALUES = {
 
 
 def test_the_default_is_to_decide_by() -> None:
-    """By default, `map` has the model, objective, engine and data locality of the preset `best`."""
+    """`map` has by default the model, objective, engine and data locality of the preset `best`."""
     options = MapOptions()
     found = options.model, options.objective, options.temporal_mapping_search_engine, options.exploit_data_locality
     assert found == ("corrected", "EDP", "best", True)
@@ -87,10 +87,10 @@ def test_a_run_of_the_preset_is_that_of_its_options(tmp_path: Path, capsys: pyte
 def test_options_of_another_search_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Options of another search are reported as without effect; options that the preset itself sets are not."""
     assert main(["map", *FILES, "--lpf-limit", "4", "--no-store"]) == 0
-    told = "lpf_limit: has no effect with temporal_mapping_search_engine best, got 4"
+    told = "--lpf-limit: has no effect with --temporal-mapping-search-engine best, got 4"
     assert told in capsys.readouterr().err
     assert main(["map", *FILES, "--preset", "zigzag", "--effort", "9", "--no-store"]) == 0
-    told = "effort: has no effect with temporal_mapping_search_engine loma, got 9"
+    told = "--effort: has no effect with --temporal-mapping-search-engine loma, got 9"
     assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines() if "no effect" in line] == [told]
 
 

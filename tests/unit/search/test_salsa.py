@@ -288,7 +288,7 @@ def test_layers_with_one_order(sizes: dict[str, int], length: int) -> None:
 
 
 def test_nothing_fits() -> None:
-    """If no order fits, the orders in the batch give the reason.
+    """The orders in the batch give the reason if no order fits.
 
     Before that, the search tries all random starts and all orders of few loops.
     """
@@ -301,7 +301,7 @@ def test_nothing_fits() -> None:
 
 
 def test_start_in_the_best_order_of_few_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no random order fits, a chain starts in the best of all orders of merged loops, split into primes."""
+    """A chain starts in the best of all orders of merged loops, split into primes, if no random order fits."""
     monkeypatch.setattr(salsa, "START_DRAWS", ())
     prepared = problem(gemm(C=12, D=10, K=16), register_core(buffer_bits=800), (("D1", ()),))
     few, visited = salsa.fallback_order(OrderSpace.of(prepared, ()), "energy")
@@ -317,7 +317,7 @@ def test_start_in_the_best_order_of_few_loops(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_order_of_few_loops_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the best order of merged loops does not match the ordering once split, the merged order is the answer."""
+    """The merged order is the answer if the best order of merged loops does not match the ordering once split."""
     monkeypatch.setattr(salsa, "START_DRAWS", ())
     prepared = problem(gemm(C=12, D=10, K=16), register_core(buffer_bits=800), (("D1", ()),))
     entries = ordering([["K", "*"], ["D", "*"], ["*", "*"]])

@@ -64,7 +64,7 @@ def test_every_engine_counts_the_waiting(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["exact", "best"])
 def test_engines_with_proofs_say_that_they_prove_nothing(engine: str) -> None:
-    """On a core with keys of waiting, engines with proofs give loma's best order, without a proof.
+    """Engines with proofs give loma's best order, without a proof, on a core with keys of waiting.
 
     The record names the keys as the reason. Without the keys, no such reason is given.
     """

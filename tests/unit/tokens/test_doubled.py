@@ -76,7 +76,7 @@ def test_links_between_cores_are_one_part() -> None:
 
 
 def test_a_port_that_is_busy_all_the_time_saves_half() -> None:
-    """If weights come from the off-chip memory, doubling its port saves almost half; no doubling makes a layer
+    """Doubling the port of the off-chip memory saves almost half if weights come from there; no doubling makes a layer
     slower.
     """
     model = TINY_LLAMA | {"hidden_size": 512}

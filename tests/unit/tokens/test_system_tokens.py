@@ -229,7 +229,7 @@ def test_the_table_has_the_best_way_and_the_others(tmp_path: Path) -> None:
     ("options", "told"),
     [
         (["--parallel", "data"], "one request"),
-        (["--exploit-data-locality"], "exploit_data_locality"),
+        (["--exploit-data-locality"], "--exploit-data-locality"),
         (["--parallel", "tenser"], "tensor"),
     ],
 )

@@ -187,7 +187,7 @@ def test_an_axis_of_one_is_repeated() -> None:
     [(1, 6, (1, 1)), (1, 6, (0, 2)), (2, 11, (1, 1)), (2, 12, (1, 1)), (2, 12, (1, 0))],
 )
 def test_padding_that_is_not_given_makes_a_superset(step: int, size: int, true_padding: tuple[int, int]) -> None:
-    """Without a given padding, the rows that a window may need include the rows of any padding.
+    """The rows that a window may need include the rows of any padding if no padding is given.
 
     A notice names both layers.
     """
@@ -212,7 +212,7 @@ def test_padding_that_is_not_given_makes_a_superset(step: int, size: int, true_p
     [({"B": 1, "K": 1, "C": 2, "OY": 3, "OX": 4}, "axis"), ({"B": 1, "K": 1, "C": 4, "OY": 4, "OX": 4}, "axis")],
 )
 def test_axes_that_differ_are_needed_whole(sizes: dict[str, int], rows: str) -> None:
-    """If an axis is read with another size (3 rows of 4), all of it may be needed; the other axes stay exact."""
+    """An axis that is read with another size (3 rows of 4) may be needed in full; the other axes stay exact."""
     notices: list[str] = []
     producer = layer(0, "point", {"B": 1, "K": 2, "C": 1, "OY": 4, "OX": 4}, {"W": 0, "I": 0})
     workload = network([producer, layer(1, "point", sizes, {"W": 1, "I": 0})], notices)
@@ -238,6 +238,6 @@ def test_unlike_numbers_of_axes_need_everything() -> None:
 
 
 def test_the_profile_decides() -> None:
-    """Only the profile that models every operator gives tensors to the layers of a file."""
+    """The profile that models every operator is the only one that gives tensors to the layers of a file."""
     assert not parse_workload(LINES).tensors
     assert parse_workload(LINES, "corrected") == network(LINES) != parse_workload(LINES)

@@ -65,8 +65,8 @@ def test_wrong_shares_in_a_file(zeros: dict[str, float], said: str) -> None:
             "weight=0.5",
             "zeros.weight: unknown operand, got weight (allowed: weights, activations, outputs; did you mean",
         ),
-        ("weights=nan", "wrong zeros, got 'weights=nan'"),
-        ("weights", "wrong zeros, got 'weights'"),
+        ("weights=nan", "wrong value, got 'weights=nan'"),
+        ("weights", "wrong value, got 'weights'"),
         ("weights=0.1,weights=0.2", "this name is given twice"),
     ],
 )

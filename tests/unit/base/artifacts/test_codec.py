@@ -1,9 +1,10 @@
 """Dataclasses are encoded to JSON and decoded again."""
 
 import json
+import re
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -97,3 +98,31 @@ def test_figures_are_keys_of_their_owner() -> None:
     for wrong in ({"unit_leakage_mw": 0.5}, {"leakage_mw": "much"}):
         with pytest.raises(ValueError, match=r"expected|unknown key"):
             decode(Memory, encode(memory) | wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "told"),
+    [
+        (
+            OperationalArray,
+            {"unit_energy_pj": "much"},
+            "OperationalArray.unit_energy_pj: expected a number, got 'much'",
+        ),
+        (Memory, {"size_bits": "x" * 90}, "Memory.size_bits: expected a whole number, got 'xxxx"),
+        (Memory, {"name": 3}, "Memory.name: expected text, got 3"),
+        (Memory, {"operands": {}}, "Memory.operands: expected a list, got {}"),
+        (Memory, {"leakage_mw": "much"}, "Memory.leakage_mw: expected a number, got 'much'"),
+        (tuple[Memory, ...], None, "value: expected a list, got None"),
+        (Memory | None, 3, "value: expected an object or null, got 3"),
+        (dict[str, int], [], "value: expected an object, got []"),
+        (bool | float, "a", "value: expected true or false or a number, got 'a'"),
+        (Literal["a", "b"], "c", "value: expected a, b, got 'c'"),
+    ],
+)
+def test_messages_name_types_in_words(kind: Any, data: Any, told: str) -> None:
+    """A message about a value of a wrong type says in words which type is expected, never a class of Python."""
+    if data and kind in (Memory, OperationalArray):
+        own = parse_accelerator(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml").cores[0]
+        data = encode(own.memories[0] if kind is Memory else own.operational_array) | data
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
+        decode(kind, data)

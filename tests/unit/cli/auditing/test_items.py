@@ -53,7 +53,7 @@ def test_what_is_no_share(text: str) -> None:
     """A wrong share is refused with the allowed values."""
     with pytest.raises(
         InputError,
-        match=r"--share: not a valid share of the results, got .* \(allowed: a share above 0 % and up to 100 %",
+        match=r"share: not a valid share of the results, got .* \(allowed: a share above 0 % and up to 100 %",
     ):
         read_share(text)
 

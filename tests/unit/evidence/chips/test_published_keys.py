@@ -68,7 +68,7 @@ def test_other_cases_have_no_keys(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny_keys")
 def test_keys_change_nothing_else(tmp_path: Path) -> None:
-    """Without keys, an accelerator with its cores in its own file equals the accelerator with core files."""
+    """An accelerator without keys, with its cores in its own file, equals the accelerator with core files."""
     hardware = write_case(tmp_path / "tiny") / "accelerator.yaml"
     plain, contained = parse_accelerator(hardware), parse_accelerator(hardware_with_keys(hardware, {}))
     assert plain == contained

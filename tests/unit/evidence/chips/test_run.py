@@ -68,7 +68,7 @@ def test_registers_limit_the_dataflow_where_the_model_cuts_it(tmp_path: Path) ->
 
 
 def test_a_part_of_a_dataflow_leaves_the_other_sides_alone(tmp_path: Path) -> None:
-    """Without a given spatial mapping, the core's dataflow is used; array dimensions that it leaves out stay idle."""
+    """The core's dataflow is used if no spatial mapping is given; array dimensions that it leaves out stay idle."""
     free = [{key: value for key, value in entry.items() if key != "spatial_mapping"} for entry in MAPPING]
     runner = CaseRunner(case_of(tmp_path, mapping=free))
     assert runner.run(STREAM_2023_SWITCHES).layer_cycles(0)[0] == 1

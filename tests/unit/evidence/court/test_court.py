@@ -129,7 +129,7 @@ def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text('{"id": 3}\nnothing\n')
     assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert "rows.jsonl:1 id: wrong or missing, got 3 (allowed: str)" in said
+    assert "rows.jsonl:1 id: wrong or missing, got 3 (allowed: text)" in said
     assert "rows.jsonl:2 no JSON" in said
 
 

@@ -72,7 +72,7 @@ def test_keys_are_read_again_if_their_heads_do_not_run_together() -> None:
 
 
 def test_a_call_without_keys_takes_the_time_of_the_call() -> None:
-    """With fewer keys than sequences, the estimate is the fixed time of a kernel, and the bound is above 0."""
+    """The estimate with fewer keys than sequences is the fixed time of a kernel, and the bound is above 0."""
     call = AttentionCall(H100, [attention_part(H100, HEADS, KERNEL_128, AlikeSequences(64, 1, 0.5))])
     assert call.microseconds(IDEAL | {KERNEL: 2.5, "block_us": 9.0})[0] == pytest.approx(2.5, abs=0.1)
     assert 0 < call.bound < 0.1

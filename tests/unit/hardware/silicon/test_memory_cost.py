@@ -148,7 +148,7 @@ def test_what_is_too_far_is_refused(size: int, width: int, node: float, words: s
 
 
 def test_a_little_beyond_the_table_is_told() -> None:
-    """If a memory is slightly larger than the table covers, its listed steps mention the extrapolation."""
+    """The listed steps of a memory that is slightly larger than the table covers mention the extrapolation."""
     assert any("beyond the table" in step for step in sram_cost(2**26, 64, 22, "hp").steps)
 
 

@@ -296,7 +296,7 @@ def test_the_model_says_what_was_split() -> None:
 
 
 def test_constants_that_old_files_list_as_inputs() -> None:
-    """If a constant is also an input of the model, its parts become inputs, and the whole constant is removed."""
+    """A constant that is also an input of the model is removed, and its parts become inputs."""
     model = chain()
     for tensor in model.graph.initializer:
         model.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))

@@ -119,7 +119,7 @@ def test_what_is_known_changes_nothing(seed: int, most_entries: int, tmp_path: P
 
 
 def test_a_network_with_moves_of_data(tmp_path: Path) -> None:
-    """If heads of an attention are split and joined between layers, kept results do not change the graph."""
+    """Kept results do not change the graph if heads of an attention are split and joined between layers."""
     network, hardware = PROJECT / "config/workload/bert_tiny.onnx", PROJECT / "config/hardware/multi/quad_core.yaml"
     problem = system_problem(network, hardware)
     known = CutMemory(problem.workload)

@@ -116,7 +116,10 @@ WRONG_HINTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "unknown layer": ({"cn_define_mode": 3, "hint_loops": {(7,): []}}, ["no layer has this id", "7"]),
     "layer twice": ({"cn_define_mode": 3, "hint_loops": {(0, 1): [], (1,): []}}, ["another list"]),
-    "table in mode 1": ({"hint_loops": {(0,): []}}, ["must be one list of loops, because cn_define_mode is not 3"]),
+    "table in mode 1": (
+        {"hint_loops": {(0,): []}},
+        ["must be one list of loops, because the option cn_define_mode is not 3"],
+    ),
 }
 
 

@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "cutoffs missing": ({"cn_define_mode": 3, "hint_loops": [[], []]}, ["one less than the number of lists"]),
     "mode": ({"mode": "layer by layer"}, ["mode", "lbl, fused"]),
     "near miss": ({"mode": "fusd"}, ["did you mean 'fused'"]),
-    "stacks in lbl": ({"mode": "lbl", "layer_stacks": [[0]]}, ["layer_stacks", "no effect in mode lbl"]),
+    "stacks in lbl": ({"mode": "lbl", "layer_stacks": [[0]]}, ["layer_stacks", "no effect with `mode: lbl`"]),
     "stacks and cutoffs": ({"layer_stacks": [[0]], "stack_cutoffs": [1]}, ["stack_cutoffs", "no effect together"]),
     "stacks of names": ({"layer_stacks": [["a"]]}, ["layer_stacks[0]", "node ids"]),
     "falling cutoffs": ({"stack_cutoffs": [4, 2]}, ["stack_cutoffs", "must rise"]),
@@ -188,7 +188,9 @@ def test_mode_4_cuts_alike_where_the_cores_that_were_found_are_fixed(hints: Any)
 
 
 def test_a_core_without_room_for_weights_is_no_limit() -> None:
-    """Only memories of cores that may run the layer limit its weights; without such a memory there is no limit."""
+    """The weights of a layer are limited only by memories of cores that may run it; without such a memory there is no
+    limit.
+    """
     node = CHAIN.nodes[0]
     entry = parse_mapping([{"name": "default", "core_allocation": [4]}]).entries[0]
     assert weight_capacity_bits(node, entry, quad_core()) is None

@@ -157,7 +157,7 @@ def test_on_one_core_nothing_moves_between() -> None:
 
 
 def test_cores_that_share_memory_hand_nothing_over() -> None:
-    """If two cores share one buffer, tensor `a` need not move from CN 0 to CN 1, as on one core."""
+    """Tensor `a` need not move from CN 0 to CN 1 if two cores share one buffer, as on one core."""
     system = accelerator([core("left"), core("right")], sharing=[(0, 1)])
     assembled = assemble(two_convolutions(), system)
     assert assembled.names.memory_names == ("0+1: buffer", "2: dram")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tilewright.base.errors import InputError
 from tilewright.base.registry import enter, withdraw
+from tilewright.base.units import energy_text
 from tilewright.multicore.scheduling.check.rules import faults_by_rule
 from tilewright.multicore.scheduling.energy_ledger import total_pj
 from tilewright.multicore.scheduling.energy_terms import SCHEDULE_TERMS, energy_terms_of
@@ -131,6 +132,9 @@ def test_the_tables(summary: dict[str, Any], artifact: ScheduleArtifact) -> None
     assert summary["energy"]["terms_pj"] == {TERM: leaked}
     assert runs_table({}, {"run": summary})[f"{TERM}_energy_pj"][0] == leaked
     assert "idle leakage" in summary_text(summary)
+    share = f"{leaked / summary['energy_pj']:.1%}"
+    line = f"the energy includes the terms of plug-ins: idle leakage {energy_text(leaked)} ({share})"
+    assert line in summary_text(summary, in_full=False).splitlines()
 
 
 def test_the_figure(folder: Path, summary: dict[str, Any], artifact: ScheduleArtifact) -> None:

@@ -115,7 +115,9 @@ def test_some_networks_gain_and_the_line_has_the_numbers(tmp_path: Path) -> None
 
 
 def test_the_preset_zigzag_and_other_commands_accept_no_loss() -> None:
-    """Only `map` with its default preset accepts a loss; the loss has no effect on EDP, which has both measures."""
+    """A loss is accepted only by `map` with its default preset; the loss has no effect on EDP, which has both
+    measures.
+    """
     assert MapOptions().near_optimum == 0.001
     assert MapOptions(preset="zigzag", temporal_mapping_search_engine="best").near_optimum == 0
     assert SearchOptions().near_optimum == 0

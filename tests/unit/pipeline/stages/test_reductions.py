@@ -84,7 +84,7 @@ def test_every_acceptable_mapping_is_ranked() -> None:
 
 
 def test_nothing_acceptable_is_told() -> None:
-    """If mappings fit but none is acceptable, the layer fails with this reason."""
+    """A layer fails with this reason if mappings fit but none is acceptable."""
     with pytest.raises(MappingError, match=r"none of the mappings that fit is acceptable to .*Nothing"):
         run([{"replace": "MinimalLatency", "stage": Nothing}])
 
@@ -102,7 +102,8 @@ def one_layer() -> NetworkProblem:
 
 
 def test_result_of_a_reduction_holds_one_row() -> None:
-    """The batch in a reduction's result has one order, in arrays that share no memory."""
+    """The result of a reduction has a batch with a single loop order. The arrays of the batch are copies: they keep no
+    larger arrays in memory."""
     stages = Pipeline.build(None, OPTIONS).stages
     below = stages[[stage.name() for stage in stages].index("Workload") + 1 :]
     (found,) = run_stages(below, PROBLEM)

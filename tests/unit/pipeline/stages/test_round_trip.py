@@ -173,7 +173,7 @@ def test_what_data_locality_decided_is_in_the_file() -> None:
 
 
 def test_data_locality_is_not_decided_twice() -> None:
-    """With `exploit_data_locality`, a mapping file has a reach for every layer or is refused."""
+    """A mapping file with `exploit_data_locality` has a reach for every layer or is refused."""
     found = kept_run()
     changed = mapping_entries(found.mapped.records)
     assert found.differing(read_mapping(changed), found.options) == []
@@ -247,7 +247,7 @@ def test_even_mappings_are_not_searched_freely() -> None:
     """
     even = Mapping((MappingConstraints("default", temporal_mapping_type="even"),))
     options = SearchOptions(temporal_mapping_search_engine="exact", allocation="free")
-    with pytest.raises(MappingError, match=r"with allocation=free, .* all operands have the same level boundaries"):
+    with pytest.raises(MappingError, match=r"with `allocation: free`, .* all operands have the same level boundaries"):
         map_workload(CHAIN, KEEPING, even, options)
 
 
@@ -332,4 +332,4 @@ def test_evaluate_does_not_pass_over_what_the_file_says(tmp_path: Path, capsys: 
     told = capsys.readouterr().err
     assert told.count("temporal_ordering does not fix every loop") == 1
     assert "(for 2 layers, such as first)" in told
-    assert "default: the entry contradicts --temporal-mapping-type uneven, got even" in told
+    assert "default: the entry contradicts the option --temporal-mapping-type uneven, got even" in told

@@ -392,7 +392,7 @@ def test_some_layers_are_as_among_all(pipeline: Any, options: SearchOptions, tmp
 
 
 def test_only_the_layers_that_are_asked_for_are_searched() -> None:
-    """Only the wanted layers are searched."""
+    """Layers that are not wanted are not searched."""
     searched: list[Any] = []
     map_some_layers(problem(), Pipeline.build(None, OPTIONS), ["two"], Control(on_record=searched.append))
     assert [record.layer.name for record in searched] == ["two"]

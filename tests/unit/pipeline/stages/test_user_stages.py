@@ -87,7 +87,7 @@ def test_worked_reduction(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_worked_mapper(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In each order of the worked mapper, the innermost loops are those that the operand does not depend on."""
+    """The innermost loops in each order of the worked mapper are those that the operand does not depend on."""
     monkeypatch.chdir(PROJECT)
     mapped = run([{"replace": "Loma", "stage": STATIONARY, "parameters": {"operand": "W"}}])
     for record, depends_on in zip(mapped.records, ({"K", "C", "FX", "FY"}, {"C", "K"}), strict=True):

@@ -118,7 +118,7 @@ def test_runs_without_measured_errors_are_refused(
     """Another model, an unknown class and three classes are refused, each with the allowed values."""
     options = [f"--{kind}={path}" for kind, path in FILES.items()]
     assert main(["map", *options, "--error-bars", ANY, "--preset", "zigzag"]) == 2
-    assert "error_bars: needs the model corrected" in capsys.readouterr().err
+    assert "--error-bars: needs the model corrected" in capsys.readouterr().err
     assert main(["map", *options, "--error-bars", "many-cores"]) == 2
     assert "many-core" in capsys.readouterr().err
     other = tmp_path / "other"

@@ -74,7 +74,7 @@ def test_few_rows_are_replaced_by_those_of_all_classes() -> None:
 
 
 def test_only_one_class_has_measured_power() -> None:
-    """Only the power of Eyeriss is measured; this power also stands for the class `any`."""
+    """The power of Eyeriss is the only measured power; it also stands for the class `any`."""
     measured = {name: table.sets for name in MACHINES if (table := error_table().power(name)) is not None}
     assert measured == {ROW_STATIONARY: ("eyeriss_v1",), ANY: ("eyeriss_v1",)}
     assert error_table().power(ROW_STATIONARY).key.quantity == POWER  # type: ignore[union-attr]
@@ -96,7 +96,7 @@ def test_an_unknown_class_is_told_with_the_nearest() -> None:
     with pytest.raises(InputError) as found:
         check_class("many-cores")
     text = str(found.value)
-    assert "--error-bars: no such class of machines, got many-cores" in text
+    assert "error_bars: no such class of machines, got many-cores" in text
     assert "did you mean 'many-core'" in text
     assert all(name in text for name in MACHINES)
 

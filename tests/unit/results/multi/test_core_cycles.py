@@ -299,7 +299,7 @@ def test_what_is_doubled_is_played_again(view: ScheduleView) -> None:
 
 
 def test_where_no_part_helps_alone_the_fewest_that_do_are_named() -> None:
-    """If no part helps alone, the fewest parts that help together are named: here the core and the link, the
+    """The fewest parts that help together are named if no part helps alone: here the core and the link, the
     best pair.
     """
     view = random_view(43)

@@ -100,7 +100,7 @@ def test_parts_of_the_energy_add_up(seed: int) -> None:
 
 
 def test_energy_bars_are_this_run_and_its_baselines() -> None:
-    """This run and its baselines have bars, in parts if these are known; the drawn lengths are the energies."""
+    """The run and its baselines have bars, in parts if these are known; the drawn lengths are the energies."""
     view = every_category()
     bars = energy_bars(view, SUMMARY)
     assert [bar.name for bar in bars] == [THIS_RUN, "single core", "layer by layer"]
@@ -157,7 +157,9 @@ def test_the_table_of_cores_has_the_fullest_memory_of_each() -> None:
 
 
 def test_baselines_have_numbers_ratios_and_bounds() -> None:
-    """This run is the first row. The other rows give their latency and energy as multiples of those of this run."""
+    """The first row is the run itself. The other rows give their latency and energy as multiples of those of
+    the run.
+    """
     rows = baseline_rows(SUMMARY)
     assert [(row.name, row.latency_cycles, row.edp) for row in rows] == [
         (THIS_RUN, 1000, 2.0e9),

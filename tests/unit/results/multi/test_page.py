@@ -306,7 +306,7 @@ def test_rows_of_memories_are_what_memories_hold(seed: int) -> None:
 
 
 def test_the_script_draws_what_a_memory_holds(tmp_path: Path) -> None:
-    """At ten pixels a cycle, each step is drawn exactly. At fewer pixels, the peak stays and no column lies outside."""
+    """Each step is drawn exactly at ten pixels a cycle. At fewer pixels, the peak stays and no column lies outside."""
     view = random_view(1)
     found = in_node(
         view,

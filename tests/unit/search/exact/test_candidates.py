@@ -69,7 +69,7 @@ def test_floors_are_below_the_tables() -> None:
 
 
 def test_the_bound_of_a_choice_counts_if_no_effort_is_left() -> None:
-    """If no effort is left, the floor of a spatial mapping bounds it, although its loop orders are not searched."""
+    """The floor of a spatial mapping bounds it if no effort is left, although its loop orders are not searched."""
     problems = candidates()
     optimum = search_candidates(problems, (), ExactParameters("EDP"))
     assert optimum is not None
@@ -131,9 +131,7 @@ def test_without_time_nothing_is_proven(allocation: str) -> None:
 
 
 def test_what_is_too_large_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the tables have no room for a spatial mapping, the layer is not proven, unless a floor settles this
-    mapping.
-    """
+    """A layer is not proven if the tables have no room for a spatial mapping, unless a floor settles this mapping."""
     problems = candidates()
     refused = max(range(len(problems)), key=lambda i: math.prod(size for _, size in problems[i].spatial.temporal_sizes))
     monkeypatch.setattr(candidate_module, "energy_floor", lambda *arguments: 0.0)
@@ -241,7 +239,7 @@ def without_single_lanes(unrolling: Unrolling) -> tuple[tuple[str, frozenset[tup
 
 
 def test_more_spatial_mappings_never_make_it_worse_in_no_time() -> None:
-    """With almost no time, `exact` is no worse than loma and salsa, and its bound is not above the optimum."""
+    """`exact` with almost no time is no worse than loma and salsa, and its bound is not above the optimum."""
     for objective in OBJECTIVES:
         found = {}
         for engine in ("loma", "salsa", "exact"):
@@ -265,7 +263,7 @@ def test_more_spatial_mappings_never_make_it_worse_in_no_time() -> None:
 
 
 def test_given_spatial_mapping_is_all_that_is_covered() -> None:
-    """If the mapping file fixes every side of the array, the proof covers that spatial mapping only."""
+    """The proof covers only the given spatial mapping if the mapping file fixes every side of the array."""
     given = replace(constraints(), spatial_mapping=(("D1", (("K", 2),)),))
     options = SearchOptions(temporal_mapping_search_engine="exact")
     record = map_layer(LAYER, CORE, given, options)

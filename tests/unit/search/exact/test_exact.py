@@ -109,7 +109,7 @@ def test_mapping_has_the_value(allocation: str) -> None:
 
 
 def test_plain_model_agrees_on_the_best_mapping() -> None:
-    """In the plain Python model, the found mapping has the found value, and no other order has a better value."""
+    """The found mapping has the found value in the plain Python model, and no other order has a better value."""
     count = 0
     for where, case, prepared in itertools.islice(problems(range(400, 500)), 0, None, 2):
         plain = PlainModel(case.layer, case.core, case.links, case.unrolling)

@@ -68,7 +68,7 @@ def test_nothing_found_in_time_is_not_nothing_fits(monkeypatch: pytest.MonkeyPat
 
 
 def test_bounds_of_cut_searches_are_below_the_optimum() -> None:
-    """If a search is cut short, its bound is not above the optimum that brute force finds."""
+    """The bound of a search that is cut short is not above the optimum that brute force finds."""
     unproven = 0
     for where, _, prepared in problems(range(900, 920)):
         spaces = space_of(prepared, "greedy")
@@ -144,7 +144,7 @@ def test_widths_mean_nothing(widths: tuple[int, ...], searched: Searched, monkey
 
 
 def test_rounds_that_end_early_bound_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With narrow rounds alone, some results are not proven, but no bound is above the value of brute force."""
+    """Some results are not proven with narrow rounds alone, but no bound is above the value of brute force."""
     monkeypatch.setattr(exact_module, "WIDTHS", (1, 2))
     monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
     monkeypatch.setattr(exact_search, "SALSA_ITERATIONS", 1)

@@ -120,7 +120,7 @@ def test_narrow_sweeps_state_what_they_leave_out(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("allocation", ["greedy", "free"])
 def test_points_keep_to_a_temporal_ordering(allocation: str) -> None:
-    """With a temporal ordering, the front is that of all mappings whose loop orders match the ordering."""
+    """The front with a temporal ordering is that of all mappings whose loop orders match the ordering."""
     ordering = (TemporalOrderingEntry("*"), TemporalOrderingEntry("K"))
     found = 0
     for where, prepared, energy, latency in cases(range(5034, 5050), allocation, ordering):

@@ -134,9 +134,7 @@ def test_mirrors_are_seen_only_where_the_space_is_mirrored() -> None:
 
 
 def test_mirrors_are_not_seen_if_a_key_of_the_core_names_a_loop() -> None:
-    """If commands cover OX, mirrored spatial mappings have different keys, as their mirrored orders take other
-    times.
-    """
+    """Mirrored spatial mappings have different keys if commands cover OX, as their mirrored orders take other times."""
     layer = convolution(K=4, C=4, OX=8, OY=8, FX=3, FY=3)
     core = core_of(random.Random(1))
     own = (("command_iterations", 4.0), ("least_command_cycles", 6.0))

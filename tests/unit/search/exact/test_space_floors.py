@@ -81,7 +81,7 @@ def test_no_mapping_is_below_the_floors() -> None:
 
 
 def test_no_mapping_is_below_the_floors_if_lanes_do_not_divide_a_loop() -> None:
-    """If lanes do not divide a loop, the largest tile has the average number of lanes, rounded up, and floors still
+    """The largest tile has the average number of lanes, rounded up, if lanes do not divide a loop, and floors still
     hold.
     """
     shares = np.array(check_floors(range(10000, 10000 + members(600, 90)), ragged_only=True))

@@ -45,7 +45,7 @@ def convolution(
 
 
 def test_parts_add_up_and_one_tile_is_one_tile() -> None:
-    """In each mode, energy terms and memories add up to the energy, and parts add up to the latency.
+    """Energy terms and memories add up to the energy in each mode, and parts add up to the latency.
 
     If one tile is the whole layer, all modes have equal costs.
     """
@@ -114,7 +114,7 @@ def test_a_term_that_is_entered_counts_in_every_cycle_of_a_schedule(mode: str) -
 
 
 def test_one_layer_in_one_tile_is_the_layer() -> None:
-    """Without copies, one layer in one tile costs what `map` says if the layer's input is already in the SRAM."""
+    """One layer in one tile costs, without copies, what `map` says if the layer's input is already in the SRAM."""
     layers = [convolution(0, 8, 4, 12)]
     reach = {"topmost": {"I": "sram_2MB", "O": "dram", "W": "dram"}}
     mapping = [{"name": "default", "memory_reach": reach}]
@@ -185,7 +185,7 @@ def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) ->
     wrong = ["--tile-x", "0", "--tile-y", "4", "--overlap-mode", "fully-cache", "--cut", "conv12", "--cut", "conv7"]
     assert main(["depth-first", *given, *wrong]) == 2
     told = capsys.readouterr().err
-    assert "tile_x: the size of a tile must be a whole number of positions, got 0 (allowed: from 1)" in told
+    assert "--tile-x: the size of a tile must be a whole number of positions, got 0 (allowed: from 1)" in told
     assert "did you mean 'fully-cached'?" in told
     assert "did you mean 'conv2'?" in told
     assert "this is the last layer" in told

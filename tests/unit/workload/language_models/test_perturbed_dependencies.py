@@ -272,7 +272,7 @@ def cut(workload: Workload, counts: dict[str, int]) -> Tiling:
 @pytest.mark.parametrize("counts", [{"D": 3}, {"K": 2, "D": 2}, {"H": 2, "B": 2, "C": 2}], ids=str)
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_what_an_element_changes_needs_it(case: Case, counts: dict[str, int]) -> None:
-    """If changing an element changes a result, the tile of the result depends on that element.
+    """The tile of a result depends on each element whose change changes the result.
 
     This is checked for each layer between the projections and the result of attention.
     """

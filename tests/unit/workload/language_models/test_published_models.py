@@ -73,7 +73,7 @@ def test_multiply_accumulates_are_those_that_are_needed(name: str, groups: tuple
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_weights_that_are_read_are_the_parameters(name: str) -> None:
-    """If all experts have tokens, every weight is a tensor of the workload, once for each layer that has it."""
+    """Every weight is a tensor of the workload, once for each layer that has it, if all experts have tokens."""
     model = model_of(fields_of(name))
     step = ModelStep((Requests(1, 512, 0),), experts=BALANCED)
     workload = language_model_workload(model, step)

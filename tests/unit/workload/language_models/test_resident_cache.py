@@ -36,7 +36,7 @@ def cache_bits(context: int) -> int:
 
 @pytest.mark.parametrize("context", [64, 200_000])
 def test_the_cache_stays_where_it_fits(unified: Path, context: int) -> None:
-    """If the cache fits, scores and weighted values read it on chip, and other data have less room.
+    """A cache that fits is read on chip by scores and weighted values, and other data have less room.
 
     Otherwise the cache is in the DRAM.
     """

@@ -228,7 +228,7 @@ CASES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: _unary("NonZero"),
         'y[1], a result of NonZero, is decided at run time (allowed: --dim "y[1]',
     ),
-    "run-time branch": (lambda: _if("flag"), "branches: bad: then | else"),
+    "run-time branch": (lambda: _if("flag"), '--branch "bad=then|else"'),
     "loop": (_loop, "bad: the shape of tensor 'y', a result of Loop, is decided at run time"),
     "function that calls itself": (lambda: _functions({"F": ["F"]}), "calls itself: F <- F"),
     "functions in a circle": (lambda: _functions({"F": ["G"], "G": ["F"]}), "calls itself"),

@@ -172,7 +172,7 @@ def _attention(build: Build) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("profile", [REFERENCE, CORRECTED])
 def test_product_of_two_activations(build: Build, profile: ModelProfile) -> None:
-    """In a product of two activations, W has batch dimensions and the bits of activations.
+    """W has batch dimensions and the bits of activations in a product of two activations.
 
     Both operands have an edge.
     """

@@ -55,7 +55,7 @@ def _tensors(model: onnx.ModelProto) -> list[onnx.TensorProto]:
 
 
 def test_only_large_data_are_left_out(tmp_path: Path) -> None:
-    """Only large data are left out: with them put back, the model equals the saved one."""
+    """Large data, and no other data, are left out: with them put back, the model equals the saved one."""
     elements = LARGEST_DATA_BYTES // 4 + 1
     model = _model(elements)
     path = tmp_path / "large.onnx"

@@ -101,9 +101,7 @@ def test_an_operand_that_is_too_large_streams() -> None:
 
 
 def test_the_same_cn_does_not_stream_where_it_fits() -> None:
-    """The same CN does not stream where 256 bits of weights fit: there is no stall, and only the first weights are
-    loaded.
-    """
+    """A CN does not stream where 256 bits of weights fit: there is no stall, and only the first weights are loaded."""
     (row,) = rows_of(matrix_product(), separate(256))
     assert row.streams == ()
     assert (row.ideal_cycles, row.total0_cycles, row.total1_cycles) == (8, 8, 9)
@@ -158,7 +156,7 @@ def test_a_core_that_can_hold_nothing_of_an_operand_has_a_reason() -> None:
 
 
 def test_without_an_off_chip_memory_nothing_streams() -> None:
-    """Without an off-chip memory, nothing can stream; the row of a CN that does not fit gives this reason."""
+    """Nothing can stream without an off-chip memory; the row of a CN that does not fit gives this reason."""
     whole = system({"one": separate(128)})
     alone = MultiCoreAccelerator("alone", whole.cores[:1], whole.places[:1], ())
     workload = matrix_product()
@@ -257,7 +255,7 @@ def test_an_interrupted_search_goes_on_from_the_store(tmp_path: Path) -> None:
 
 
 def test_cores_of_other_operators_and_other_layers_are_rows_with_reasons() -> None:
-    """If a core's operator types or the mapping file keep a CN off the core, the row of the CN has the reason."""
+    """The row of a CN has the reason if a core's operator types or the mapping file keep the CN off the core."""
     nodes = [conv("x", "w", "a", **SAME), make_node("Relu", ["a"], ["b"], name="b")]
     workload = read(nodes, constants={"w": (4, 4, 3, 3)})
     graph = cut(workload)
@@ -307,7 +305,7 @@ def test_a_dataflow_gives_way_where_the_layer_has_none_of_its_loops() -> None:
 
 @pytest.mark.parametrize("budget_s", [1e-9, 60.0])
 def test_rows_say_where_a_time_budget_ended_their_search(budget_s: float) -> None:
-    """Only rows whose search a time budget ended have the field `ended_by_time`."""
+    """The field `ended_by_time` is set only in rows whose search a time budget ended."""
     workload = two_convolutions()
     options = replace(OPTIONS, temporal_mapping_search_engine="exact", time_budget_s=budget_s)
     accelerator = system({"one": separate(1 << 16, 1 << 16)})

@@ -92,7 +92,7 @@ def test_calls_and_commands_add_up() -> None:
 @pytest.mark.parametrize("dimensions", [(), ("C",), ("K",), ("K", "C")])
 @pytest.mark.parametrize(("longest", "in_flight"), [(1, 1), (3, 1), (16, 2)])
 def test_commands_are_those_of_one_core(dimensions: tuple[str, ...], longest: int, in_flight: int) -> None:
-    """Commands add as many cycles as on one core, where one call runs all loops if the outermost memory has none."""
+    """Commands add as many cycles as on one core, where one call runs all loops: the outermost memory has no loops."""
     registers = memory("registers", 16, ("O",), 16, served=())
     far = memory("far", 2**20, ("I1", "I2", "O"), 1024)
     bare = core(registers, memory("weights", 4096, ("I2",)), memory("rest", 4096, ("I1", "O")), far, lanes=2)

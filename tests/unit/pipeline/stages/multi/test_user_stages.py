@@ -196,7 +196,7 @@ def test_own_costs_are_of_the_core_that_is_asked_for(
 
 
 def test_an_edit_of_a_stage_inside_the_search_is_another_search(network: Path, folder: Path) -> None:
-    """If a stage inside the search is edited, the search is made again and its digest of code changes.
+    """An edited stage inside the search repeats the search and changes its digest of code.
 
     This holds even if only a comment changes.
     """

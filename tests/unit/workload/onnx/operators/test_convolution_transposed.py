@@ -58,7 +58,7 @@ def test_transposed_convolution(name: str) -> None:
 
 
 def test_layer_without_overlap() -> None:
-    """If the kernel is as long as the stride, a loop runs over the residues, and sums are over channels only."""
+    """A loop runs over the residues if the kernel is as long as the stride, and sums are over channels only."""
     (layer,) = array_layers(lower_model(CASES["kernel as long as the stride"].model()))
     assert layer.size_of["OX"] == 3
     assert layer.size_of["RX"] == 2
@@ -83,7 +83,7 @@ def test_counting_by_inputs_is_told() -> None:
 
 
 def test_first_layer_of_a_generator_writes_each_tap() -> None:
-    """If a layer makes four positions from one position, the loops over its taps index the output."""
+    """The loops over the taps of a layer index the output if the layer makes four positions from one position."""
     (layer,) = array_layers(lower_model(CASES["first layer of a generator"].model()))
     assert set(dict(layer.operand_dimensions)["O"]) >= {"K", "FY", "FX"}
 

@@ -154,8 +154,8 @@ def test_dropout_in_training_mode_computes_and_says_so() -> None:
 
 
 def test_a_running_sum_along_an_axis_of_the_run_time_is_a_superset() -> None:
-    """If the axis is known at run time only, dependencies are a superset; the first part costs one operation an
-    element.
+    """Dependencies are a superset if the axis is known at run time only; the first part costs one operation
+    an element.
     """
     case = Case("CumSum", [(2, 3), ()], [6], kinds={"x1": INT32}, is_exact=False)
     lowered = lower_model(case.model())

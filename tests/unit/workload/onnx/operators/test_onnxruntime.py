@@ -167,7 +167,7 @@ def test_embedding_with_normalisation() -> None:
 
 
 def test_embedding_without_segments_and_mask() -> None:
-    """There is one sum if there are no segments, and the mask index is zeros if there is no mask."""
+    """One sum is given if there are no segments, and the mask index is zeros if there is no mask."""
     tables = {"word": _rand(50, 8), "place": _rand(16, 8), "g": _rand(8), "b": _rand(8)}
     names = ["ids", "", "word", "place", "", "g", "b"]
     parsed = _read("EmbedLayerNormalization", {"ids": (2, 3)}, tables, names, outputs=2, kinds={"ids": INT32})

@@ -187,7 +187,7 @@ def test_cropping_reads_the_region_only() -> None:
 
 
 def test_scales_of_the_run_time_are_a_superset_that_says_so() -> None:
-    """If the region is computed, every row may be read, and the operator is marked approximated."""
+    """Every row may be read if the region is computed, and the operator is marked approximated."""
     case = Case(
         "Resize",
         [(1, 1, 4, 2), (8,)],

@@ -107,7 +107,7 @@ def test_open_count_is_not_modelled() -> None:
 
 
 def test_open_count_without_shapes() -> None:
-    """If the file has no shape for a needed result of a loop with an open count, the error names the result."""
+    """The error names a needed result without a shape in the file, for a loop with an open count."""
     with pytest.raises(InputError, match="'last', a result of Loop, is decided at run time"):
         read_onnx(_open_loop(), CORRECTED)
 

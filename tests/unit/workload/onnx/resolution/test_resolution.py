@@ -118,7 +118,7 @@ def test_run_time_sizes_can_be_given() -> None:
     """A size that depends on data is an error that names its place, and `dims` can give the size of this place."""
     nodes = [node("NonZero", ["x"], ["found"]), node("Transpose", ["found"], ["y"], perm=[1, 0])]
     model = model_of(nodes, {"x": [4, 5]}, {"y": None})
-    assert '--dim "found[1]=SIZE"' in problems_of(model)
+    assert "dims: found[1]: SIZE" in problems_of(model)
     graph = resolve_graph(model, {"found[1]": 7})
     assert shape_of(graph, "y") == (7, 2)
     assert shape_of(resolve_graph(model, input_shapes={"found": (2, 7)}), "y") == (7, 2)
@@ -127,7 +127,7 @@ def test_run_time_sizes_can_be_given() -> None:
 
 
 def test_given_sizes_come_before_stored_ones() -> None:
-    """If data decide a size at run time, a size given by the user replaces the stored one."""
+    """A size given by the user replaces the stored one if data decide the size at run time."""
     nodes = [node("Expand", ["x", "target"], ["m"]), node("Relu", ["m"], ["y"])]
     model = model_of(nodes, {"x": [1, 1, 1]}, {"y": None})
     model.graph.input.append(helper.make_tensor_value_info("target", TensorProto.INT64, [3]))
