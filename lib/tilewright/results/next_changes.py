@@ -127,7 +127,8 @@ def _energy_lines(found: Bottlenecks) -> list[str]:
             lines.append(f"  {operand}: {share_text(energy, total)} of the energy; {_moves(own)}")
     if not lines:
         return []
-    return [f"energy: of all memories, {memory} takes most ({share_text(by_memory[memory], total)})", *lines]
+    share = share_text(by_memory[memory], total)
+    return [f"energy of accesses: of all memories, {memory} takes most ({share} of the energy)", *lines]
 
 
 def _moves(traffic: Sequence[Traffic]) -> str:
